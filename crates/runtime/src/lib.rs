@@ -1,0 +1,3 @@
+//! Everything that touches the world: the log, the owner that runs the kernel on it, and the simulator.
+
+pub mod log;
