@@ -1,0 +1,372 @@
+//! What a machine is, and the one `step` that runs all five.
+//!
+//! Invariants: a refused event changes nothing; the state is entered before the actions run, so an effect never
+//! shows a state that the machine is not in; at most one row takes an event.
+
+use crate::wire::Wire;
+use serde::{Deserialize, Serialize};
+
+/// A table of rows and what its guards and actions mean. The implementing type is the machine's state: plain
+/// data that can be cloned, stored, compared and printed.
+pub trait Machine: Clone + Sized + 'static {
+    const NAME: &'static str;
+    /// The number of the source document that the table comes from.
+    const SEED: &'static str;
+    /// Where a fresh instance stands.
+    const INITIAL: Self::State;
+    const TABLE: &'static [Row<Self>];
+    /// States that nothing leaves.
+    const FINAL: &'static [Self::State];
+
+    type State: Wire;
+    type Kind: Wire;
+    type Guard: Wire;
+    type Action: Wire;
+    type Event;
+    type Effect;
+
+    fn state(&self) -> Self::State;
+    fn enter(&mut self, state: Self::State);
+    fn kind(event: &Self::Event) -> Self::Kind;
+    fn holds(&self, guard: Self::Guard, event: &Self::Event) -> bool;
+    /// Changes the machine's own data and says what must happen in the world. The new state has been entered;
+    /// `from` is the one before it.
+    fn perform(
+        &mut self,
+        action: Self::Action,
+        from: Self::State,
+        event: &Self::Event,
+        effects: &mut Vec<Self::Effect>,
+    );
+
+    /// Looks at the event before any row does: its fields, its turn number, its tools.
+    fn check(&self, _event: &Self::Event) -> Result<Checked, Refusal> {
+        Ok(Checked::New)
+    }
+
+    /// Whether the one who sends the event is meant by `who`. Machines without roles are open to all.
+    fn permits(&self, _who: Who, _event: &Self::Event) -> bool {
+        true
+    }
+
+    /// The field that a guard asks for, where the guard is a requirement on the payload rather than a choice
+    /// between rows. A missing one is answered by its name and message.
+    fn requirement(_guard: Self::Guard) -> Option<FieldError> {
+        None
+    }
+
+    /// The code of a refusal where no row takes the event.
+    fn no_row_code(&self, _event: &Self::Event) -> (Code, &'static str) {
+        (Code::NotAllowed, "no row of the table takes this event here")
+    }
+
+    /// Facts about a state that are part of the table.
+    fn meta(_state: Self::State) -> Vec<(&'static str, Meta)> {
+        Vec::new()
+    }
+
+    /// What the sender of `event` could send instead, from here.
+    fn allowed(&self, event: &Self::Event) -> Vec<String> {
+        allowed_kinds(self, event).into_iter().map(|kind| kind.name().to_owned()).collect()
+    }
+}
+
+/// The kinds of event that have a row here which `event`'s sender may use, in the order of their declaration.
+pub fn allowed_kinds<M: Machine>(machine: &M, event: &M::Event) -> Vec<M::Kind> {
+    let open = |kind: &M::Kind| {
+        M::TABLE
+            .iter()
+            .any(|row| row.from == machine.state() && row.event == *kind && permitted(machine, row, event))
+    };
+    M::Kind::ALL.iter().copied().filter(|kind| open(kind)).collect()
+}
+
+/// One row: in `from`, on `event`, if every guard holds and the sender is one of `who`, go to `to` and act.
+pub struct Row<M: Machine> {
+    pub from: M::State,
+    pub event: M::Kind,
+    pub guards: &'static [M::Guard],
+    pub actions: &'static [M::Action],
+    pub to: M::State,
+    /// Empty where anyone may.
+    pub who: &'static [Who],
+}
+
+/// A row that anyone may use.
+pub const fn row<M: Machine>(
+    from: M::State,
+    event: M::Kind,
+    guards: &'static [M::Guard],
+    actions: &'static [M::Action],
+    to: M::State,
+) -> Row<M> {
+    Row { from, event, guards, actions, to, who: &[] }
+}
+
+crate::wire_enum! {
+    /// The role that a caller's credential gives. Never part of a request.
+    pub enum Role {
+        Intern = "intern",
+        Specialist = "specialist",
+        Lead = "lead",
+        Human = "human",
+        System = "system",
+    }
+}
+
+/// Who may use a row: a role, and on what condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Anyone with the role.
+    Any(Role),
+    /// With the role, and assigned to the task.
+    Assigned(Role),
+    /// With the role, and assigning only itself.
+    Claiming(Role),
+    /// With the role, where the project's policy allows it.
+    ByPolicy(Role),
+    /// Named as reviewer of the task, not an assignee, not an intern. A relation, not a role.
+    Reviewer,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Any(role) | Who::Assigned(role) | Who::Claiming(role) | Who::ByPolicy(role) => role.name(),
+            Who::Reviewer => "reviewer",
+        }
+    }
+
+    /// The condition in words, for the printed table.
+    pub fn condition(self) -> Option<&'static str> {
+        match self {
+            Who::Any(_) => None,
+            Who::Assigned(_) => Some("assigned to it"),
+            Who::Claiming(_) => Some("for itself only"),
+            Who::ByPolicy(_) => Some("where policy allows"),
+            Who::Reviewer => Some("named for the task"),
+        }
+    }
+}
+
+/// A fact about a state: yes or no, or a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Meta {
+    Is(bool),
+    Text(&'static str),
+}
+
+/// What `check` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    New,
+    /// The same event was taken before: it is answered again and nothing is done twice.
+    Repeated,
+}
+
+/// The row that took an event, by its place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken<S> {
+    /// `None` where the event was a repetition.
+    pub row: Option<usize>,
+    pub from: S,
+    pub to: S,
+}
+
+/// A step that was taken, as values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<M: Machine> {
+    pub state: M,
+    pub effects: Vec<M::Effect>,
+    pub taken: Taken<M::State>,
+}
+
+/// One missing or wrong field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldError {
+    pub field: String,
+    pub message: String,
+}
+
+impl FieldError {
+    pub fn new(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), message: message.into() }
+    }
+}
+
+crate::wire_enum! {
+    /// Why an event was refused. The run machine's codes are the source document's.
+    pub enum Code {
+        /// No row from this state takes the event: 409.
+        NotAllowed = "NOT_ALLOWED",
+        /// A row would take it, but not from this sender: 403.
+        Forbidden = "FORBIDDEN",
+        /// A row would take it if the named fields were there: 422.
+        MissingField = "MISSING_FIELD",
+        /// A field is there and wrong: 422.
+        InvalidField = "INVALID_FIELD",
+        /// Not an event of this machine at all: 400.
+        Malformed = "MALFORMED",
+        StaleTurn = "STALE_TURN",
+        TaskNotFound = "TASK_NOT_FOUND",
+        AgentAlreadyRunning = "AGENT_ALREADY_RUNNING",
+        AgentToolNotAllowed = "AGENT_TOOL_NOT_ALLOWED",
+        AgentTurnLimitExceeded = "AGENT_TURN_LIMIT_EXCEEDED",
+        AgentExecutionError = "AGENT_EXECUTION_ERROR",
+        AgentNotRunning = "AGENT_NOT_RUNNING",
+        AgentNoAvailableTask = "AGENT_NO_AVAILABLE_TASK",
+    }
+}
+
+impl Code {
+    /// The class of the answer over HTTP.
+    pub fn status(self) -> u16 {
+        match self {
+            Code::Malformed => 400,
+            Code::Forbidden | Code::AgentToolNotAllowed => 403,
+            Code::TaskNotFound => 404,
+            Code::MissingField | Code::InvalidField => 422,
+            Code::AgentTurnLimitExceeded => 200,
+            Code::AgentExecutionError => 500,
+            Code::NotAllowed
+            | Code::StaleTurn
+            | Code::AgentAlreadyRunning
+            | Code::AgentNotRunning
+            | Code::AgentNoAvailableTask => 409,
+        }
+    }
+}
+
+/// A rule said no. Nothing is wrong with the program: the answer says where the machine stands and what it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub machine: String,
+    pub state: String,
+    pub event: String,
+    pub code: Code,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    pub allowed: Vec<String>,
+}
+
+impl Refusal {
+    pub fn of<M: Machine>(machine: &M, event: &M::Event, code: Code, message: impl Into<String>) -> Self {
+        Self {
+            machine: M::NAME.to_owned(),
+            state: machine.state().name().to_owned(),
+            event: M::kind(event).name().to_owned(),
+            code,
+            message: message.into(),
+            errors: Vec::new(),
+            allowed: machine.allowed(event),
+        }
+    }
+
+    pub fn with(mut self, errors: Vec<FieldError>) -> Self {
+        self.errors = errors;
+        self
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{} does not take `{}`: {}", self.machine, self.state, self.event, self.message)?;
+        for error in &self.errors {
+            write!(f, "; {}: {}", error.field, error.message)?;
+        }
+        if self.allowed.is_empty() { Ok(()) } else { write!(f, " (allowed: {})", self.allowed.join(", ")) }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Takes `event` in `state` and gives the new state with its effects, or says why not.
+pub fn step<M: Machine>(state: &M, event: &M::Event) -> Result<Step<M>, Refusal> {
+    let mut state = state.clone();
+    let mut effects = Vec::new();
+    let taken = advance(&mut state, event, &mut effects)?;
+    Ok(Step { state, effects, taken })
+}
+
+/// `step` in place. A refusal leaves the machine as it was: everything is looked at before anything is changed.
+pub fn advance<M: Machine>(
+    machine: &mut M,
+    event: &M::Event,
+    effects: &mut Vec<M::Effect>,
+) -> Result<Taken<M::State>, Refusal> {
+    let from = machine.state();
+    if machine.check(event)? == Checked::Repeated {
+        return Ok(Taken { row: None, from, to: from });
+    }
+    let kind = M::kind(event);
+    let found = M::TABLE.iter().position(|row| {
+        row.from == from
+            && row.event == kind
+            && guarded(machine, row, event)
+            && permitted(machine, row, event)
+    });
+    let Some(index) = found else { return Err(refuse(machine, event)) };
+    run_row(machine, &M::TABLE[index], event, effects);
+    Ok(Taken { row: Some(index), from, to: machine.state() })
+}
+
+/// Takes `event` again as the log has it: the row was chosen when it was written, so no guard is asked. `None`
+/// where no row leads from here to `to` on this event: the log was written by a table that this one is not.
+pub fn replay<M: Machine>(machine: &mut M, event: &M::Event, to: M::State) -> Option<()> {
+    let kind = M::kind(event);
+    let row = M::TABLE.iter().find(|row| row.from == machine.state() && row.event == kind && row.to == to)?;
+    run_row(machine, row, event, &mut Vec::new());
+    Some(())
+}
+
+/// Every row that would take the event. More than one is a fault of the table; a test walks for it.
+pub fn rows_taking<M: Machine>(machine: &M, event: &M::Event) -> Vec<usize> {
+    let takes = |row: &Row<M>| {
+        row.from == machine.state()
+            && row.event == M::kind(event)
+            && guarded(machine, row, event)
+            && permitted(machine, row, event)
+    };
+    M::TABLE.iter().enumerate().filter(|(_, row)| takes(row)).map(|(index, _)| index).collect()
+}
+
+fn run_row<M: Machine>(machine: &mut M, row: &Row<M>, event: &M::Event, effects: &mut Vec<M::Effect>) {
+    machine.enter(row.to);
+    for action in row.actions {
+        machine.perform(*action, row.from, event, effects);
+    }
+}
+
+fn guarded<M: Machine>(machine: &M, row: &Row<M>, event: &M::Event) -> bool {
+    row.guards.iter().all(|guard| machine.holds(*guard, event))
+}
+
+fn permitted<M: Machine>(machine: &M, row: &Row<M>, event: &M::Event) -> bool {
+    row.who.is_empty() || row.who.iter().any(|who| machine.permits(*who, event))
+}
+
+/// The most helpful reason: the wrong state first, then the role, then what is missing.
+#[cold]
+fn refuse<M: Machine>(machine: &M, event: &M::Event) -> Refusal {
+    let here = || M::TABLE.iter().filter(|row| row.from == machine.state() && row.event == M::kind(event));
+    if here().next().is_none() {
+        let (code, message) = machine.no_row_code(event);
+        return Refusal::of(machine, event, code, message);
+    }
+    if !here().any(|row| permitted(machine, row, event)) {
+        return Refusal::of(machine, event, Code::Forbidden, "the caller's role may not make this move");
+    }
+    // Of the rows that this sender may use, the one that fails only in what it requires says what is missing.
+    for row in here().filter(|row| permitted(machine, row, event)) {
+        let failing: Vec<_> = row.guards.iter().filter(|guard| !machine.holds(**guard, event)).collect();
+        let missing: Vec<_> = failing.iter().filter_map(|guard| M::requirement(**guard)).collect();
+        if missing.len() == failing.len() {
+            let message = "something that the move requires is missing";
+            return Refusal::of(machine, event, Code::MissingField, message).with(missing);
+        }
+    }
+    let (code, message) = machine.no_row_code(event);
+    Refusal::of(machine, event, code, message)
+}

@@ -1,0 +1,650 @@
+//! The run machine: one agent at work on one task, turn by turn.
+//!
+//! Invariants: a turn past the limit is never paid for, the run asks a person instead; a tool that is not
+//! allowed is refused before it runs; an event that no row takes changes nothing.
+
+use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, row};
+use crate::names::TaskId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use Action::*;
+use Guard::*;
+use Kind::*;
+use State::*;
+
+#[rustfmt::skip]
+const TABLE: &[Row<Run>] = &[
+    //  from       event     guards                      actions                                                      to
+    row(Idle,      Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                        Starting),
+    row(Starting,  Step,     &[],                        &[IncrementTurn, UpdateStatus],                              Running),
+    row(Starting,  Error,    &[],                        &[CaptureError, UpdateStatus],                               InError),
+    row(Running,   Step,     &[WithinTurnLimit],         &[ExecuteToolCall, AuditToolCall, IncrementTurn, PublishEvent], Running),
+    row(Running,   Step,     &[AtTurnLimit],             &[PublishEvent, UpdateStatus],                               Paused),
+    row(Running,   Pause,    &[CanPause],                &[UpdateStatus, PublishEvent],                               Paused),
+    row(Running,   Complete, &[],                        &[UpdateStatus, PublishEvent, Cleanup],                      Completed),
+    row(Running,   Error,    &[IsRecoverable],           &[CaptureError, UpdateStatus],                               InError),
+    row(Running,   Error,    &[NotRecoverable],          &[CaptureError, UpdateStatus, Cleanup],                      Idle),
+    row(Running,   Abort,    &[],                        &[UpdateStatus, Cleanup],                                    Idle),
+    row(Paused,    Resume,   &[CanResume],               &[UpdateStatus, PublishEvent],                               Running),
+    row(Paused,    Abort,    &[],                        &[UpdateStatus, Cleanup],                                    Idle),
+    row(InError,   Resume,   &[CanResume, IsRecoverable], &[UpdateStatus],                                            Running),
+    row(InError,   Abort,    &[],                        &[Cleanup, UpdateStatus],                                    Idle),
+    row(Completed, Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                        Starting),
+    row(Starting,  Abort,    &[],                        &[Cleanup, UpdateStatus],                                    Idle),
+];
+
+crate::wire_enum! {
+    pub enum State {
+        /// Available, without a task. Also where an abort and an unrecoverable error lead.
+        Idle = "idle",
+        /// The session is being opened; the first turn moves it on.
+        Starting = "starting",
+        Running = "running",
+        /// Waits for a person or a budget. A decision resumes or aborts it.
+        Paused = "paused",
+        /// `error` on the wire. Waits for a retry or an abort.
+        InError = "error",
+        /// Finished. Not final: a new task may be started from here.
+        Completed = "completed",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Kind {
+        Start = "START",
+        Step = "STEP",
+        Pause = "PAUSE",
+        Resume = "RESUME",
+        Error = "ERROR",
+        Complete = "COMPLETE",
+        Abort = "ABORT",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Guard {
+        HasValidTask = "hasValidTask",
+        WithinTurnLimit = "withinTurnLimit",
+        AtTurnLimit = "atTurnLimit",
+        CanPause = "canPause",
+        CanResume = "canResume",
+        IsRecoverable = "isRecoverable",
+        NotRecoverable = "!isRecoverable",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Action {
+        InitializeExecution = "initializeExecution",
+        UpdateStatus = "updateStatus",
+        IncrementTurn = "incrementTurn",
+        CaptureError = "captureError",
+        ExecuteToolCall = "executeToolCall",
+        AuditToolCall = "auditToolCall",
+        PublishEvent = "publishEvent",
+        Cleanup = "cleanup",
+    }
+}
+
+crate::wire_enum! {
+    pub enum PauseReason {
+        UserInput = "user_input",
+        ApprovalRequired = "approval_required",
+        Confirmation = "confirmation",
+        TurnLimit = "turn_limit",
+        Budget = "budget",
+    }
+}
+
+crate::wire_enum! {
+    pub enum ToolStatus {
+        Pending = "pending",
+        Running = "running",
+        Complete = "complete",
+        Error = "error",
+    }
+}
+
+crate::wire_enum! {
+    /// What kind of agent a run is of; it decides the turn limit where nothing else does.
+    pub enum AgentKind {
+        Task = "task",
+        Conversational = "conversational",
+        Background = "background",
+    }
+}
+
+/// Turns that a run may take, and the range that any override keeps to.
+pub const TURN_LIMIT_MIN: u32 = 1;
+pub const TURN_LIMIT_MAX: u32 = 200;
+
+impl AgentKind {
+    pub fn turn_limit(self) -> u32 {
+        match self {
+            AgentKind::Task => 50,
+            AgentKind::Conversational => 100,
+            AgentKind::Background => 200,
+        }
+    }
+}
+
+/// The narrowest scope that says a limit wins: the run, then the project, then the kind of agent.
+pub fn turn_limit(run: Option<u32>, project: Option<u32>, kind: AgentKind) -> u32 {
+    run.or(project).unwrap_or_else(|| kind.turn_limit()).clamp(TURN_LIMIT_MIN, TURN_LIMIT_MAX)
+}
+
+/// A run. `task` is a fact about the world that comes in for the step; it is never stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Run {
+    pub state: State,
+    pub current_turn: u32,
+    pub max_turns: u32,
+    /// Absent: every tool. Empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<std::sync::Arc<[SmolStr]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<PauseReason>,
+    /// The last turn that was taken, so that the same STEP again is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_step: Option<StepMark>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskFacts>,
+}
+
+/// What the run is told of its task: its status, and whether this run's worker may work on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskFacts {
+    pub id: SmolStr,
+    pub status: crate::task::Status,
+    /// The agent is an assignee and its worker, or outside owner, holds the lease.
+    pub mine: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastError {
+    pub code: SmolStr,
+    pub message: String,
+    pub recoverable: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepMark {
+    pub turn: u32,
+    pub digest: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Event {
+    Start {
+        task_id: SmolStr,
+        prompt: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        options: Option<Options>,
+    },
+    /// One turn's message is complete, and none of its tools has run.
+    Step {
+        turn: u32,
+        #[serde(default)]
+        tool_calls: Vec<ToolCall>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
+    Pause {
+        reason: PauseReason,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<Value>,
+    },
+    Resume {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feedback: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_turns: Option<u32>,
+    },
+    Error {
+        error: AppError,
+        recoverable: bool,
+    },
+    Complete {
+        result: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+        turn_count: u32,
+    },
+    Abort {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Options {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<std::sync::Arc<[SmolStr]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCall {
+    pub id: SmolStr,
+    pub tool: SmolStr,
+    pub input: serde_json::Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<f64>,
+    pub status: ToolStatus,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AppError {
+    pub code: SmolStr,
+    pub message: String,
+    #[serde(default)]
+    pub status: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// What a step asks of the world.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    OpenSession {
+        task_id: SmolStr,
+    },
+    /// The turn's tools may run now.
+    RunTools {
+        turn: u32,
+        calls: usize,
+    },
+    AuditTools {
+        turn: u32,
+        calls: usize,
+    },
+    Release,
+    Publish {
+        event: StreamEvent,
+    },
+}
+
+/// What readers of the run's stream see.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", content = "payload", rename_all_fields = "camelCase")]
+pub enum StreamEvent {
+    #[serde(rename = "state:update")]
+    StateUpdate { status: State, turn: u32 },
+    #[serde(rename = "agent:starting")]
+    Starting { task_id: SmolStr },
+    #[serde(rename = "agent:step")]
+    Step { turn: u32 },
+    #[serde(rename = "agent:paused")]
+    Paused { reason: PauseReason, turn: u32 },
+    #[serde(rename = "agent:error")]
+    Error { error: String, code: SmolStr, recoverable: bool },
+    #[serde(rename = "agent:completed")]
+    Completed { turn_count: u32, result: String },
+    #[serde(rename = "agent:cleanup")]
+    Cleanup { status: State },
+    #[serde(rename = "approval:requested")]
+    ApprovalRequested { reason: PauseReason, current_turn: u32, max_turns: u32 },
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            state: Idle,
+            current_turn: 0,
+            max_turns: AgentKind::Task.turn_limit(),
+            allowed_tools: None,
+            last_error: None,
+            pause_reason: None,
+            last_step: None,
+            task: None,
+        }
+    }
+}
+
+impl Run {
+    pub fn tool_allowed(&self, tool: &str) -> bool {
+        self.allowed_tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool))
+    }
+
+    fn check_step(&self, event: &Event, turn: u32, calls: &[ToolCall]) -> Result<Checked, Refusal> {
+        if turn < 1 {
+            return Err(invalid(self, event, "turn", "turn must be 1 or more"));
+        }
+        // Where no row takes a STEP at all, the state is the better answer than the turn.
+        if !matches!(self.state, Starting | Running | Paused) {
+            return Ok(Checked::New);
+        }
+        if self.last_step.is_some_and(|last| last.turn == turn && last.digest == digest(event)) {
+            return Ok(Checked::Repeated);
+        }
+        if self.state == Paused {
+            return Ok(Checked::New);
+        }
+        let next = self.current_turn + 1;
+        if turn != next {
+            let message =
+                format!("turn {turn} was reported, but the next turn is {next}; nothing of it was executed");
+            return Err(Refusal::of(self, event, Code::StaleTurn, message));
+        }
+        // Every call is looked at before any runs: a turn is never half executed.
+        if let Some(call) = calls.iter().find(|call| !self.tool_allowed(&call.tool)) {
+            let tools = self.allowed_tools.as_deref().unwrap_or_default().join(", ");
+            let message = format!(
+                "tool `{}` is not allowed, so none of the turn's calls was run; allowed: [{tools}]; change `allowed_tools` of the agent",
+                call.tool
+            );
+            return Err(Refusal::of(self, event, Code::AgentToolNotAllowed, message));
+        }
+        Ok(Checked::New)
+    }
+}
+
+impl Machine for Run {
+    const NAME: &'static str = "run";
+    const SEED: &'static str = "004";
+    const INITIAL: State = Idle;
+    const TABLE: &'static [Row<Self>] = TABLE;
+    const FINAL: &'static [State] = &[];
+
+    type State = State;
+    type Kind = Kind;
+    type Guard = Guard;
+    type Action = Action;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+    }
+
+    fn kind(event: &Event) -> Kind {
+        match event {
+            Event::Start { .. } => Start,
+            Event::Step { .. } => Step,
+            Event::Pause { .. } => Pause,
+            Event::Resume { .. } => Resume,
+            Event::Error { .. } => Error,
+            Event::Complete { .. } => Complete,
+            Event::Abort { .. } => Abort,
+        }
+    }
+
+    fn check(&self, event: &Event) -> Result<Checked, Refusal> {
+        match event {
+            Event::Start { prompt, options, .. } => {
+                if prompt.trim().is_empty() {
+                    return Err(invalid(self, event, "prompt", "prompt must not be empty"));
+                }
+                let options = options.as_ref();
+                check_limit(self, event, options.and_then(|o| o.max_turns))?;
+                if options.and_then(|o| o.temperature).is_some_and(|t| !(0.0..=1.0).contains(&t)) {
+                    return Err(invalid(self, event, "temperature", "temperature must be between 0 and 1"));
+                }
+            }
+            Event::Step { turn, tool_calls, .. } => return self.check_step(event, *turn, tool_calls),
+            Event::Resume { max_turns, .. } => check_limit(self, event, *max_turns)?,
+            Event::Complete { turn_count, .. } if *turn_count < 1 => {
+                return Err(invalid(self, event, "turnCount", "turnCount must be 1 or more"));
+            }
+            _ => {}
+        }
+        Ok(Checked::New)
+    }
+
+    fn holds(&self, guard: Guard, event: &Event) -> bool {
+        match (guard, event) {
+            (HasValidTask, Event::Start { task_id, .. }) => self.task.as_ref().is_some_and(|task| {
+                use crate::task::Status;
+                task.id == *task_id
+                    && task.mine
+                    && matches!(task.status, Status::Assigned | Status::InProgress)
+            }),
+            (HasValidTask, _) => false,
+            (WithinTurnLimit, _) => self.current_turn < self.max_turns,
+            // Defined as the negation, so that exactly one of the two rows takes a STEP.
+            (AtTurnLimit, _) => !self.holds(WithinTurnLimit, event),
+            (CanPause, _) => self.state == Running,
+            (CanResume, _) => matches!(self.state, Paused | InError),
+            (IsRecoverable, Event::Error { recoverable, .. }) => *recoverable,
+            // A RESUME says nothing about the error: the one that was stored does.
+            (IsRecoverable, _) => self.last_error.as_ref().is_some_and(|error| error.recoverable),
+            (NotRecoverable, _) => !self.holds(IsRecoverable, event),
+        }
+    }
+
+    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+        match (action, event) {
+            (InitializeExecution, Event::Start { task_id, options, .. }) => {
+                self.current_turn = 0;
+                self.last_error = None;
+                self.pause_reason = None;
+                self.last_step = None;
+                if let Some(options) = options {
+                    self.max_turns = options.max_turns.unwrap_or(self.max_turns);
+                    self.allowed_tools = options.allowed_tools.clone().or_else(|| self.allowed_tools.take());
+                }
+                effects.push(Effect::OpenSession { task_id: task_id.clone() });
+                publish(effects, StreamEvent::Starting { task_id: task_id.clone() });
+            }
+            (UpdateStatus, _) => {
+                match event {
+                    Event::Resume { max_turns, .. } => {
+                        self.max_turns = max_turns.unwrap_or(self.max_turns);
+                        self.pause_reason = None;
+                    }
+                    Event::Pause { reason, .. } => self.pause_reason = Some(*reason),
+                    Event::Step { .. } if self.state == Paused => {
+                        self.pause_reason = Some(PauseReason::TurnLimit)
+                    }
+                    _ => {}
+                }
+                publish(effects, StreamEvent::StateUpdate { status: self.state, turn: self.current_turn });
+            }
+            (IncrementTurn, _) => {
+                self.current_turn += 1;
+                self.last_step = Some(StepMark { turn: self.current_turn, digest: digest(event) });
+            }
+            (CaptureError, Event::Error { error, recoverable }) => {
+                self.last_error = Some(LastError {
+                    code: error.code.clone(),
+                    message: error.message.clone(),
+                    recoverable: *recoverable,
+                });
+                publish(
+                    effects,
+                    StreamEvent::Error {
+                        error: error.message.clone(),
+                        code: error.code.clone(),
+                        recoverable: *recoverable,
+                    },
+                );
+            }
+            (ExecuteToolCall, Event::Step { turn, tool_calls, .. }) => {
+                if !tool_calls.is_empty() {
+                    effects.push(Effect::RunTools { turn: *turn, calls: tool_calls.len() });
+                }
+            }
+            (AuditToolCall, Event::Step { turn, tool_calls, .. }) => {
+                if !tool_calls.is_empty() {
+                    effects.push(Effect::AuditTools { turn: *turn, calls: tool_calls.len() });
+                }
+            }
+            (PublishEvent, _) => match event {
+                Event::Step { .. } if self.state == Paused => {
+                    publish(
+                        effects,
+                        StreamEvent::Paused { reason: PauseReason::TurnLimit, turn: self.current_turn },
+                    );
+                    publish(
+                        effects,
+                        StreamEvent::ApprovalRequested {
+                            reason: PauseReason::TurnLimit,
+                            current_turn: self.current_turn,
+                            max_turns: self.max_turns,
+                        },
+                    );
+                }
+                Event::Step { turn, .. } => publish(effects, StreamEvent::Step { turn: *turn }),
+                Event::Pause { reason, .. } => {
+                    publish(effects, StreamEvent::Paused { reason: *reason, turn: self.current_turn });
+                }
+                // Ours is the count that stands: a report can be wrong.
+                Event::Complete { result, .. } => publish(
+                    effects,
+                    StreamEvent::Completed { turn_count: self.current_turn, result: result.clone() },
+                ),
+                // A resumed run has no event of its own: the state update says it, once.
+                _ => {}
+            },
+            (Cleanup, _) => {
+                effects.push(Effect::Release);
+                publish(effects, StreamEvent::Cleanup { status: self.state });
+            }
+            // These pairs are in no row.
+            (InitializeExecution | CaptureError | ExecuteToolCall | AuditToolCall, _) => {}
+        }
+    }
+
+    fn no_row_code(&self, event: &Event) -> (Code, &'static str) {
+        match (event, self.state) {
+            (Event::Start { .. }, Idle | Completed) if self.task.is_none() => (
+                Code::TaskNotFound,
+                "there is no such task for this agent; select a valid one with `adj task ls`",
+            ),
+            (Event::Start { .. }, Idle | Completed) => (
+                Code::AgentNoAvailableTask,
+                "the task is not this agent's to work on: it must be ASSIGNED or IN_PROGRESS, assigned to the agent, and its lease held",
+            ),
+            (Event::Start { .. }, _) => (
+                Code::AgentAlreadyRunning,
+                "the agent already has a run under way; wait for it or use another agent",
+            ),
+            (Event::Resume { .. }, InError) => (
+                Code::AgentExecutionError,
+                "the last error cannot be recovered from; ABORT the run and start another",
+            ),
+            (Event::Complete { .. }, Idle | Completed) => {
+                (Code::AgentNoAvailableTask, "no task is under way; it may have been cancelled")
+            }
+            _ => (Code::AgentNotRunning, "the run is not in a state that takes this event; see `allowed`"),
+        }
+    }
+
+    fn meta(state: State) -> Vec<(&'static str, Meta)> {
+        let facts = |start, active, tools, input, decision| {
+            vec![
+                ("canStart", Meta::Is(start)),
+                ("hasActiveTask", Meta::Is(active)),
+                ("resourcesAllocated", Meta::Is(active)),
+                ("canExecuteTools", Meta::Is(tools)),
+                ("awaitingInput", Meta::Is(input)),
+                ("requiresDecision", Meta::Is(decision)),
+            ]
+        };
+        match state {
+            Idle | Completed => facts(true, false, false, false, false),
+            Starting => facts(false, true, false, false, false),
+            Running => facts(false, true, true, false, false),
+            Paused => facts(false, true, false, true, false),
+            InError => facts(false, true, false, false, true),
+        }
+    }
+}
+
+fn publish(effects: &mut Vec<Effect>, event: StreamEvent) {
+    effects.push(Effect::Publish { event });
+}
+
+fn invalid(run: &Run, event: &Event, field: &str, message: &str) -> Refusal {
+    Refusal::of(run, event, Code::InvalidField, message).with(vec![FieldError::new(field, message)])
+}
+
+fn check_limit(run: &Run, event: &Event, limit: Option<u32>) -> Result<(), Refusal> {
+    match limit {
+        Some(limit) if !(TURN_LIMIT_MIN..=TURN_LIMIT_MAX).contains(&limit) => {
+            Err(invalid(run, event, "maxTurns", "maxTurns must be between 1 and 200"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A fingerprint of a STEP's content (FNV-1a), stable across versions because it is stored.
+fn digest(event: &Event) -> u64 {
+    let mut hash = Digest(0xcbf2_9ce4_8422_2325);
+    if let Event::Step { turn, tool_calls, output } = event {
+        hash.bytes(&turn.to_le_bytes());
+        hash.bytes(output.as_deref().unwrap_or_default().as_bytes());
+        for call in tool_calls {
+            hash.text(&call.id);
+            hash.text(&call.tool);
+            hash.fields(&call.input);
+        }
+    }
+    hash.0
+}
+
+struct Digest(u64);
+
+impl Digest {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(&(text.len() as u64).to_le_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.bytes(b"n"),
+            Value::Bool(yes) => self.bytes(if *yes { b"t" } else { b"f" }),
+            Value::Number(number) => self.text(&number.to_string()),
+            Value::String(text) => self.text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(fields) => self.fields(fields),
+        }
+    }
+
+    fn fields(&mut self, fields: &serde_json::Map<String, Value>) {
+        for (name, value) in fields {
+            self.text(name);
+            self.value(value);
+        }
+    }
+}
+
+/// The task that a START names, as an id. The event itself takes any text, so that a bad one is answered.
+pub fn task_of(event: &Event) -> Option<TaskId> {
+    match event {
+        Event::Start { task_id, .. } => TaskId::new(task_id).ok(),
+        _ => None,
+    }
+}

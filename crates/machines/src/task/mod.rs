@@ -1,0 +1,703 @@
+//! The task machine: how far a unit of work is, and who may move it.
+//!
+//! Invariants: DONE and CANCELED are final for everyone; a move is made only with everything that it requires;
+//! the role comes from the caller's credential and is never part of the request.
+
+use crate::Millis;
+use crate::machine::{Code, FieldError, Machine, Meta, Refusal, Role, Row, Who};
+use crate::wire::Wire;
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+use Action::*;
+use Guard::*;
+use Kind::*;
+use Status::*;
+
+/// What each way into a status requires, whichever status it comes from.
+const ENTER_IN_PROGRESS: [Guard; 2] = [HasAssignees, HasWorkPlan];
+
+const HUMAN: &[Who] = &[Who::Any(Role::Human)];
+const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
+const SYSTEM: &[Who] = &[Who::Any(Role::System)];
+const ASSIGN: &[Who] =
+    &[Who::Claiming(Role::Specialist), Who::Any(Role::Lead), Who::Any(Role::Human), Who::Any(Role::System)];
+const UNASSIGN: &[Who] = &[Who::Any(Role::Lead), Who::Any(Role::Human)];
+const WORK: &[Who] = &[
+    Who::Assigned(Role::Intern),
+    Who::Assigned(Role::Specialist),
+    Who::Assigned(Role::Lead),
+    Who::Any(Role::Human),
+    Who::Any(Role::System),
+];
+const BLOCK: &[Who] = &[
+    Who::Assigned(Role::Specialist),
+    Who::Assigned(Role::Lead),
+    Who::Any(Role::Human),
+    Who::Any(Role::System),
+];
+const REVISE: &[Who] = &[Who::Reviewer, Who::Any(Role::Human)];
+const FINISH: &[Who] = &[Who::ByPolicy(Role::Lead), Who::Any(Role::Human), Who::Any(Role::System)];
+
+const fn row(
+    from: Status,
+    event: Kind,
+    guards: &'static [Guard],
+    actions: &'static [Action],
+    to: Status,
+    who: &'static [Who],
+) -> Row<Task> {
+    Row { from, event, guards, actions, to, who }
+}
+
+#[rustfmt::skip]
+const TABLE: &[Row<Task>] = &[
+    //  from           event            guards                                                        actions                                to             who
+    row(Inbox,         ToAssigned,      &[HasAssignees],                                              &[SetAssignees],                       Assigned,      ASSIGN),
+    row(Inbox,         ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+
+    row(Assigned,      ToInbox,         &[],                                                          &[ClearAssignees],                     Inbox,         UNASSIGN),
+    row(Assigned,      ToInProgress,    &ENTER_IN_PROGRESS,                                           &[SetWorkPlan],                        InProgress,    WORK),
+    row(Assigned,      ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+
+    row(InProgress,    ToReview,        &[HasDeliverable, HasChecklist, CostIsComputed],              &[AttachSubmission],                   Review,        WORK),
+    row(InProgress,    ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
+    row(InProgress,    ToBlocked,       &[HasReason],                                                 &[RememberReason],                     Blocked,       BLOCK),
+    row(InProgress,    ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+
+    row(Review,        ToInProgress,    &[HasAssignees, HasWorkPlan, HasFeedback, ReviewCyclesLeft],  &[CountReviewCycle, PostFeedback],     InProgress,    REVISE),
+    row(Review,        ToInProgress,    &[HasAssignees, HasWorkPlan, HasFeedback, ReviewLimitReached], &[PostFeedback, SummariseLoop],       Blocked,       REVISE),
+    row(Review,        LandingFailed,   &[HasFeedback, LandingRoundsLeft],                            &[CountLandingRound, PostFeedback],    InProgress,    SYSTEM),
+    row(Review,        LandingFailed,   &[HasFeedback, LandingLimitReached],                          &[PostFeedback, BlockLanding],         Blocked,       SYSTEM),
+    row(Review,        ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
+    row(Review,        ToBlocked,       &[HasReason],                                                 &[RememberReason],                     Blocked,       HUMAN_OR_SYSTEM),
+    row(Review,        ToDone,          &[HasApprovalRecord, MergeLanded],                            &[RecordCompletion],                   Done,          FINISH),
+    row(Review,        ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+
+    row(NeedsApproval, ToInbox,         &[HasDecision],                                               &[ForgetOrigin, ClearAssignees],       Inbox,         HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToAssigned,      &[HasDecision, HasAssignees],                                 &[ForgetOrigin, SetAssignees],         Assigned,      HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToInProgress,    &[HasDecision, HasAssignees, HasWorkPlan],                    &[ForgetOrigin, SetWorkPlan],          InProgress,    HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToReview,        &[HasDecision, HasDeliverable, HasChecklist, CostIsComputed], &[ForgetOrigin, AttachSubmission],     Review,        HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToBlocked,       &[HasDecision, HasReason],                                    &[ForgetOrigin, RememberReason],       Blocked,       HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToDone,          &[HasDecision, HasApprovalRecord, MergeLanded],               &[ForgetOrigin, RecordCompletion],     Done,          HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToCanceled,      &[HasDecision],                                               &[ForgetOrigin, Cancel],               Canceled,      HUMAN),
+
+    row(Blocked,       ToAssigned,      &[HasAssignees, IsClarified],                                 &[Unblock, SetAssignees],              Assigned,      HUMAN),
+    row(Blocked,       ToInProgress,    &[HasAssignees, HasWorkPlan, IsClarified],                    &[Unblock, SetWorkPlan],               InProgress,    HUMAN),
+    row(Blocked,       ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
+    row(Blocked,       ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+];
+
+crate::wire_enum! {
+    /// In the order of the matrix's columns.
+    pub enum Status {
+        /// New, not yet assigned.
+        Inbox = "INBOX",
+        Assigned = "ASSIGNED",
+        InProgress = "IN_PROGRESS",
+        /// The gate is green. An approval sends it to the merge queue; the landing makes it DONE.
+        Review = "REVIEW",
+        /// Waits for a person's decision, which leads back to where it came from unless it says otherwise.
+        NeedsApproval = "NEEDS_APPROVAL",
+        /// Cannot go on. Only a person leads it out.
+        Blocked = "BLOCKED",
+        Done = "DONE",
+        Canceled = "CANCELED",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Kind {
+        ToInbox = "move INBOX",
+        ToAssigned = "move ASSIGNED",
+        ToInProgress = "move IN_PROGRESS",
+        ToReview = "move REVIEW",
+        ToNeedsApproval = "move NEEDS_APPROVAL",
+        ToBlocked = "move BLOCKED",
+        ToDone = "move DONE",
+        ToCanceled = "move CANCELED",
+        /// A merge conflict, or tests that are red as merged. It counts no review cycle.
+        LandingFailed = "landing failed",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Guard {
+        HasAssignees = "hasAssignees",
+        HasWorkPlan = "hasWorkPlan",
+        HasDeliverable = "hasDeliverable",
+        HasChecklist = "hasChecklist",
+        CostIsComputed = "costIsComputed",
+        HasFeedback = "hasFeedback",
+        ReviewCyclesLeft = "reviewCyclesLeft",
+        ReviewLimitReached = "reviewLimitReached",
+        LandingRoundsLeft = "landingRoundsLeft",
+        LandingLimitReached = "landingLimitReached",
+        HasApprovalRecord = "hasApprovalRecord",
+        MergeLanded = "mergeLanded",
+        HasApprovalRequest = "hasApprovalRequest",
+        HasReason = "hasReason",
+        HasDecision = "hasDecision",
+        IsClarified = "isClarified",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Action {
+        SetAssignees = "setAssignees",
+        ClearAssignees = "clearAssignees",
+        SetWorkPlan = "setWorkPlan",
+        AttachSubmission = "attachSubmission",
+        CountReviewCycle = "countReviewCycle",
+        PostFeedback = "postFeedback",
+        SummariseLoop = "summariseLoop",
+        CountLandingRound = "countLandingRound",
+        BlockLanding = "blockLanding",
+        RememberOrigin = "rememberOrigin",
+        ForgetOrigin = "forgetOrigin",
+        RememberReason = "rememberReason",
+        Unblock = "unblock",
+        RecordCompletion = "recordCompletion",
+        Cancel = "cancel",
+    }
+}
+
+crate::wire_enum! {
+    pub enum BlockReason {
+        Loop = "loop",
+        ToolFailures = "tool_failures",
+        Dependency = "dependency",
+        ReviewCycles = "review_cycles",
+        Stuck = "stuck",
+        LostWorkers = "lost_workers",
+        Landing = "landing",
+        Manual = "manual",
+    }
+}
+
+crate::wire_enum! {
+    pub enum ApprovalCause {
+        Budget = "budget",
+        RedAction = "red_action",
+        /// Asked for by an intern; others may do it.
+        YellowAction = "yellow_action",
+        TurnLimit = "turn_limit",
+        Escalation = "escalation",
+    }
+}
+
+crate::wire_enum! {
+    pub enum TaskType {
+        Bug = "bug",
+        Feature = "feature",
+        Task = "task",
+        Epic = "epic",
+        Chore = "chore",
+    }
+}
+
+/// Bullets that a work plan has.
+pub const PLAN_BULLETS_MIN: usize = 3;
+pub const PLAN_BULLETS_MAX: usize = 6;
+/// Reviews that may ask for changes before the task is taken out of the loop.
+pub const REVIEW_CYCLES_MAX: u32 = 3;
+/// Landings that may fail before the task is taken out of the queue for good.
+pub const LANDING_ROUNDS_MAX: u32 = 3;
+
+/// A task's place on the board. `facts` comes in for the step and is never stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Task {
+    pub status: Status,
+    #[serde(default = "default_type", rename = "type")]
+    pub task_type: TaskType,
+    #[serde(default)]
+    pub assignee_ids: Vec<SmolStr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewer_id: Option<SmolStr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_plan: Option<WorkPlan>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Submission>,
+    #[serde(default)]
+    pub review_cycles: u32,
+    #[serde(default)]
+    pub landing_rounds: u32,
+    /// Where NEEDS_APPROVAL was entered from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<Status>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_reason: Option<BlockReason>,
+    /// What the last reviewer or landing asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
+    #[serde(default, skip_serializing_if = "Facts::is_default")]
+    pub facts: Facts,
+}
+
+fn default_type() -> TaskType {
+    TaskType::Task
+}
+
+/// What the machine is told of the world for one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Facts {
+    pub lead_may_complete: bool,
+    pub max_review_cycles: u32,
+    pub max_landing_rounds: u32,
+    /// The branch holds changes, so DONE needs them in main.
+    pub has_code: bool,
+    pub landed: bool,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            lead_may_complete: false,
+            max_review_cycles: REVIEW_CYCLES_MAX,
+            max_landing_rounds: LANDING_ROUNDS_MAX,
+            has_code: false,
+            landed: false,
+        }
+    }
+}
+
+impl Facts {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkPlan {
+    pub bullets: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_duration: Option<String>,
+}
+
+impl WorkPlan {
+    pub fn new(bullets: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            bullets: bullets.into_iter().map(Into::into).collect(),
+            estimated_cost: None,
+            estimated_duration: None,
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        (PLAN_BULLETS_MIN..=PLAN_BULLETS_MAX).contains(&self.bullets.len())
+            && self.bullets.iter().all(|bullet| !bullet.trim().is_empty())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Submission {
+    pub deliverable: Deliverable,
+    pub review_checklist: Checklist,
+    pub cost_summary: CostSummary,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deliverable {
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checklist {
+    #[serde(rename = "type")]
+    pub task_type: TaskType,
+    pub items: Vec<ChecklistItem>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChecklistItem {
+    pub item: String,
+    /// Unanswered is not "no": it keeps the task out of REVIEW.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// Computed from the task's runs. Amounts are in millionths of a dollar, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CostSummary {
+    pub total_cost: u64,
+    pub run_count: u32,
+    pub token_count: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Completion {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<SmolStr>,
+    pub approved_by: SmolStr,
+    pub approved_at: Millis,
+    pub decision_note: String,
+}
+
+/// Who sends the event. Taken from the credential.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sender {
+    pub id: SmolStr,
+    pub role: Role,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event {
+    Move {
+        to: Status,
+        by: Sender,
+        #[serde(default, skip_serializing_if = "Payload::is_empty")]
+        payload: Box<Payload>,
+    },
+    LandingFailed {
+        by: Sender,
+        #[serde(default, skip_serializing_if = "Payload::is_empty")]
+        payload: Box<Payload>,
+    },
+}
+
+/// What a move brings with it. Which of it is required is in the table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Payload {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee_ids: Option<Vec<SmolStr>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_plan: Option<WorkPlan>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliverable: Option<Deliverable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_checklist: Option<Checklist>,
+    /// Filled in from the runs; from a caller it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_summary: Option<CostSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<BlockReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ApprovalCause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Completion>,
+    /// The decision that leads out of NEEDS_APPROVAL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clarification: Option<String>,
+}
+
+impl Payload {
+    fn is_empty(payload: &Box<Payload>) -> bool {
+        **payload == Payload::default()
+    }
+}
+
+/// What a move asks of the world: comments on the task, in the words of the move.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    PostWorkPlan { bullets: Vec<String> },
+    PostReview { feedback: String },
+    PostLoopSummary { review_cycles: u32, feedback: String },
+    PostApproval { note: String },
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self {
+            status: Inbox,
+            task_type: TaskType::Task,
+            assignee_ids: Vec::new(),
+            reviewer_id: None,
+            work_plan: None,
+            submission: None,
+            review_cycles: 0,
+            landing_rounds: 0,
+            came_from: None,
+            block_reason: None,
+            feedback: None,
+            completion: None,
+            facts: Facts::default(),
+        }
+    }
+}
+
+impl Event {
+    pub fn sender(&self) -> &Sender {
+        match self {
+            Event::Move { by, .. } | Event::LandingFailed { by, .. } => by,
+        }
+    }
+
+    fn payload(&self) -> &Payload {
+        match self {
+            Event::Move { payload, .. } | Event::LandingFailed { payload, .. } => payload,
+        }
+    }
+}
+
+impl Task {
+    /// The statuses that `by` may move the task to from here, in the matrix's order.
+    pub fn moves_of(&self, by: &Sender) -> Vec<Status> {
+        Status::ALL.iter().copied().filter(|to| self.may_move(*to, by)).collect()
+    }
+
+    fn may_move(&self, to: Status, by: &Sender) -> bool {
+        // A claim is for oneself; that is how a specialist's list is asked.
+        let payload = Payload { assignee_ids: Some(vec![by.id.clone()]), ..Payload::default() };
+        let event = Event::Move { to, by: by.clone(), payload: Box::new(payload) };
+        let may = |row: &Row<Task>| row.who.iter().any(|who| self.permits(*who, &event));
+        TABLE.iter().any(|row| row.from == self.status && row.event == kind_of_move(to) && may(row))
+    }
+
+    fn is_assignee(&self, id: &SmolStr) -> bool {
+        self.assignee_ids.contains(id)
+    }
+}
+
+const fn kind_of_move(to: Status) -> Kind {
+    match to {
+        Inbox => ToInbox,
+        Assigned => ToAssigned,
+        InProgress => ToInProgress,
+        Review => ToReview,
+        NeedsApproval => ToNeedsApproval,
+        Blocked => ToBlocked,
+        Done => ToDone,
+        Canceled => ToCanceled,
+    }
+}
+
+impl Machine for Task {
+    const NAME: &'static str = "task";
+    const SEED: &'static str = "002";
+    const INITIAL: Status = Inbox;
+    const TABLE: &'static [Row<Self>] = TABLE;
+    const FINAL: &'static [Status] = &[Done, Canceled];
+
+    type State = Status;
+    type Kind = Kind;
+    type Guard = Guard;
+    type Action = Action;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn state(&self) -> Status {
+        self.status
+    }
+
+    fn enter(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    fn kind(event: &Event) -> Kind {
+        match event {
+            Event::Move { to, .. } => kind_of_move(*to),
+            Event::LandingFailed { .. } => LandingFailed,
+        }
+    }
+
+    fn permits(&self, who: Who, event: &Event) -> bool {
+        let by = event.sender();
+        match who {
+            Who::Any(role) => by.role == role,
+            Who::Assigned(role) => by.role == role && self.is_assignee(&by.id),
+            Who::Claiming(role) => {
+                let only_itself = |ids: &Vec<SmolStr>| ids.iter().all(|id| *id == by.id);
+                by.role == role && event.payload().assignee_ids.as_ref().is_none_or(only_itself)
+            }
+            Who::ByPolicy(role) => by.role == role && self.facts.lead_may_complete,
+            Who::Reviewer => {
+                self.reviewer_id.as_ref() == Some(&by.id)
+                    && !self.is_assignee(&by.id)
+                    && by.role != Role::Intern
+            }
+        }
+    }
+
+    fn holds(&self, guard: Guard, event: &Event) -> bool {
+        let payload = event.payload();
+        match guard {
+            HasAssignees => {
+                let ids = payload.assignee_ids.as_ref().unwrap_or(&self.assignee_ids);
+                !ids.is_empty() && ids.iter().all(|id| !id.trim().is_empty())
+            }
+            HasWorkPlan => {
+                payload.work_plan.as_ref().or(self.work_plan.as_ref()).is_some_and(WorkPlan::is_complete)
+            }
+            HasDeliverable => match &payload.deliverable {
+                Some(deliverable) => !deliverable.content.trim().is_empty(),
+                None => self.submission.is_some() && self.status == NeedsApproval,
+            },
+            HasChecklist => match &payload.review_checklist {
+                Some(list) => {
+                    let answered =
+                        |item: &ChecklistItem| item.answer.as_ref().is_some_and(|a| !a.trim().is_empty());
+                    list.task_type == self.task_type
+                        && !list.items.is_empty()
+                        && list.items.iter().all(answered)
+                }
+                None => self.submission.is_some() && self.status == NeedsApproval,
+            },
+            // The system computes it; in anyone else's request it is a claim.
+            CostIsComputed => payload.cost_summary.is_none() || event.sender().role == Role::System,
+            HasFeedback => payload.feedback.as_ref().is_some_and(|text| !text.trim().is_empty()),
+            ReviewCyclesLeft => self.review_cycles < self.facts.max_review_cycles,
+            ReviewLimitReached => !self.holds(ReviewCyclesLeft, event),
+            LandingRoundsLeft => self.landing_rounds < self.facts.max_landing_rounds,
+            LandingLimitReached => !self.holds(LandingRoundsLeft, event),
+            HasApprovalRecord => payload.approval.as_ref().is_some_and(|approval| {
+                !approval.approved_by.trim().is_empty() && !approval.decision_note.trim().is_empty()
+            }),
+            MergeLanded => !self.facts.has_code || self.facts.landed,
+            HasApprovalRequest => payload.cause.is_some(),
+            HasReason => payload.reason.is_some(),
+            HasDecision => payload.decision.as_ref().is_some_and(|text| !text.trim().is_empty()),
+            IsClarified => {
+                self.block_reason != Some(BlockReason::ReviewCycles)
+                    || payload.clarification.as_ref().is_some_and(|text| !text.trim().is_empty())
+            }
+        }
+    }
+
+    fn perform(&mut self, action: Action, from: Status, event: &Event, effects: &mut Vec<Effect>) {
+        let payload = event.payload();
+        match action {
+            SetAssignees => {
+                if let Some(ids) = &payload.assignee_ids {
+                    self.assignee_ids.clone_from(ids);
+                }
+            }
+            ClearAssignees => self.assignee_ids.clear(),
+            SetWorkPlan => {
+                if let Some(ids) = &payload.assignee_ids {
+                    self.assignee_ids.clone_from(ids);
+                }
+                if let Some(plan) = &payload.work_plan {
+                    effects.push(Effect::PostWorkPlan { bullets: plan.bullets.clone() });
+                    self.work_plan = Some(plan.clone());
+                }
+            }
+            AttachSubmission => {
+                if let (Some(deliverable), Some(checklist)) =
+                    (&payload.deliverable, &payload.review_checklist)
+                {
+                    self.submission = Some(Submission {
+                        deliverable: deliverable.clone(),
+                        review_checklist: checklist.clone(),
+                        cost_summary: payload.cost_summary.unwrap_or_default(),
+                    });
+                }
+            }
+            CountReviewCycle => self.review_cycles += 1,
+            PostFeedback => {
+                let feedback = payload.feedback.clone().unwrap_or_default();
+                self.feedback = Some(feedback.clone());
+                effects.push(Effect::PostReview { feedback });
+            }
+            SummariseLoop => {
+                self.block_reason = Some(BlockReason::ReviewCycles);
+                effects.push(Effect::PostLoopSummary {
+                    review_cycles: self.review_cycles,
+                    feedback: payload.feedback.clone().unwrap_or_default(),
+                });
+            }
+            CountLandingRound => self.landing_rounds += 1,
+            BlockLanding => self.block_reason = Some(BlockReason::Landing),
+            RememberOrigin => self.came_from = Some(from),
+            ForgetOrigin => self.came_from = None,
+            RememberReason => self.block_reason = payload.reason,
+            Unblock => {
+                self.block_reason = None;
+                self.review_cycles = 0;
+                self.landing_rounds = 0;
+                if payload.clarification.is_some() {
+                    self.feedback.clone_from(&payload.clarification);
+                }
+            }
+            RecordCompletion => {
+                if let Some(approval) = &payload.approval {
+                    effects.push(Effect::PostApproval { note: approval.decision_note.clone() });
+                    self.completion = Some(approval.clone());
+                }
+            }
+            Cancel => self.block_reason = None,
+        }
+    }
+
+    fn requirement(guard: Guard) -> Option<FieldError> {
+        let (field, message) = match guard {
+            HasAssignees => ("assigneeIds", "Must have at least one assignee"),
+            HasWorkPlan => ("workPlan", "Work plan required for IN_PROGRESS"),
+            HasDeliverable => ("deliverable", "Deliverable with content required for REVIEW"),
+            HasChecklist => {
+                ("reviewChecklist", "Review checklist of the task's type required, with every item answered")
+            }
+            CostIsComputed => ("costSummary", "Cost summary is computed from the runs and cannot be set"),
+            HasFeedback => ("feedback", "Feedback required for changes"),
+            HasApprovalRecord => {
+                ("approval", "Approval record with approvedBy and decisionNote required for DONE")
+            }
+            MergeLanded => {
+                ("landing", "The task has code that has not landed; `adj queue` shows where it stands")
+            }
+            HasApprovalRequest => ("cause", "Approval request with a cause required for NEEDS_APPROVAL"),
+            HasReason => ("reason", "Reason required for BLOCKED"),
+            HasDecision => ("decision", "Decision required to leave NEEDS_APPROVAL"),
+            IsClarified => ("clarification", "Clarified requirements required after the review limit"),
+            ReviewCyclesLeft | ReviewLimitReached | LandingRoundsLeft | LandingLimitReached => return None,
+        };
+        Some(FieldError::new(field, message))
+    }
+
+    fn no_row_code(&self, _event: &Event) -> (Code, &'static str) {
+        match self.status {
+            Done | Canceled => {
+                (Code::NotAllowed, "the task is closed for good; to go on, add a new task linked to it")
+            }
+            _ => (Code::NotAllowed, "this move is not in the task's matrix"),
+        }
+    }
+
+    fn meta(status: Status) -> Vec<(&'static str, Meta)> {
+        vec![("ticketStatus", Meta::Text(ticket_status(status)))]
+    }
+
+    fn allowed(&self, event: &Event) -> Vec<String> {
+        self.moves_of(event.sender()).into_iter().map(|to| to.name().to_owned()).collect()
+    }
+}
+
+/// How a status reads as a ticket's.
+pub fn ticket_status(status: Status) -> &'static str {
+    match status {
+        Inbox | Assigned => "open",
+        InProgress | Review | NeedsApproval | Blocked => "in_progress",
+        Done | Canceled => "closed",
+    }
+}
+
+/// A refusal in the task machine's own members.
+pub fn answer(refusal: &Refusal) -> serde_json::Value {
+    serde_json::json!({
+        "success": false,
+        "errors": refusal.errors,
+        "allowedTransitions": refusal.allowed,
+    })
+}

@@ -1,0 +1,402 @@
+//! The turn machine: one agent's place in one channel, and whether it may speak now.
+//!
+//! Invariants: WAITING keeps the turn until it is resolved or forfeited; whoever leaves while holding the turn
+//! passes it on; a restarted agent is not queued again by itself.
+
+use crate::Millis;
+use crate::machine::{Code, Machine, Meta, Row, row};
+use serde::{Deserialize, Serialize};
+
+use Action::*;
+use Guard::*;
+use Kind::*;
+use State::*;
+
+#[rustfmt::skip]
+const TABLE: &[Row<Turn>] = &[
+    //  from     event              guards         actions                                            to
+    row(Offline, AgentStarts,       &[],           &[Register],                                       Idle),
+    row(Idle,    Assigned,          &[],           &[JoinQueue],                                      Queued),
+    row(Idle,    AgentStops,        &[],           &[Deregister],                                     Offline),
+    row(Queued,  TurnGranted,       &[],           &[SetCurrent, SetTimeout, NotifyAgent],            Active),
+    row(Queued,  RemovedFromChannel, &[],          &[LeaveQueue],                                     Idle),
+    row(Queued,  Disconnects,       &[],           &[LeaveQueue, LogLoss],                            Offline),
+    row(Active,  TurnComplete,      &[NotAlone],   &[EndTurn, GrantNext],                             Queued),
+    row(Active,  TurnComplete,      &[Alone],      &[EndTurn, LeaveQueue],                            Idle),
+    row(Active,  Timeout,           &[],           &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext], Queued),
+    row(Active,  WaitRequested,     &[],           &[PauseTurn, SetWaitTimeout],                      Waiting),
+    row(Active,  RemovedFromChannel, &[],          &[EndTurn, LeaveQueue, GrantNext],                 Idle),
+    row(Active,  Disconnects,       &[],           &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline),
+    row(Active,  Interrupt,         &[InterruptMode], &[PauseTurn, SetWaitTimeout],                   Waiting),
+    row(Waiting, WaitResolved,      &[],           &[ResumeTurn],                                     Active),
+    row(Waiting, WaitTimeout,       &[],           &[EndTurn, GrantNext],                             Queued),
+    row(Waiting, HumanOverride,     &[ToActive],   &[ResumeTurn],                                     Active),
+    row(Waiting, HumanOverride,     &[ToQueued],   &[EndTurn, GrantNext],                             Queued),
+    row(Waiting, RemovedFromChannel, &[],          &[EndTurn, LeaveQueue, GrantNext],                 Idle),
+    row(Waiting, Disconnects,       &[],           &[EndTurn, LeaveQueue, LogLoss, GrantNext],        Offline),
+];
+
+crate::wire_enum! {
+    pub enum State {
+        Offline = "OFFLINE",
+        /// In no turn queue. Being assigned to the channel is a separate fact.
+        Idle = "IDLE",
+        Queued = "QUEUED",
+        /// Holds the turn: the only one that may post.
+        Active = "ACTIVE",
+        /// Holds the turn and has paused it. A resolution, a timeout or a person moves it on.
+        Waiting = "WAITING",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Kind {
+        AgentStarts = "agent_starts",
+        AgentStops = "agent_stops",
+        Assigned = "assigned_to_channel",
+        RemovedFromChannel = "removed_from_channel",
+        TurnGranted = "turn_granted",
+        TurnComplete = "TURN_COMPLETE",
+        Timeout = "timeout",
+        WaitRequested = "wait_requested",
+        WaitResolved = "wait_resolved",
+        WaitTimeout = "wait_timeout",
+        HumanOverride = "human_override",
+        Interrupt = "interrupt",
+        Disconnects = "disconnects",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Guard {
+        Alone = "alone",
+        NotAlone = "!alone",
+        InterruptMode = "interruptMode",
+        ToActive = "toActive",
+        ToQueued = "toQueued",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Action {
+        Register = "register",
+        Deregister = "deregister",
+        JoinQueue = "joinQueue",
+        LeaveQueue = "leaveQueue",
+        SetCurrent = "setCurrent",
+        SetTimeout = "setTimeout",
+        NotifyAgent = "notifyAgent",
+        PauseTurn = "pauseTurn",
+        SetWaitTimeout = "setWaitTimeout",
+        ResumeTurn = "resumeTurn",
+        EndTurn = "endTurn",
+        GrantNext = "grantNext",
+        LogLoss = "logLoss",
+        LogTimeout = "logTimeout",
+        AnnounceTimeout = "announceTimeout",
+        AnnounceLoss = "announceLoss",
+    }
+}
+
+crate::wire_enum! {
+    /// What a person's message does while an agent holds the turn.
+    pub enum InterruptBehaviour {
+        Queue = "queue",
+        Interrupt = "interrupt",
+        Inject = "inject",
+        Parallel = "parallel",
+    }
+}
+
+crate::wire_enum! {
+    pub enum WaitReason {
+        Requested = "requested",
+        HumanInterrupt = "human_interrupt",
+    }
+}
+
+/// A channel's rules for turns, with the source document's keys and defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TurnConfig {
+    pub default_timeout_seconds: u32,
+    pub wait_timeout_seconds: u32,
+    pub human_interrupt_mode: InterruptBehaviour,
+    pub announce_timeouts: bool,
+    pub announce_disconnects: bool,
+    pub auto_detect_turn_end: bool,
+    pub auto_detect_silence_seconds: u32,
+}
+
+impl Default for TurnConfig {
+    fn default() -> Self {
+        Self {
+            default_timeout_seconds: 60,
+            wait_timeout_seconds: 300,
+            human_interrupt_mode: InterruptBehaviour::Inject,
+            announce_timeouts: true,
+            announce_disconnects: true,
+            auto_detect_turn_end: false,
+            auto_detect_silence_seconds: 10,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Turn {
+    pub state: State,
+    /// When the turn ends by itself, while ACTIVE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_at: Option<Millis>,
+    /// When the wait ends by itself, while WAITING.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_until: Option<Millis>,
+    /// What a paused turn has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_millis: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_reason: Option<WaitReason>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Event {
+    #[serde(rename = "agent_starts")]
+    AgentStarts,
+    #[serde(rename = "agent_stops")]
+    AgentStops,
+    #[serde(rename = "assigned_to_channel")]
+    Assigned,
+    #[serde(rename = "removed_from_channel")]
+    RemovedFromChannel,
+    #[serde(rename = "turn_granted")]
+    TurnGranted { at: Millis, timeout_seconds: u32 },
+    #[serde(rename = "TURN_COMPLETE")]
+    TurnComplete {
+        /// No other agent is in the channel's queue.
+        alone: bool,
+    },
+    /// The turn's time is over. `warning` where the agent had answered and only forgot to say so.
+    #[serde(rename = "timeout")]
+    Timeout {
+        #[serde(default)]
+        answered: bool,
+    },
+    #[serde(rename = "wait_requested")]
+    WaitRequested { at: Millis, wait_seconds: u32 },
+    #[serde(rename = "wait_resolved")]
+    WaitResolved { at: Millis },
+    #[serde(rename = "wait_timeout")]
+    WaitTimeout,
+    #[serde(rename = "human_override")]
+    HumanOverride {
+        at: Millis,
+        /// ACTIVE, or QUEUED to take the turn away.
+        to: State,
+    },
+    #[serde(rename = "interrupt")]
+    Interrupt { at: Millis, wait_seconds: u32, mode: InterruptBehaviour },
+    #[serde(rename = "disconnects")]
+    Disconnects {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<String>,
+    },
+}
+
+/// What a step asks of the channel and the world.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    Register,
+    Deregister,
+    JoinQueue,
+    LeaveQueue,
+    SetCurrent,
+    StartTimer { due: Millis },
+    StopTimers,
+    NotifyAgent,
+    GrantNext,
+    Log { message: &'static str },
+    Announce { notice: Notice },
+}
+
+crate::wire_enum! {
+    /// What the channel is told. `[Agent]` is replaced by the agent's name.
+    pub enum Notice {
+        Disconnected = "⚠️ [Agent] disconnected, skipping turn",
+        TimedOut = "⏱️ [Agent] turn timed out",
+        NoAgents = "⚠️ No agents available in this channel",
+    }
+}
+
+/// Logged where a turn timed out although the agent had answered.
+pub const WITHOUT_TURN_COMPLETE: &str = "Agent completed response without TURN_COMPLETE";
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { state: Offline, timeout_at: None, wait_until: None, left_millis: None, wait_reason: None }
+    }
+}
+
+impl Turn {
+    /// At most one agent of a channel is here.
+    pub fn holds_turn(&self) -> bool {
+        matches!(self.state, Active | Waiting)
+    }
+
+    /// The agent's own state over all its channels: the most engaged one.
+    pub fn derived(online: bool, places: impl IntoIterator<Item = State>) -> State {
+        if !online {
+            return Offline;
+        }
+        let rank = |state: &State| match state {
+            Active => 4,
+            Waiting => 3,
+            Queued => 2,
+            Idle => 1,
+            Offline => 0,
+        };
+        places.into_iter().max_by_key(rank).filter(|state| *state != Offline).unwrap_or(Idle)
+    }
+}
+
+impl Machine for Turn {
+    const NAME: &'static str = "turn";
+    const SEED: &'static str = "000";
+    const INITIAL: State = Offline;
+    const TABLE: &'static [Row<Self>] = TABLE;
+    const FINAL: &'static [State] = &[];
+
+    type State = State;
+    type Kind = Kind;
+    type Guard = Guard;
+    type Action = Action;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+    }
+
+    fn kind(event: &Event) -> Kind {
+        match event {
+            Event::AgentStarts => AgentStarts,
+            Event::AgentStops => AgentStops,
+            Event::Assigned => Assigned,
+            Event::RemovedFromChannel => RemovedFromChannel,
+            Event::TurnGranted { .. } => TurnGranted,
+            Event::TurnComplete { .. } => TurnComplete,
+            Event::Timeout { .. } => Timeout,
+            Event::WaitRequested { .. } => WaitRequested,
+            Event::WaitResolved { .. } => WaitResolved,
+            Event::WaitTimeout => WaitTimeout,
+            Event::HumanOverride { .. } => HumanOverride,
+            Event::Interrupt { .. } => Interrupt,
+            Event::Disconnects { .. } => Disconnects,
+        }
+    }
+
+    fn holds(&self, guard: Guard, event: &Event) -> bool {
+        match (guard, event) {
+            (Alone, Event::TurnComplete { alone }) => *alone,
+            (NotAlone, _) => !self.holds(Alone, event),
+            (InterruptMode, Event::Interrupt { mode, .. }) => *mode == InterruptBehaviour::Interrupt,
+            (ToActive, Event::HumanOverride { to, .. }) => *to == Active,
+            (ToQueued, Event::HumanOverride { to, .. }) => *to == Queued,
+            (Alone | InterruptMode | ToActive | ToQueued, _) => false,
+        }
+    }
+
+    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+        match action {
+            Register => effects.push(Effect::Register),
+            Deregister => effects.push(Effect::Deregister),
+            JoinQueue => effects.push(Effect::JoinQueue),
+            LeaveQueue => effects.push(Effect::LeaveQueue),
+            SetCurrent => effects.push(Effect::SetCurrent),
+            SetTimeout => {
+                if let Event::TurnGranted { at, timeout_seconds } = event {
+                    let due = at + Millis::from(*timeout_seconds) * 1000;
+                    self.timeout_at = Some(due);
+                    effects.push(Effect::StartTimer { due });
+                }
+            }
+            NotifyAgent => effects.push(Effect::NotifyAgent),
+            PauseTurn => {
+                let (Event::WaitRequested { at, .. } | Event::Interrupt { at, .. }) = event else { return };
+                self.left_millis = self.timeout_at.take().map(|due| (due - at).max(0));
+                self.wait_reason = Some(match event {
+                    Event::Interrupt { .. } => WaitReason::HumanInterrupt,
+                    _ => WaitReason::Requested,
+                });
+                effects.push(Effect::StopTimers);
+            }
+            SetWaitTimeout => {
+                let (Event::WaitRequested { at, wait_seconds } | Event::Interrupt { at, wait_seconds, .. }) =
+                    event
+                else {
+                    return;
+                };
+                let due = at + Millis::from(*wait_seconds) * 1000;
+                self.wait_until = Some(due);
+                effects.push(Effect::StartTimer { due });
+            }
+            ResumeTurn => {
+                let (Event::WaitResolved { at } | Event::HumanOverride { at, .. }) = event else { return };
+                self.wait_until = None;
+                self.wait_reason = None;
+                effects.push(Effect::StopTimers);
+                // The same turn goes on with the time that it had left.
+                if let Some(left) = self.left_millis.take() {
+                    self.timeout_at = Some(at + left);
+                    effects.push(Effect::StartTimer { due: at + left });
+                }
+            }
+            EndTurn => {
+                *self = Turn { state: self.state, ..Turn::default() };
+                effects.push(Effect::StopTimers);
+            }
+            GrantNext => effects.push(Effect::GrantNext),
+            LogLoss => effects.push(Effect::Log { message: "agent lost" }),
+            LogTimeout => {
+                let answered = matches!(event, Event::Timeout { answered: true });
+                effects.push(Effect::Log {
+                    message: if answered { WITHOUT_TURN_COMPLETE } else { "turn timed out" },
+                });
+            }
+            AnnounceTimeout => effects.push(Effect::Announce { notice: Notice::TimedOut }),
+            AnnounceLoss => effects.push(Effect::Announce { notice: Notice::Disconnected }),
+        }
+    }
+
+    fn no_row_code(&self, event: &Event) -> (Code, &'static str) {
+        match event {
+            Event::Interrupt { mode, .. } if *mode != InterruptBehaviour::Interrupt => {
+                (Code::NotAllowed, "the channel's mode does not interrupt")
+            }
+            Event::HumanOverride { .. } if self.state == Waiting => {
+                (Code::NotAllowed, "an override leads to ACTIVE or QUEUED")
+            }
+            _ => (Code::NotAllowed, "the agent's place in the channel does not take this"),
+        }
+    }
+
+    fn meta(state: State) -> Vec<(&'static str, Meta)> {
+        let (receives, responds, queued) = match state {
+            Offline | Idle => ("no", false, false),
+            Queued => ("observes", false, true),
+            Active => ("yes", true, true),
+            Waiting => ("observes", false, true),
+        };
+        vec![
+            ("receives", Meta::Text(receives)),
+            ("canRespond", Meta::Is(responds)),
+            ("inQueue", Meta::Is(queued)),
+        ]
+    }
+}

@@ -1,0 +1,440 @@
+//! The worker machine: a slot of the coding fleet, and whether what it holds still moves.
+//!
+//! Invariants: only ready, working, done and stuck hold a task, and each exactly one; DONE is a claim that the
+//! gate decides; a worker gives a task up only in ways that keep what was written.
+
+use crate::machine::{Code, Machine, Meta, Row, row};
+use crate::names::TaskId;
+use serde::{Deserialize, Serialize};
+
+use Action::*;
+use Guard::*;
+use Kind::*;
+use State::*;
+
+#[rustfmt::skip]
+const TABLE: &[Row<Worker>] = &[
+    //  from     event       guards                              actions                                    to
+    row(New,     Spawn,      &[NameFree],                        &[Create],                                 Idle),
+    row(Idle,    Assign,     &[TaskClaimable],                   &[TakeTask, MakeTree],                     Ready),
+    row(Ready,   StepStarts, &[],                                &[FirstPrompt],                            Working),
+    row(Working, StepOk,     &[SaysNotDone, StepsLeft],          &[CountStep, ResetErrors, NextStep],       Working),
+    row(Working, StepOk,     &[SaysDone],                        &[CountStep, ResetErrors, RunGate],        Done),
+    row(Working, StepOk,     &[SaysNotDone, NoStepsLeft],        &[CountStep, ResetErrors, RunGate],        Done),
+    row(Working, StepFailed, &[ErrorsLeft],                      &[CountError, BackOff],                    Working),
+    row(Working, StepFailed, &[LastError],                       &[CountError, KeepEverything],             Stuck),
+    row(Done,    GateFailed, &[FixesLeft],                       &[CountFix, NextStep],                     Working),
+    row(Done,    GateFailed, &[NoFixesLeft],                     &[KeepEverything],                         Stuck),
+    row(Done,    HandedOver, &[],                                &[LeaveTask],                              Idle),
+
+    row(Ready,   Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
+    row(Working, Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
+    row(Done,    Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
+    row(Stuck,   Released,   &[TaskCanceledOrTaken],             &[GiveBackLease, LeaveTask],               Idle),
+
+    row(Ready,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
+    row(Working, Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
+    row(Stuck,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
+    row(Stuck,   Retry,      &[],                                &[BackOff],                                Working),
+
+    row(Idle,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Ready,   Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Working, Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
+    row(Done,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Stuck,   Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Idle,    Clean,      &[],                                &[SaveWork, RemoveTree, LeaveTask],        Removed),
+    row(Ready,   Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
+    row(Working, Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
+    row(Done,    Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
+    row(Stuck,   Clean,      &[],                                &[SaveWork, RemoveTree, LeaveTask],        Removed),
+
+    row(Idle,    Recover,    &[],                                &[],                                       Idle),
+    row(Ready,   Recover,    &[TreeMissing],                     &[LoseTask],                               Idle),
+    row(Ready,   Recover,    &[TreeThere, StepUnderWay],         &[],                                       Ready),
+    row(Ready,   Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                      Done),
+    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],    Ready),
+    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, LoseTask],    Idle),
+    row(Working, Recover,    &[TreeMissing],                     &[LoseTask],                               Idle),
+    row(Working, Recover,    &[TreeThere, StepUnderWay],         &[],                                       Working),
+    row(Working, Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                      Done),
+    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],    Working),
+    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, LoseTask],    Idle),
+    row(Done,    Recover,    &[TreeThere],                       &[SaveWork, RunGate],                      Done),
+    row(Done,    Recover,    &[TreeMissing],                     &[OfferMerge],                             Done),
+    row(Stuck,   Recover,    &[],                                &[],                                       Stuck),
+];
+
+crate::wire_enum! {
+    pub enum State {
+        /// Before `spawn`: there is no such worker yet.
+        New = "new",
+        /// Has no task. `adj run` gives it one, or `adj assign`.
+        Idle = "idle",
+        /// Holds a task; its tree is being made. The first step moves it on.
+        Ready = "ready",
+        Working = "working",
+        /// The agent claims to be finished. The gate moves it on: to `idle` when the work was handed over, to
+        /// `working` when a check failed, to `stuck` when no fix is left.
+        Done = "done",
+        /// Needs a person: `adj retry`, `adj kill` or `adj cleanup`. It keeps its task in sight and blocks nobody.
+        Stuck = "stuck",
+        /// After `clean`: there is no such worker any more.
+        Removed = "removed",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Kind {
+        Spawn = "spawn",
+        Assign = "assign",
+        StepStarts = "step_starts",
+        StepOk = "step_ok",
+        StepFailed = "step_failed",
+        GateFailed = "gate_failed",
+        HandedOver = "handed_over",
+        Released = "released",
+        Kill = "kill",
+        Retry = "retry",
+        Cleanup = "cleanup",
+        Clean = "clean",
+        Recover = "recover",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Guard {
+        NameFree = "nameFree",
+        TaskClaimable = "taskClaimable",
+        SaysDone = "saysDone",
+        SaysNotDone = "!saysDone",
+        StepsLeft = "stepsLeft",
+        NoStepsLeft = "!stepsLeft",
+        ErrorsLeft = "errorsLeft",
+        LastError = "!errorsLeft",
+        FixesLeft = "fixesLeft",
+        NoFixesLeft = "!fixesLeft",
+        TaskCanceledOrTaken = "taskCanceledOrTaken",
+        NoLiveProcess = "noLiveProcess",
+        TreeThere = "treeThere",
+        TreeMissing = "!treeThere",
+        StepUnderWay = "stepUnderWay",
+        NoStep = "!stepUnderWay",
+        SaidDone = "saidDone",
+        NotSaidDone = "!saidDone",
+        SessionResumable = "sessionResumable",
+        SessionGone = "!sessionResumable",
+    }
+}
+
+crate::wire_enum! {
+    pub enum Action {
+        Create = "create",
+        TakeTask = "takeTask",
+        MakeTree = "makeTree",
+        FirstPrompt = "firstPrompt",
+        CountStep = "countStep",
+        ResetErrors = "resetErrors",
+        CountError = "countError",
+        BackOff = "backOff",
+        NextStep = "nextStep",
+        RunGate = "runGate",
+        CountFix = "countFix",
+        KeepEverything = "keepEverything",
+        GiveBackLease = "giveBackLease",
+        LeaveTask = "leaveTask",
+        LoseTask = "loseTask",
+        EndProcess = "endProcess",
+        SaveWork = "saveWork",
+        RemoveTree = "removeTree",
+        OfferMerge = "offerMerge",
+    }
+}
+
+crate::wire_enum! {
+    /// Why a task left its worker, other than by being handed over.
+    pub enum ReleaseReason {
+        Canceled = "canceled",
+        Blocked = "blocked",
+        NeedsApproval = "needs_approval",
+        /// The service stayed away too long; whoever is free goes on when it is back.
+        Outage = "outage",
+        /// Another worker took the task up again.
+        Taken = "taken",
+        /// Everything that the worker ran for it is gone.
+        Lost = "lost",
+    }
+}
+
+/// Errors in a row that make a worker stuck.
+pub const ERRORS_MAX: u32 = 5;
+/// Steps on one task before the gate decides without a DONE.
+pub const STEPS_MAX: u32 = 20;
+/// Times that the gate sends work back before the worker is stuck.
+pub const FIX_ROUNDS_MAX: u32 = 3;
+/// The longest wait between two tries.
+pub const BACKOFF_SECONDS_MAX: u32 = 60;
+
+/// 2, 4, 8, 16, 32 and then 60 seconds.
+pub fn backoff_seconds(errors: u32) -> u32 {
+    2u32.checked_pow(errors).unwrap_or(BACKOFF_SECONDS_MAX).min(BACKOFF_SECONDS_MAX)
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    pub status: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Steps on the task in hand that ended well.
+    #[serde(default)]
+    pub step_count: u32,
+    /// Failed steps in a row.
+    #[serde(default)]
+    pub errors: u32,
+    #[serde(default)]
+    pub fix_rounds: u32,
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// Set when a task is taken, from the configuration of that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub max_steps: u32,
+    pub max_fix_rounds: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_steps: STEPS_MAX, max_fix_rounds: FIX_ROUNDS_MAX }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event {
+    Spawn {
+        name_free: bool,
+    },
+    Assign {
+        task: TaskId,
+        claimable: bool,
+        #[serde(default)]
+        limits: Limits,
+    },
+    StepStarts,
+    StepOk {
+        done: bool,
+    },
+    StepFailed {
+        error: String,
+    },
+    GateFailed,
+    HandedOver,
+    Released {
+        reason: ReleaseReason,
+    },
+    Kill,
+    Retry,
+    Cleanup {
+        live_process: bool,
+        #[serde(default)]
+        force: bool,
+    },
+    Clean,
+    Recover {
+        tree: Tree,
+        /// A step or a gate of this worker still runs under its keeper.
+        step_under_way: bool,
+        /// DONE stands in the last final message.
+        said_done: bool,
+        resumable: bool,
+    },
+}
+
+crate::wire_enum! {
+    /// What recovery found at the task's path.
+    pub enum Tree {
+        Missing = "missing",
+        Clean = "clean",
+        Dirty = "dirty",
+    }
+}
+
+/// What a step asks of the world.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    MakeTree { task: TaskId },
+    FirstPrompt,
+    NextStep,
+    BackOff { seconds: u32 },
+    RunGate { max_steps_reached: bool },
+    GiveBackLease,
+    EndProcess,
+    SaveWork,
+    RemoveTree,
+    OfferMerge,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self { status: New, task: None, step_count: 0, errors: 0, fix_rounds: 0, limits: Limits::default() }
+    }
+}
+
+impl Machine for Worker {
+    const NAME: &'static str = "worker";
+    const SEED: &'static str = "001";
+    const INITIAL: State = Idle;
+    const TABLE: &'static [Row<Self>] = TABLE;
+    const FINAL: &'static [State] = &[Removed];
+
+    type State = State;
+    type Kind = Kind;
+    type Guard = Guard;
+    type Action = Action;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn state(&self) -> State {
+        self.status
+    }
+
+    fn enter(&mut self, state: State) {
+        self.status = state;
+    }
+
+    fn kind(event: &Event) -> Kind {
+        match event {
+            Event::Spawn { .. } => Spawn,
+            Event::Assign { .. } => Assign,
+            Event::StepStarts => StepStarts,
+            Event::StepOk { .. } => StepOk,
+            Event::StepFailed { .. } => StepFailed,
+            Event::GateFailed => GateFailed,
+            Event::HandedOver => HandedOver,
+            Event::Released { .. } => Released,
+            Event::Kill => Kill,
+            Event::Retry => Retry,
+            Event::Cleanup { .. } => Cleanup,
+            Event::Clean => Clean,
+            Event::Recover { .. } => Recover,
+        }
+    }
+
+    fn holds(&self, guard: Guard, event: &Event) -> bool {
+        match (guard, event) {
+            (NameFree, Event::Spawn { name_free }) => *name_free,
+            (TaskClaimable, Event::Assign { claimable, .. }) => *claimable,
+            (SaysDone, Event::StepOk { done }) => *done,
+            // The step that is being reported counts: the twentieth is the last.
+            (StepsLeft, _) => self.step_count + 1 < self.limits.max_steps,
+            (ErrorsLeft, _) => self.errors + 1 < ERRORS_MAX,
+            (FixesLeft, _) => self.fix_rounds < self.limits.max_fix_rounds,
+            (TaskCanceledOrTaken, Event::Released { reason }) => {
+                matches!(reason, ReleaseReason::Canceled | ReleaseReason::Taken)
+            }
+            (NoLiveProcess, Event::Cleanup { live_process, force }) => !live_process || *force,
+            (TreeThere, Event::Recover { tree, .. }) => *tree != Tree::Missing,
+            (StepUnderWay, Event::Recover { step_under_way, .. }) => *step_under_way,
+            (SaidDone, Event::Recover { said_done, .. }) => *said_done,
+            (SessionResumable, Event::Recover { resumable, .. }) => *resumable,
+            (SaysNotDone, _) => !self.holds(SaysDone, event),
+            (NoStepsLeft, _) => !self.holds(StepsLeft, event),
+            (LastError, _) => !self.holds(ErrorsLeft, event),
+            (NoFixesLeft, _) => !self.holds(FixesLeft, event),
+            (TreeMissing, _) => !self.holds(TreeThere, event),
+            (NoStep, _) => !self.holds(StepUnderWay, event),
+            (NotSaidDone, _) => !self.holds(SaidDone, event),
+            (SessionGone, _) => !self.holds(SessionResumable, event),
+            // These pairs are in no row.
+            (
+                NameFree | TaskClaimable | SaysDone | TaskCanceledOrTaken | NoLiveProcess | TreeThere
+                | StepUnderWay | SaidDone | SessionResumable,
+                _,
+            ) => false,
+        }
+    }
+
+    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+        match (action, event) {
+            (TakeTask, Event::Assign { task, limits, .. }) => {
+                *self = Worker {
+                    status: self.status,
+                    task: Some(task.clone()),
+                    limits: *limits,
+                    ..Worker::default()
+                };
+            }
+            (MakeTree, Event::Assign { task, .. }) => effects.push(Effect::MakeTree { task: task.clone() }),
+            (FirstPrompt, _) => effects.push(Effect::FirstPrompt),
+            (CountStep, _) => self.step_count += 1,
+            (ResetErrors, _) => self.errors = 0,
+            (CountError, _) => self.errors += 1,
+            // Counted from the last failure, so that a retry by hand after that time starts at once.
+            (BackOff, _) => effects.push(Effect::BackOff { seconds: backoff_seconds(self.errors) }),
+            (NextStep, _) => effects.push(Effect::NextStep),
+            (RunGate, _) => effects
+                .push(Effect::RunGate { max_steps_reached: matches!(event, Event::StepOk { done: false }) }),
+            // A fix round is a step more, so that work that ran out of steps can still be mended.
+            (CountFix, _) => {
+                self.fix_rounds += 1;
+                self.limits.max_steps = self.limits.max_steps.max(self.step_count + 1);
+            }
+            (GiveBackLease, _) => effects.push(Effect::GiveBackLease),
+            (LeaveTask | LoseTask, _) => {
+                *self = Worker { status: self.status, limits: self.limits, ..Worker::default() };
+            }
+            (EndProcess, _) => effects.push(Effect::EndProcess),
+            (SaveWork, Event::Recover { tree: Tree::Clean, .. }) => {}
+            (SaveWork, _) => effects.push(Effect::SaveWork),
+            (RemoveTree, _) => effects.push(Effect::RemoveTree),
+            (OfferMerge, _) => effects.push(Effect::OfferMerge),
+            (Create | KeepEverything, _) => {}
+            // These pairs are in no row.
+            (TakeTask | MakeTree, _) => {}
+        }
+    }
+
+    fn no_row_code(&self, event: &Event) -> (Code, &'static str) {
+        let message = match (event, self.status) {
+            (Event::Spawn { .. }, New) => "the name is taken; `adj ps` lists the workers",
+            (Event::Assign { .. }, Idle) => {
+                "the task cannot be claimed; `adj why` on the task says what it waits for"
+            }
+            (Event::Assign { .. }, Stuck) => {
+                "the worker is stuck; end it with `adj kill` or try again with `adj retry`"
+            }
+            (Event::Assign { .. }, Ready | Working | Done) => {
+                "the worker has a task; wait for it, or end it with `adj kill`: its work is kept"
+            }
+            (Event::Retry, _) => "only a stuck worker can be tried again",
+            (Event::Kill, Idle) => "the worker has no task to end",
+            (Event::Kill, Done) => "the gate is deciding; wait for it, or use `adj cleanup`",
+            (Event::Cleanup { .. }, _) => "a process of it still lives; `--force` ends it first",
+            (Event::Released { .. }, Stuck) => "a stuck worker stays, for a person to see",
+            _ => "no row of the worker's table takes this event here",
+        };
+        (Code::NotAllowed, message)
+    }
+
+    fn meta(state: State) -> Vec<(&'static str, Meta)> {
+        let facts = |symbol, active, steppable| {
+            vec![
+                ("symbol", Meta::Text(symbol)),
+                ("active", Meta::Is(active)),
+                ("steppable", Meta::Is(steppable)),
+            ]
+        };
+        match state {
+            New | Removed => facts("", false, false),
+            Idle => facts("○", true, false),
+            Ready => facts("◐", true, true),
+            Working => facts("●", true, true),
+            Done => facts("✓", false, false),
+            Stuck => facts("!", false, false),
+        }
+    }
+}
