@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The kernel: all live state, what may be asked of it, and the rules by which one machine moves another.
+//!
+//! ```text
+//! handle(&World, &Command) -> Result<Commit, Refusal>
+//! ```
+//!
+//! Pure: no clock, no file, no thread, no socket, no randomness. The time and the id come in with the command; what
+//! must happen in the world goes out as effects in the same commit as the events that ask for it. A command's
+//! whole cascade, through all the machines that it moves, is one commit.
+
+mod apply;
+pub mod budget;
+pub mod command;
+pub mod config;
+pub mod effect;
+pub mod event;
+mod handle;
+pub mod invariants;
+mod rules;
+pub mod why;
+pub mod world;
+
+pub use command::{Actor, Answer, Ask, Command, Commit, Happened, Outcome, Refusal, Reply};
+pub use config::Config;
+pub use effect::{Effect, Timer};
+pub use event::Event;
+pub use handle::handle;
+pub use machines::Millis;
+pub use rules::Rule;
+pub use world::World;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,673 @@
+//! The fold: how each event changes the World. No rule is asked here; what was decided is done.
+
+use crate::event::*;
+use crate::world::*;
+use crate::{Effect, Millis, World};
+use machines::names::{RunId, TaskId, WorkerName};
+use machines::suspended::{Suspendable, Suspends, Wrapped};
+use machines::{architect, run, task, turn, worker};
+use std::sync::Arc;
+
+/// A log that does not fold: it was edited, or written by rules that this version does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoesNotFold {
+    pub event: String,
+    pub why: String,
+}
+
+impl std::fmt::Display for DoesNotFold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "event `{}` does not follow from those before it: {}", self.event, self.why)
+    }
+}
+
+impl std::error::Error for DoesNotFold {}
+
+type Folded = Result<(), String>;
+
+impl World {
+    /// Applies one event. An error leaves the World half changed: whoever folds gives up on it.
+    pub fn apply(&mut self, event: &Event) -> Result<(), DoesNotFold> {
+        self.seq += 1;
+        self.fold(event).map_err(|why| DoesNotFold { event: event.kind().to_owned(), why })
+    }
+
+    fn fold(&mut self, event: &Event) -> Folded {
+        match event {
+            Event::WriterSeen(_) => Ok(()),
+            Event::TaskMoved(e) => self.task_moved(e),
+            Event::WorkerMoved(e) => self.worker_moved(e),
+            Event::RunMoved(e) => self.run_moved(e),
+            Event::TurnMoved(e) => self.turn_moved(e),
+            Event::ArchitectMoved(e) => {
+                let mut machine =
+                    self.architect.as_deref().cloned().unwrap_or(Suspendable::Live(Default::default()));
+                replay_wrapped::<architect::Architect>(&mut machine, &e.input, e.state)?;
+                self.architect = Some(Arc::new(machine));
+                Ok(())
+            }
+            Event::TaskAdded(e) => self.task_added(e),
+            Event::TaskEdited(e) => self.edit_task(&e.id, |task| {
+                if let Some(title) = &e.title {
+                    task.title.clone_from(title);
+                }
+                if let Some(body) = &e.body {
+                    task.body.clone_from(body);
+                }
+                task.priority = e.priority.unwrap_or(task.priority);
+                if e.plan.is_some() {
+                    task.plan.clone_from(&e.plan);
+                }
+                if e.reviewer.is_some() {
+                    task.machine.reviewer_id.clone_from(&e.reviewer);
+                }
+            }),
+            Event::DependencyAdded(e) => {
+                self.dependents.entry(e.on.clone()).or_default().insert(e.id.clone());
+                self.edit_task(&e.id, |task| task.depends_on.push(e.on.clone()))
+            }
+            Event::DependencyRemoved(e) => {
+                if let Some(waiting) = self.dependents.get_mut(&e.on) {
+                    waiting.remove(&e.id);
+                }
+                self.edit_task(&e.id, |task| task.depends_on.retain(|on| *on != e.on))
+            }
+            Event::Commented(e) => self.edit_task(&e.id, |task| {
+                let comment =
+                    Comment { at: e.at, by: e.by.clone(), kind: e.comment.clone(), text: e.text.clone() };
+                task.comments.push_back(Arc::new(comment));
+            }),
+            Event::TicketSeen(e) => self.ticket_seen(e),
+
+            Event::LeaseGiven(e) => self.edit_task(&e.id, |task| {
+                task.lease = Some(Lease { holder: e.holder.clone(), attempt: e.attempt });
+                task.lease_attempts = e.attempt;
+            }),
+            Event::LeaseEnded(e) => self.edit_task(&e.id, |task| task.lease = None),
+            Event::WorkerLost(e) => self.edit_task(&e.id, |task| task.lost_workers = e.lost),
+            Event::PlaceGiven(e) => self.edit_task(&e.id, |task| {
+                task.place = Some(Place {
+                    tree: e.tree.clone(),
+                    branch: e.branch.clone(),
+                    session: e.session.clone(),
+                    session_used: false,
+                    tip: None,
+                    ready: false,
+                });
+            }),
+            Event::SessionUsed(e) => self.edit_place(&e.id, |place| place.session_used = true),
+            Event::SessionRenewed(e) => self.edit_place(&e.id, |place| {
+                place.session = e.session.clone();
+                place.session_used = false;
+            }),
+            Event::TreeStands(e) => self.edit_place(&e.id, |place| place.ready = e.stands),
+            Event::TipMoved(e) => self.edit_place(&e.id, |place| place.tip = Some(e.tip.clone())),
+            Event::NoteLeft(e) => self.edit_task(&e.id, |task| task.notes.push_back(e.note.clone())),
+            Event::NotesTold(e) => self.edit_task(&e.id, |task| {
+                task.notes.clear();
+                task.sent_back = None;
+            }),
+            Event::SentBackTo(e) => self.edit_task(&e.id, |task| task.sent_back = Some(e.what.clone())),
+            Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
+            Event::GatePassed(e) => self.edit_task(&e.id, |task| {
+                task.has_code = e.has_code;
+                task.needs_person.clone_from(&e.needs_person);
+                if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
+                    place.tip = Some(tip.clone());
+                }
+            }),
+            Event::WaitsForApproval(e) => {
+                self.edit_task(&e.id, |task| task.approval = Some(e.approval.clone()))
+            }
+            Event::WaitsForService(e) => self.edit_task(&e.id, |task| task.waits_for.clone_from(&e.service)),
+            Event::UnfinishedAdded(e) => self.edit_task(&e.id, |task| {
+                task.unfinished.insert(e.effect.clone());
+            }),
+            Event::AfterwardsAdded(e) => {
+                self.edit_task(&e.id, |task| task.afterwards.push_back(Arc::new(e.what.clone())))
+            }
+            Event::AfterwardsTaken(e) => self.edit_task(&e.id, |task| task.afterwards.clear()),
+            Event::GateAlone(e) => self.edit_task(&e.id, |task| task.gate.clone_from(&e.effect)),
+
+            Event::TaskApproved(e) => self.edit_task(&e.id, |task| {
+                task.approved =
+                    Some(Approved { tip: e.tip.clone(), by: e.by.clone(), at: e.at, note: e.note.clone() });
+            }),
+            Event::ApprovalVoided(e) => self.edit_task(&e.id, |task| task.approved = None),
+            Event::Queued(e) => {
+                let arrival = self.count();
+                let priority = self.task(&e.id).ok_or_else(|| no("task", &e.id))?.priority;
+                self.queue.insert((priority, arrival), e.id.clone());
+                self.edit_task(&e.id, |task| task.queued = Some((priority, arrival)))
+            }
+            Event::Dequeued(e) => {
+                if let Some(key) = self.task(&e.id).and_then(|task| task.queued) {
+                    self.queue.remove(&key);
+                }
+                self.edit_task(&e.id, |task| task.queued = None)
+            }
+            Event::LandingStarted(e) => {
+                self.landing = Some(Arc::new(Landing {
+                    task: e.id.clone(),
+                    tip: e.tip.clone(),
+                    effect: e.effect.clone(),
+                    written: None,
+                }));
+                Ok(())
+            }
+            Event::LandingWritten(e) => {
+                self.landing = Some(Arc::new(Landing {
+                    task: e.id.clone(),
+                    tip: e.landed.tip.clone(),
+                    effect: e.effect.clone(),
+                    written: Some(e.landed.clone()),
+                }));
+                Ok(())
+            }
+            Event::LandingHeldUp(e) => self.edit_task(&e.id, |task| task.held_up.clone_from(&e.why)),
+            Event::LandingEnded(_) => {
+                self.landing = None;
+                Ok(())
+            }
+            Event::TaskLanded(e) => {
+                self.landing = None;
+                self.edit_task(&e.id, |task| task.landed = Some(e.landed.clone()))
+            }
+
+            Event::WorkerSpawned(e) => {
+                self.workers.insert(e.name.clone(), Arc::new(new_worker(e)));
+                Ok(())
+            }
+
+            Event::RunOpened(e) => self.run_opened(e),
+            Event::RunTaken(e) => self.edit_run(&e.id, |run| run.holder = e.holder.clone()),
+            Event::StepUnderWay(e) => self.edit_run(&e.id, |run| run.step.clone_from(&e.effect)),
+            Event::TurnsRaised(e) => self.edit_run(&e.id, |run| run.next_max_turns = e.to),
+            Event::StepRetried(e) => self.edit_run(&e.id, |run| run.retried = e.retried),
+            Event::Reserved(e) => {
+                self.edit_run(&e.id, |run| run.reserved_day = e.day)?;
+                self.reserve(&e.id, e.amount as i64)
+            }
+            Event::Unreserved(e) => {
+                let amount = self.run(&e.id).map_or(0, |run| run.reserved);
+                self.reserve(&e.id, -(amount as i64))
+            }
+            Event::Charged(e) => self.charged(e),
+            Event::BudgetRaised(e) => self.budget_raised(e),
+            Event::ToolAudited(e) => self.edit_run(&e.id, |run| audit(&mut run.audit, e)),
+            Event::RunNoted(_) => Ok(()),
+
+            Event::ApprovalAsked(e) => self.approval_asked(e),
+            Event::ApprovalDecided(e) => {
+                if self.day_approval.as_ref() == Some(&e.id) {
+                    self.day_approval = None;
+                }
+                let approval = self.approvals.get_mut(&e.id).ok_or_else(|| no("approval", &e.id))?;
+                Arc::make_mut(approval).decided = Some(Decided {
+                    by: e.by.clone(),
+                    at: e.at,
+                    decision: e.decision.clone(),
+                    note: e.note.clone(),
+                });
+                Ok(())
+            }
+            Event::QuestionDropped(e) => self.edit_run(&e.id, |run| run.question = None),
+
+            Event::EffectAsked(e) => {
+                if let Effect::Timer { timer, .. } = &e.what {
+                    self.timers.insert(timer.clone(), e.id.clone());
+                }
+                self.effects.insert(e.id.clone(), Arc::new(e.what.clone()));
+                self.count();
+                Ok(())
+            }
+            Event::EffectEnded(e) => self.effect_ended(e),
+            Event::EffectFailed(e) => {
+                self.failures.insert(e.id.clone(), e.tries);
+                Ok(())
+            }
+
+            Event::FleetSwitched(e) => {
+                self.fleet_running = e.running;
+                Ok(())
+            }
+            Event::ConfigChanged(e) => {
+                self.config = Arc::new((*e.config).clone());
+                Ok(())
+            }
+            Event::HealthSeen(e) => {
+                let health = Health {
+                    healthy: e.healthy,
+                    since: e.at,
+                    resets_at: e.resets_at,
+                    probe: e.probe.clone(),
+                };
+                self.health.insert(e.service.clone(), health);
+                Ok(())
+            }
+            Event::AnswerKept(e) => self.answer_kept(e),
+
+            Event::ChannelMade(e) => {
+                self.channels.insert(
+                    e.name.clone(),
+                    Arc::new(Channel { config: e.config.clone(), ..Channel::default() }),
+                );
+                Ok(())
+            }
+            Event::MemberAdded(e) => self.edit_channel(&e.channel, |channel| {
+                channel.members.push_back(e.agent.clone());
+                channel.places.entry(e.agent.clone()).or_default();
+            }),
+            Event::MemberRemoved(e) => {
+                self.edit_channel(&e.channel, |channel| channel.members.retain(|member| *member != e.agent))
+            }
+        }
+    }
+
+    fn count(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Edits a task and keeps what is derived from it in step.
+    fn edit_task(&mut self, id: &TaskId, edit: impl FnOnce(&mut Task)) -> Folded {
+        let task = self.tasks.get(id).ok_or_else(|| no("task", id))?;
+        let (key, status) = (self.claim_key(task), task.status());
+        edit(Arc::make_mut(self.tasks.get_mut(id).ok_or_else(|| no("task", id))?));
+        let task = &self.tasks[id];
+        let (new_key, new_status) = (self.claim_key(task), task.status());
+        if key != new_key {
+            key.map(|key| self.claimable.remove(&key));
+            new_key.map(|key| self.claimable.insert(key));
+        }
+        if status != new_status {
+            *self.counts.entry(status).or_default() -= 1;
+            *self.counts.entry(new_status).or_default() += 1;
+            self.refresh_dependents(id);
+        }
+        Ok(())
+    }
+
+    /// Those who wait for `id` may have become claimable, or have stopped being so.
+    fn refresh_dependents(&mut self, id: &TaskId) {
+        let Some(waiting) = self.dependents.get(id).cloned() else { return };
+        for dependent in waiting {
+            let Some(task) = self.tasks.get(&dependent) else { continue };
+            let class = match task.status() {
+                task::Status::Assigned => 1,
+                task::Status::Inbox => 2,
+                _ => continue,
+            };
+            let key = (class, task.priority, task.order, dependent.clone());
+            if self.claim_key(task).is_some() {
+                self.claimable.insert(key);
+            } else {
+                self.claimable.remove(&key);
+            }
+        }
+    }
+
+    fn edit_place(&mut self, id: &TaskId, edit: impl FnOnce(&mut Place)) -> Folded {
+        self.edit_task(id, |task| {
+            if let Some(place) = &mut task.place {
+                edit(place);
+            }
+        })
+    }
+
+    fn edit_worker(&mut self, name: &WorkerName, edit: impl FnOnce(&mut Worker)) -> Folded {
+        edit(Arc::make_mut(self.workers.get_mut(name).ok_or_else(|| no("worker", name))?));
+        Ok(())
+    }
+
+    fn edit_run(&mut self, id: &RunId, edit: impl FnOnce(&mut Run)) -> Folded {
+        edit(Arc::make_mut(self.runs.get_mut(id).ok_or_else(|| no("run", id))?));
+        Ok(())
+    }
+
+    fn edit_channel(
+        &mut self,
+        name: &machines::names::ChannelName,
+        edit: impl FnOnce(&mut Channel),
+    ) -> Folded {
+        edit(Arc::make_mut(self.channels.get_mut(name).ok_or_else(|| no("channel", name))?));
+        Ok(())
+    }
+
+    fn task_moved(&mut self, e: &TaskMoved) -> Folded {
+        let mut taken = None;
+        self.edit_task(&e.id, |task| {
+            taken = machines::replay(&mut task.machine, &e.input, e.to);
+            if e.from == task::Status::NeedsApproval {
+                task.approval = None;
+            }
+            // What was submitted is judged anew each time.
+            if e.to == task::Status::InProgress {
+                task.needs_person = None;
+            }
+        })?;
+        taken.ok_or_else(|| format!("task `{}` has no row from {} to {} here", e.id, e.from, e.to))
+    }
+
+    fn worker_moved(&mut self, e: &WorkerMoved) -> Folded {
+        let mut taken = None;
+        self.edit_worker(&e.name, |worker| {
+            taken = machines::replay(&mut worker.machine, &e.input, e.to);
+            match &e.input {
+                worker::Event::Assign { .. } => worker.task_assigned_at = Some(e.at),
+                worker::Event::StepOk { .. } => worker.last_step_at = Some(e.at),
+                worker::Event::StepFailed { error } => {
+                    worker.last_failed_at = Some(e.at);
+                    worker.last_error = Some(error.clone());
+                }
+                _ => {}
+            }
+            if worker.machine.task.is_none() {
+                worker.task_assigned_at = None;
+            }
+        })?;
+        taken.ok_or_else(|| format!("worker `{}` has no row from {} to {} here", e.name, e.from, e.to))?;
+        if e.to == worker::State::Idle {
+            self.idle.insert(e.name.clone());
+        } else {
+            self.idle.remove(&e.name);
+        }
+        if e.to == worker::State::Removed {
+            self.workers.remove(&e.name);
+        }
+        Ok(())
+    }
+
+    fn run_moved(&mut self, e: &RunMoved) -> Folded {
+        let mut taken = Ok(());
+        let mut suspended = false;
+        self.edit_run(&e.id, |run| {
+            taken = replay_wrapped::<run::Run>(&mut run.machine, &e.input, e.state);
+            suspended = run.is_suspended();
+        })?;
+        if suspended {
+            self.suspended.insert(e.id.clone());
+        } else {
+            self.suspended.remove(&e.id);
+        }
+        taken
+    }
+
+    fn turn_moved(&mut self, e: &TurnMoved) -> Folded {
+        let mut taken = None;
+        self.edit_channel(&e.channel, |channel| {
+            let place: &mut turn::Turn = channel.places.entry(e.agent.clone()).or_default();
+            taken = machines::replay(place, &e.input, e.to);
+        })?;
+        taken.ok_or_else(|| format!("agent `{}` has no row from {} to {} here", e.agent, e.from, e.to))
+    }
+
+    fn task_added(&mut self, e: &TaskAdded) -> Folded {
+        if self.tasks.contains_key(&e.id) {
+            return Err(format!("task `{}` is there already", e.id));
+        }
+        let order = self.count();
+        let machine =
+            task::Task { task_type: e.task_type, reviewer_id: e.reviewer.clone(), ..task::Task::default() };
+        let task = Task {
+            id: e.id.clone(),
+            machine,
+            title: e.title.clone(),
+            body: e.body.clone(),
+            priority: e.priority,
+            created_at: e.at,
+            order,
+            ticket: e.ticket.clone(),
+            reopens: e.reopens.clone(),
+            plan: e.plan.clone(),
+            depends_on: e.depends_on.clone(),
+            comments: Default::default(),
+            lease: None,
+            lease_attempts: 0,
+            place: None,
+            run: None,
+            runs: 0,
+            lost_workers: 0,
+            empty_diffs: 0,
+            needs_person: None,
+            has_code: false,
+            approved: None,
+            queued: None,
+            held_up: None,
+            landed: None,
+            spend: Spend::default(),
+            raised: 0,
+            notes: Default::default(),
+            sent_back: None,
+            unfinished: Default::default(),
+            afterwards: Default::default(),
+            gate: None,
+            approval: None,
+            waits_for: None,
+        };
+        for on in &e.depends_on {
+            self.dependents.entry(on.clone()).or_default().insert(e.id.clone());
+        }
+        self.claim_key(&task).map(|key| self.claimable.insert(key));
+        *self.counts.entry(task.status()).or_default() += 1;
+        self.tasks.insert(e.id.clone(), Arc::new(task));
+        // A dependency that was missing, or counted by its ticket, is a task now.
+        self.refresh_dependents(&e.id);
+        Ok(())
+    }
+
+    fn ticket_seen(&mut self, e: &TicketSeen) -> Folded {
+        let openings = self.tickets.get(&e.id).map_or(0, |ticket| ticket.openings) + u32::from(e.opened);
+        let ticket = Ticket {
+            id: e.id.clone(),
+            status: e.status.clone(),
+            fingerprint: e.fingerprint,
+            openings,
+            task: e.task.clone(),
+        };
+        self.tickets.insert(e.id.clone(), Arc::new(ticket));
+        if let Ok(id) = TaskId::new(&e.id) {
+            self.refresh_dependents(&id);
+        }
+        Ok(())
+    }
+
+    fn run_opened(&mut self, e: &RunOpened) -> Folded {
+        let machine = run::Run {
+            max_turns: e.max_turns,
+            allowed_tools: e.allowed_tools.as_ref().map(|tools| tools.as_slice().into()),
+            ..run::Run::default()
+        };
+        let run = Run {
+            id: e.id.clone(),
+            task: e.task.clone(),
+            agent: e.agent.clone(),
+            holder: e.holder.clone(),
+            machine: Suspendable::Live(machine),
+            step: None,
+            question: None,
+            spend: Spend::default(),
+            reserved: 0,
+            reserved_day: 0,
+            raised: 0,
+            next_max_turns: None,
+            turns_charged: 0,
+            retried: false,
+            audit: Audit::default(),
+        };
+        self.runs.insert(e.id.clone(), Arc::new(run));
+        self.edit_task(&e.task, |task| {
+            task.run = Some(e.id.clone());
+            task.runs += 1;
+        })
+    }
+
+    /// Adds to what is set aside for a run, in every scope at once.
+    fn reserve(&mut self, id: &RunId, amount: i64) -> Folded {
+        let run = self.run(id).ok_or_else(|| no("run", id))?;
+        let (task, agent, day) = (run.task.clone(), run.agent.clone(), run.reserved_day);
+        let add = |total: &mut u64| *total = total.saturating_add_signed(amount);
+        self.edit_run(id, |run| add(&mut run.reserved))?;
+        self.edit_task(&task, |task| add(&mut task.spend.reserved))?;
+        add(&mut self.spend.reserved);
+        add(&mut self.spend.by_agent.entry(agent).or_default().reserved);
+        add(&mut self.spend.by_day.entry(day).or_default().reserved);
+        Ok(())
+    }
+
+    fn charged(&mut self, e: &Charged) -> Folded {
+        let add = |spend: &mut Spend| {
+            spend.cost += e.cost;
+            spend.input_tokens += e.input_tokens;
+            spend.output_tokens += e.output_tokens;
+            spend.unpriced += u32::from(!e.priced);
+        };
+        // What is spent was set aside before: it is not counted twice.
+        let from_reserve = self.run(&e.id).map_or(0, |run| run.reserved.min(e.cost));
+        self.reserve(&e.id, -(from_reserve as i64))?;
+        self.edit_run(&e.id, |run| {
+            add(&mut run.spend);
+            run.turns_charged = run.turns_charged.max(e.turn);
+        })?;
+        self.edit_task(&e.task, |task| add(&mut task.spend))?;
+        if let Some(worker) = e.worker.as_ref().filter(|name| self.workers.contains_key(*name)) {
+            self.edit_worker(worker, |worker| add(&mut worker.spend))?;
+        }
+        add(&mut self.spend);
+        let tokens = e.input_tokens + e.output_tokens;
+        for total in [
+            self.spend.by_agent.entry(e.agent.clone()).or_default(),
+            self.spend.by_day.entry(e.day).or_default(),
+        ] {
+            total.cost += e.cost;
+            total.tokens += tokens;
+        }
+        Ok(())
+    }
+
+    fn budget_raised(&mut self, e: &BudgetRaised) -> Folded {
+        match (e.scope, &e.run, &e.task, &e.agent) {
+            (BudgetScope::Run, Some(run), _, _) => self.edit_run(run, |run| run.raised += e.by),
+            (BudgetScope::Task, _, Some(task), _) => self.edit_task(task, |task| task.raised += e.by),
+            (BudgetScope::Agent, _, _, Some(agent)) => {
+                self.spend.by_agent.entry(agent.clone()).or_default().raised += e.by;
+                Ok(())
+            }
+            (BudgetScope::Day, ..) => {
+                self.spend.by_day.entry(e.day).or_default().raised += e.by;
+                Ok(())
+            }
+            _ => Err(format!("a raise of the {} budget does not say whose", e.scope)),
+        }
+    }
+
+    fn approval_asked(&mut self, e: &ApprovalAsked) -> Folded {
+        self.count();
+        if e.scope == Some(BudgetScope::Day) {
+            self.day_approval = Some(e.id.clone());
+        }
+        if let (Some(run), Some(call)) = (&e.run, &e.call) {
+            let question = Question { call: call.clone(), approval: e.id.clone() };
+            self.edit_run(run, |run| run.question = Some(question))?;
+        }
+        let approval = Approval {
+            id: e.id.clone(),
+            task: e.task.clone(),
+            run: e.run.clone(),
+            cause: e.cause,
+            asked_at: e.at,
+            question: e.question.clone(),
+            options: e.options.clone(),
+            scope: e.scope,
+            decided: None,
+        };
+        self.approvals.insert(e.id.clone(), Arc::new(approval));
+        Ok(())
+    }
+
+    fn effect_ended(&mut self, e: &EffectEnded) -> Folded {
+        self.failures.remove(&e.id);
+        let Some(effect) = self.effects.remove(&e.id) else { return Err(no("effect", &e.id)) };
+        if let Effect::Timer { timer, .. } = effect.as_ref()
+            && self.timers.get(timer) == Some(&e.id)
+        {
+            self.timers.remove(timer);
+        }
+        if let Some(task) = effect.task().filter(|task| self.tasks.contains_key(*task)) {
+            let task = task.clone();
+            self.edit_task(&task, |task| {
+                task.unfinished.remove(&e.id);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn answer_kept(&mut self, e: &AnswerKept) -> Folded {
+        let order = self.count();
+        let key = (e.scope.clone(), e.key.clone());
+        let kept =
+            Kept { fingerprint: e.fingerprint, order, command: e.command.clone(), answer: e.answer.clone() };
+        self.kept.insert(key.clone(), Arc::new(kept));
+        self.kept_order.insert(order, key);
+        while self.kept_order.len() > self.config.limits.kept_answers {
+            let Some((order, key)) = self.kept_order.get_min().cloned() else { break };
+            self.kept_order.remove(&order);
+            self.kept.remove(&key);
+        }
+        Ok(())
+    }
+}
+
+fn no(what: &str, id: &dyn std::fmt::Display) -> String {
+    format!("there is no {what} `{id}`")
+}
+
+fn new_worker(e: &WorkerSpawned) -> Worker {
+    let at: Millis = e.at;
+    Worker {
+        name: e.name.clone(),
+        agent: e.agent.clone(),
+        machine: worker::Worker::default(),
+        started_at: at,
+        task_assigned_at: None,
+        last_step_at: None,
+        last_failed_at: None,
+        last_error: None,
+        spend: Spend::default(),
+    }
+}
+
+/// Counts what loop detection looks at: a call when it is made, a failure when it has failed.
+fn audit(audit: &mut Audit, e: &ToolAudited) {
+    match e.status {
+        run::ToolStatus::Pending | run::ToolStatus::Running => {
+            audit.calls += 1;
+            audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
+            audit.last_call = Some(e.digest);
+        }
+        run::ToolStatus::Error => {
+            let again = audit.failing_tool.as_ref() == Some(&e.tool);
+            audit.failures = if again { audit.failures + 1 } else { 1 };
+            audit.failing_tool = Some(e.tool.clone());
+        }
+        run::ToolStatus::Complete => {
+            if audit.failing_tool.as_ref() == Some(&e.tool) {
+                audit.failing_tool = None;
+                audit.failures = 0;
+            }
+        }
+    }
+}
+
+fn replay_wrapped<M: Suspends>(
+    machine: &mut Suspendable<M>,
+    event: &Wrapped<M::Event>,
+    to: M::State,
+) -> Folded {
+    if let (Suspendable::Live(inner), Wrapped::Inner(event)) = (&mut *machine, event) {
+        let from = inner.state();
+        return machines::replay(inner, event, to)
+            .ok_or_else(|| format!("{} has no row from {from:?} to {to:?} here", M::NAME));
+    }
+    machine.advance(event, &mut Vec::new()).map_err(|refusal| refusal.to_string())
+}

@@ -1,0 +1,488 @@
+//! Commands: what someone asks, and what came of an effect. Each may be refused.
+
+use crate::Millis;
+use crate::config::{Config, Micros};
+use crate::event::Event;
+use crate::rules::Rule;
+use machines::machine::{FieldError, Role};
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::suspended::Wrapped;
+use machines::task::{Payload, Status, TaskType};
+use machines::{architect, run, task, turn, worker};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+/// Something asked of the kernel, by someone, at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// Unique. Ids that the decision makes up are made from it, so that the decision stays pure.
+    pub id: u128,
+    pub at: Millis,
+    /// From the caller's credential, never from the request.
+    pub actor: Actor,
+    /// Asked twice with the same key: done once, answered twice.
+    pub key: Option<SmolStr>,
+    pub ask: Ask,
+}
+
+/// Who asks. The role is bound to the credential.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    Human(SmolStr),
+    Agent {
+        name: AgentName,
+        role: crate::config::Role,
+    },
+    System,
+    /// The system, for an agent: the moves that the rules make for it.
+    SystemFor(AgentName),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    // The board.
+    AddTask(NewTask),
+    EditTask {
+        id: TaskId,
+        title: Option<String>,
+        body: Option<String>,
+        priority: Option<u8>,
+        plan: Option<Vec<String>>,
+        reviewer: Option<SmolStr>,
+    },
+    MoveTask {
+        id: TaskId,
+        to: Status,
+        payload: Box<Payload>,
+    },
+    Comment {
+        id: TaskId,
+        text: String,
+    },
+    AddDependency {
+        id: TaskId,
+        on: TaskId,
+    },
+    RemoveDependency {
+        id: TaskId,
+        on: TaskId,
+    },
+    /// A person, the policy or a lead says yes to what stands in REVIEW.
+    Approve {
+        id: TaskId,
+        tip: Option<SmolStr>,
+        note: String,
+    },
+    Decide {
+        id: ApprovalId,
+        decision: Decision,
+    },
+    SeeTicket(SeenTicket),
+
+    // The fleet.
+    StartFleet {
+        workers: u32,
+    },
+    StopFleet,
+    Spawn {
+        name: WorkerName,
+        agent: Option<AgentName>,
+    },
+    Assign {
+        worker: WorkerName,
+        task: TaskId,
+    },
+    Kill {
+        worker: WorkerName,
+    },
+    Retry {
+        worker: WorkerName,
+    },
+    Cleanup {
+        worker: WorkerName,
+        force: bool,
+    },
+    Clean {
+        worker: WorkerName,
+    },
+    /// What recovery found of a worker when the owner started.
+    Recover {
+        worker: WorkerName,
+        tree: worker::Tree,
+        step_under_way: bool,
+        said_done: bool,
+        resumable: bool,
+    },
+
+    // Runs: an agent that runs outside reports its own life; a person pauses, resumes or aborts.
+    OpenRun {
+        task: TaskId,
+        prompt: String,
+        options: Option<run::Options>,
+    },
+    RunEvent {
+        run: RunId,
+        event: run::Event,
+    },
+
+    Configure {
+        config: Box<Config>,
+    },
+
+    // Rooms and the architect.
+    MakeChannel {
+        name: ChannelName,
+        config: turn::TurnConfig,
+    },
+    AddMember {
+        channel: ChannelName,
+        agent: AgentName,
+    },
+    RemoveMember {
+        channel: ChannelName,
+        agent: AgentName,
+    },
+    TurnEvent {
+        channel: ChannelName,
+        agent: AgentName,
+        event: turn::Event,
+    },
+    ArchitectEvent {
+        event: Wrapped<architect::Event>,
+    },
+
+    /// What came of an effect.
+    Outcome(Outcome),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewTask {
+    /// Made up where none is given.
+    pub id: Option<TaskId>,
+    pub title: String,
+    pub body: String,
+    pub task_type: Option<TaskType>,
+    pub priority: Option<u8>,
+    pub reopens: Option<TaskId>,
+    pub plan: Option<Vec<String>>,
+    pub reviewer: Option<SmolStr>,
+    pub depends_on: Vec<TaskId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenTicket {
+    pub id: TaskId,
+    pub status: SmolStr,
+    pub title: String,
+    pub body: String,
+    pub task_type: TaskType,
+    pub priority: u8,
+    pub plan: Option<Vec<String>>,
+    pub depends_on: Vec<TaskId>,
+    /// A person's act: the file was changed by someone other than us.
+    pub by_hand: bool,
+}
+
+/// A person's decision on an approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    pub approve: bool,
+    pub note: String,
+    /// Where the task goes, if not where it came from.
+    #[serde(default)]
+    pub to: Option<Status>,
+    /// Turns or money added; by default the limit once more.
+    #[serde(default)]
+    pub raise: Option<u64>,
+    /// At the turn limit: the run is complete as it is.
+    #[serde(default)]
+    pub complete: bool,
+}
+
+/// What came of an effect, or how far it has got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    pub effect: EffectId,
+    pub what: Happened,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "happened", rename_all = "snake_case")]
+pub enum Happened {
+    TreeReady {
+        tip: SmolStr,
+    },
+    TreeFailed {
+        error: String,
+    },
+
+    /// A turn's message is complete and none of its tools has run. The step goes on.
+    Turn {
+        turn: u32,
+        calls: Vec<run::ToolCall>,
+        output: Option<String>,
+        usage: Usage,
+    },
+    ToolResult {
+        call: SmolStr,
+        tool: SmolStr,
+        ok: bool,
+        output: String,
+        millis: u64,
+    },
+    /// The agent asks before it acts. The call waits.
+    CallAsked {
+        call: SmolStr,
+        tool: SmolStr,
+        argument: String,
+        turn: u32,
+    },
+    /// The step ended well. `usage` is what was not reported with its turns.
+    StepFinished {
+        done: bool,
+        output: String,
+        tip: Option<SmolStr>,
+        usage: Usage,
+    },
+    StepFailed {
+        error: String,
+        why: StepFailure,
+        usage: Usage,
+    },
+    /// A service stayed away after the adapter's own retries.
+    Outage {
+        service: ServiceName,
+        resets_at: Option<Millis>,
+        usage: Usage,
+    },
+    /// The process tree is gone, as was asked.
+    StepEnded {
+        tip: Option<SmolStr>,
+        usage: Usage,
+    },
+    CallAnswered,
+
+    GateGreen {
+        tip: SmolStr,
+        needs_person: Option<SmolStr>,
+    },
+    GateRed {
+        output: String,
+        tip: Option<SmolStr>,
+    },
+    /// There is nothing in the branch that main has not.
+    GateEmpty {
+        tip: SmolStr,
+    },
+
+    WorkSaved {
+        reference: String,
+    },
+    TreeRemoved {
+        reference: Option<String>,
+    },
+
+    MergeGreen {
+        merge: SmolStr,
+        old: SmolStr,
+    },
+    MergeConflict {
+        files: Vec<String>,
+    },
+    MergeRed {
+        output: String,
+    },
+    MainMoved,
+    /// Main was not where it was expected: test again.
+    MainWasMoved,
+    /// The user's checkout has changes in the way.
+    CheckoutInTheWay {
+        files: Vec<String>,
+        command: String,
+    },
+
+    TicketWritten,
+    BranchDeleted,
+    Health {
+        healthy: bool,
+    },
+    TimerDue,
+    /// Something that only we need could not be done; it is tried again.
+    Failed {
+        error: String,
+    },
+}
+
+machines::wire_enum! {
+    pub enum StepFailure {
+        /// The agent's program ended badly.
+        Failed = "failed",
+        /// The session is in use or unknown: a new one is made once the old process is gone.
+        Session = "session",
+        TimedOut = "timed_out",
+        /// Keeper or runner are gone; nobody knows how it ended.
+        Lost = "lost",
+    }
+}
+
+/// What a turn or step used. An unknown price is `None`, never zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    pub cost: Option<Micros>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// A decided command: everything that it changes, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Commit {
+    pub events: Vec<Event>,
+    pub answer: Result<Reply, Refusal>,
+    /// The rules that were used and the rows that were taken, for whoever counts them.
+    pub rules: Vec<Rule>,
+    pub rows: Vec<(&'static str, usize)>,
+    /// The World after it.
+    pub world: crate::World,
+}
+
+/// What a caller is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reply {
+    /// What was made or moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SmolStr>,
+    /// Where it stands now, with its machine: `task.ASSIGNED`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<SmolStr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<SmolStr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The outcome of something that is no longer wanted. It was dropped whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub superseded: bool,
+    /// The answer that was given the first time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// A rule said no. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// The class, as HTTP has it.
+    pub status: u16,
+    pub code: SmolStr,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    #[serde(default)]
+    pub allowed: Vec<String>,
+}
+
+/// An answer as it is kept for a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Done(Reply),
+    Refused(Refusal),
+}
+
+impl Actor {
+    pub fn role(&self) -> Role {
+        match self {
+            Actor::Human(_) => Role::Human,
+            Actor::Agent { role, .. } => (*role).into(),
+            Actor::System | Actor::SystemFor(_) => Role::System,
+        }
+    }
+
+    /// The id that assignees and reviewers are compared with.
+    pub fn id(&self) -> SmolStr {
+        match self {
+            Actor::Human(name) => name.clone(),
+            Actor::Agent { name, .. } => SmolStr::new(name.as_str()),
+            Actor::System | Actor::SystemFor(_) => SmolStr::new_static("system"),
+        }
+    }
+
+    pub fn sender(&self) -> task::Sender {
+        task::Sender { id: self.id(), role: self.role() }
+    }
+
+    pub fn is_human(&self) -> bool {
+        matches!(self, Actor::Human(_))
+    }
+}
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Actor::Human(name) => write!(f, "human:{name}"),
+            Actor::Agent { name, .. } => write!(f, "agent:{name}"),
+            Actor::System => f.write_str("system"),
+            Actor::SystemFor(agent) => write!(f, "system for {agent}"),
+        }
+    }
+}
+
+impl Refusal {
+    pub fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: SmolStr::new_static(code),
+            message: message.into(),
+            hint: None,
+            errors: Vec::new(),
+            allowed: Vec::new(),
+        }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
+        Self::new(404, "NOT_FOUND", format!("there is no {what} `{id}`"))
+    }
+
+    pub fn field(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let mut refusal = Self::new(422, "INVALID_FIELD", message.clone());
+        refusal.errors = vec![FieldError::new(field, message)];
+        refusal
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<machines::Refusal> for Refusal {
+    fn from(refusal: machines::Refusal) -> Self {
+        use machines::Wire;
+        Self {
+            status: refusal.code.status(),
+            code: SmolStr::new_static(refusal.code.name()),
+            message: refusal.to_string(),
+            hint: None,
+            errors: refusal.errors,
+            allowed: refusal.allowed,
+        }
+    }
+}

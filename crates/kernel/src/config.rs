@@ -1,0 +1,308 @@
+//! Configuration as the rules read it. It enters the log as an event; guards read nothing else.
+
+use machines::names::{AgentName, ServiceName};
+use machines::run::AgentKind;
+use machines::wire::Wire;
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+
+/// Millionths of a dollar: sums of money are exact.
+pub type Micros = u64;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub fleet: Fleet,
+    pub agents: BTreeMap<AgentName, Agent>,
+    pub budget: Budget,
+    pub policy: Policy,
+    /// Services whose health decides whether suspended agents go on.
+    pub services: Vec<ServiceName>,
+    pub restore: Restore,
+    pub limits: Limits,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fleet {
+    pub agent: AgentName,
+    pub workers: u32,
+    pub max_steps: u32,
+    pub max_fix_rounds: u32,
+    pub review: Review,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agent {
+    pub role: Role,
+    pub kind: AgentKind,
+    pub service: Option<ServiceName>,
+    pub max_turns: Option<u32>,
+    /// Absent: every tool. Empty: none.
+    pub allowed_tools: Option<Vec<SmolStr>>,
+    /// Whether a session of this agent can be taken up again.
+    pub resumable: bool,
+    pub budget: Option<Micros>,
+}
+
+machines::wire_enum! {
+    pub enum Role {
+        Intern = "intern",
+        Specialist = "specialist",
+        Lead = "lead",
+    }
+}
+
+machines::wire_enum! {
+    /// Who approves what the gate let through.
+    pub enum Review {
+        Auto = "auto",
+        Architect = "architect",
+        Human = "human",
+    }
+}
+
+machines::wire_enum! {
+    /// When suspended agents go on: when every service is healthy, or each when its own is.
+    pub enum Restore {
+        All = "all",
+        PerProvider = "per-provider",
+    }
+}
+
+/// Absent: no limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    pub run: Option<Micros>,
+    pub task: Option<Micros>,
+    pub day: Option<Micros>,
+    /// Set aside before a step starts, so that steps side by side cannot pass a limit together. Also what a step
+    /// of unknown price is charged: unknown is never zero.
+    pub step: Micros,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    pub lead_may_complete: bool,
+    pub max_review_cycles: u32,
+    pub max_landing_rounds: u32,
+    /// At most this many tasks IN_PROGRESS.
+    pub cap_in_progress: Option<u32>,
+    /// At most this many tasks held by one agent's workers.
+    pub cap_per_agent: Option<u32>,
+    /// Patterns over tool and argument, in order; the first match wins, and what matches none is green.
+    pub tools: Vec<ToolRule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolRule {
+    /// `Bash(git push*)`, or `Write` for every argument.
+    pub pattern: SmolStr,
+    pub colour: Colour,
+}
+
+machines::wire_enum! {
+    pub enum Colour {
+        Green = "green",
+        /// Asks a person where the agent is an intern.
+        Yellow = "yellow",
+        /// Asks a person.
+        Red = "red",
+    }
+}
+
+/// Everything has a limit, with a name and a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub suspension_seconds: u32,
+    pub health_poll_seconds: u32,
+    /// How long a call waits for a person before the step is ended.
+    pub question_seconds: u32,
+    pub lost_workers: u32,
+    /// How long an outside owner keeps a task without a sign of life.
+    pub outside_lease_seconds: u32,
+    /// How long a landing that the user's checkout holds up waits before it tries again.
+    pub checkout_seconds: u32,
+    /// The same call this often in a row is a loop.
+    pub same_call: u32,
+    pub tool_failures: u32,
+    /// Tries at an effect that only we need, such as writing a ticket, before a person is told.
+    pub effect_tries: u32,
+    /// Longest title, comment or feedback, in bytes.
+    pub text_bytes: usize,
+    /// Dependencies of one task.
+    pub dependencies: usize,
+    /// Answers kept for idempotency keys; the oldest go first.
+    pub kept_answers: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let fleet = Fleet::default();
+        let agents = BTreeMap::from([(fleet.agent.clone(), Agent::default())]);
+        Self {
+            fleet,
+            agents,
+            budget: Budget { step: 500_000, ..Budget::default() },
+            policy: Policy::default(),
+            services: Vec::new(),
+            restore: Restore::All,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Fleet {
+    fn default() -> Self {
+        Self {
+            agent: AgentName::new("coder").expect("a constant"),
+            workers: 3,
+            max_steps: machines::worker::STEPS_MAX,
+            max_fix_rounds: machines::worker::FIX_ROUNDS_MAX,
+            review: Review::Human,
+        }
+    }
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            role: Role::Specialist,
+            kind: AgentKind::Task,
+            service: None,
+            max_turns: None,
+            allowed_tools: None,
+            resumable: true,
+            budget: None,
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            lead_may_complete: false,
+            max_review_cycles: machines::task::REVIEW_CYCLES_MAX,
+            max_landing_rounds: machines::task::LANDING_ROUNDS_MAX,
+            cap_in_progress: None,
+            cap_per_agent: None,
+            tools: Vec::new(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            suspension_seconds: machines::suspended::SUSPENSION_SECONDS_MAX,
+            health_poll_seconds: machines::suspended::HEALTH_POLL_SECONDS,
+            question_seconds: 600,
+            lost_workers: 3,
+            outside_lease_seconds: 120,
+            checkout_seconds: 30,
+            same_call: 3,
+            tool_failures: 3,
+            effect_tries: 10,
+            text_bytes: 64 * 1024,
+            dependencies: 1000,
+            kept_answers: 100_000,
+        }
+    }
+}
+
+impl From<Role> for machines::machine::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Intern => machines::machine::Role::Intern,
+            Role::Specialist => machines::machine::Role::Specialist,
+            Role::Lead => machines::machine::Role::Lead,
+        }
+    }
+}
+
+impl Config {
+    pub fn agent(&self, name: &AgentName) -> Agent {
+        self.agents.get(name).cloned().unwrap_or_default()
+    }
+
+    /// What is wrong with it, so that a bad edit is refused before it enters the log.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !self.agents.contains_key(&self.fleet.agent) {
+            problems.push(format!("fleet.agent names `{}`, which is not among the agents", self.fleet.agent));
+        }
+        for (name, agent) in &self.agents {
+            if let Some(service) = agent.service.as_ref().filter(|service| !self.services.contains(service)) {
+                problems.push(format!(
+                    "agent `{name}` uses service `{service}`, which is not among the services"
+                ));
+            }
+            if agent.max_turns.is_some_and(|turns| !(1..=200).contains(&turns)) {
+                problems.push(format!("agent `{name}` has max_turns outside 1 to 200"));
+            }
+        }
+        if self.fleet.max_steps == 0 {
+            problems.push("fleet.max_steps is 0; a worker needs at least one step".to_owned());
+        }
+        problems
+    }
+}
+
+impl Policy {
+    /// The first rule whose pattern matches decides.
+    pub fn colour(&self, tool: &str, argument: &str) -> Colour {
+        let matching = |rule: &&ToolRule| match rule.pattern.split_once('(') {
+            Some((name, inner)) => name == tool && glob(inner.strip_suffix(')').unwrap_or(inner), argument),
+            None => rule.pattern == tool,
+        };
+        self.tools.iter().find(matching).map_or(Colour::Green, |rule| rule.colour)
+    }
+}
+
+/// `*` stands for any text, everything else for itself.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut parts: Vec<_> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// For messages that list what is known.
+pub fn names_of<T: Wire>() -> String {
+    T::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_matching_pattern_decides_the_colour() {
+        let rule = |pattern: &str, colour| ToolRule { pattern: pattern.into(), colour };
+        let policy = Policy {
+            tools: vec![
+                rule("Bash(git push*)", Colour::Red),
+                rule("Bash(*rm -rf*)", Colour::Red),
+                rule("Bash", Colour::Yellow),
+            ],
+            ..Policy::default()
+        };
+        assert_eq!(policy.colour("Bash", "git push origin"), Colour::Red);
+        assert_eq!(policy.colour("Bash", "cd x && rm -rf y"), Colour::Red);
+        assert_eq!(policy.colour("Bash", "ls"), Colour::Yellow);
+        assert_eq!(policy.colour("Read", "x"), Colour::Green);
+    }
+}

@@ -1,0 +1,184 @@
+//! What the kernel asks of the world. Each is written down in the commit that asks for it, and its outcome comes
+//! back as a command.
+
+use crate::Millis;
+use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Effect {
+    /// Make the task's tree, or find it again, on its branch.
+    PrepareTree {
+        task: TaskId,
+        worker: WorkerName,
+        tree: String,
+        branch: String,
+    },
+    /// Start the agent's program, or take its session up again, with a prompt.
+    StartStep {
+        task: TaskId,
+        worker: WorkerName,
+        run: RunId,
+        session: SmolStr,
+        /// The session exists: resume it.
+        resume: bool,
+        prompt: Prompt,
+        turns_left: u32,
+    },
+    /// End the process tree of a step or a gate that is no longer wanted, and say when it is gone.
+    EndStep {
+        task: TaskId,
+        run: Option<RunId>,
+        step: EffectId,
+    },
+    /// Answer a call that waits for a person.
+    AnswerCall {
+        task: TaskId,
+        run: RunId,
+        step: EffectId,
+        call: SmolStr,
+        allow: bool,
+        note: String,
+    },
+    /// Commit what is left over, look at the diff, run the tests.
+    RunGate {
+        task: TaskId,
+        worker: Option<WorkerName>,
+        max_steps_reached: bool,
+    },
+    /// Save everything in the tree to a ref.
+    SaveWork {
+        task: TaskId,
+    },
+    /// Save everything in the tree to a ref, then remove the tree.
+    RemoveTree {
+        task: TaskId,
+    },
+    /// Merge main with the approved tip, and run the tests on the result.
+    TestMerge {
+        task: TaskId,
+        tip: SmolStr,
+    },
+    /// Move main from `old` to `merge`, and to nothing else.
+    MoveMain {
+        task: TaskId,
+        tip: SmolStr,
+        merge: SmolStr,
+        old: SmolStr,
+    },
+    /// Write the task's status to its ticket.
+    WriteTicket {
+        task: TaskId,
+        ticket: SmolStr,
+        status: SmolStr,
+        note: Option<String>,
+    },
+    DeleteBranch {
+        task: TaskId,
+        branch: String,
+    },
+    CheckHealth {
+        service: ServiceName,
+    },
+    /// A timer: an effect with a due time.
+    Timer {
+        due: Millis,
+        timer: Timer,
+    },
+}
+
+/// What is due when a timer's time comes. Each belongs to a state that needs it and goes with that state.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "timer", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Timer {
+    /// The next try after a failed step.
+    Backoff { worker: WorkerName },
+    /// A suspension that lasted too long.
+    Suspension { run: RunId },
+    /// A usage limit is reset: one agent goes first.
+    Reset { service: ServiceName },
+    /// Ask every service how it is.
+    HealthPoll,
+    /// A call that nobody answered.
+    Question { approval: ApprovalId },
+    /// An outside owner that gave no sign of life.
+    OutsideLease { task: TaskId },
+    /// A landing that the user's checkout held up.
+    Checkout { task: TaskId },
+}
+
+/// What the next step is told. The text is made by the runtime from its templates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "prompt", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Prompt {
+    /// The first step of a task.
+    Init { notes: Vec<String> },
+    /// Go on.
+    Step { notes: Vec<String> },
+    /// The gate sent it back.
+    TestFailure { output: String, notes: Vec<String> },
+    /// The landing sent it back.
+    MergeConflict { output: String, notes: Vec<String> },
+}
+
+impl Effect {
+    pub const KINDS: &'static [&'static str] = &[
+        "prepare_tree",
+        "start_step",
+        "end_step",
+        "answer_call",
+        "run_gate",
+        "save_work",
+        "remove_tree",
+        "test_merge",
+        "move_main",
+        "write_ticket",
+        "delete_branch",
+        "check_health",
+        "timer",
+    ];
+
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Effect::PrepareTree { .. } => "prepare_tree",
+            Effect::StartStep { .. } => "start_step",
+            Effect::EndStep { .. } => "end_step",
+            Effect::AnswerCall { .. } => "answer_call",
+            Effect::RunGate { .. } => "run_gate",
+            Effect::SaveWork { .. } => "save_work",
+            Effect::RemoveTree { .. } => "remove_tree",
+            Effect::TestMerge { .. } => "test_merge",
+            Effect::MoveMain { .. } => "move_main",
+            Effect::WriteTicket { .. } => "write_ticket",
+            Effect::DeleteBranch { .. } => "delete_branch",
+            Effect::CheckHealth { .. } => "check_health",
+            Effect::Timer { .. } => "timer",
+        }
+    }
+
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Effect::PrepareTree { task, .. }
+            | Effect::StartStep { task, .. }
+            | Effect::EndStep { task, .. }
+            | Effect::AnswerCall { task, .. }
+            | Effect::RunGate { task, .. }
+            | Effect::SaveWork { task }
+            | Effect::RemoveTree { task }
+            | Effect::TestMerge { task, .. }
+            | Effect::MoveMain { task, .. }
+            | Effect::WriteTicket { task, .. }
+            | Effect::DeleteBranch { task, .. } => Some(task),
+            Effect::CheckHealth { .. } | Effect::Timer { .. } => None,
+        }
+    }
+
+    pub fn due(&self) -> Option<Millis> {
+        match self {
+            Effect::Timer { due, .. } => Some(*due),
+            _ => None,
+        }
+    }
+}

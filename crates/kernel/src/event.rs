@@ -1,0 +1,265 @@
+//! Events: what happened, as the log keeps it.
+//!
+//! A stored event is read forever. A shape that must change becomes a new version beside the old, and
+//! `samples/events.jsonl` holds one line of every version ever written.
+
+use crate::Millis;
+use crate::command::Answer;
+use crate::config::{Config, Micros};
+use crate::effect::Effect;
+use crate::world::{BudgetScope, Holder, Landed, SentBack};
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::suspended::Wrapped;
+use machines::task::{ApprovalCause, TaskType};
+use machines::{architect, run, task, turn, worker};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+/// Declares the events with their names in the log and the stream that each belongs to.
+macro_rules! events {
+    ($($(#[$meta:meta])* $name:ident = $kind:literal { $($(#[$fmeta:meta])* $field:ident : $type:ty),* $(,)? } in $stream:expr;)*) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Event { $($(#[$meta])* $name($name)),* }
+
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name { $($(#[$fmeta])* pub $field: $type),* }
+
+            impl From<$name> for Event {
+                fn from(event: $name) -> Event {
+                    Event::$name(event)
+                }
+            }
+        )*
+
+        impl Event {
+            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+
+            pub fn kind(&self) -> &'static str {
+                match self { $(Event::$name(_) => $kind),* }
+            }
+
+            /// The stream that the event belongs to: `task/c-1`, `worker/A`, `run/c-1.1`, …
+            pub fn stream(&self) -> String {
+                match self { $(Event::$name(event) => { let stream: fn(&$name) -> String = $stream; stream(event) })* }
+            }
+
+            /// The event as the log stores it.
+            pub fn encode(&self) -> String {
+                match self {
+                    $(Event::$name(event) => serde_json::to_string(event).expect("an event is plain data")),*
+                }
+            }
+
+            /// Reads a stored event. An unknown kind was written by a version that this one is not.
+            pub fn decode(kind: &str, data: &str) -> Result<Event, BadEvent> {
+                match kind {
+                    $($kind => serde_json::from_str::<$name>(data).map(Event::$name).map_err(|error| BadEvent::Malformed {
+                        kind: kind.to_owned(),
+                        why: error.to_string(),
+                    }),)*
+                    _ => Err(BadEvent::Unknown { kind: kind.to_owned() }),
+                }
+            }
+        }
+    };
+}
+
+/// Why a stored event cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadEvent {
+    Unknown { kind: String },
+    Malformed { kind: String, why: String },
+}
+
+impl std::fmt::Display for BadEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BadEvent::Unknown { kind } => write!(f, "events of kind `{kind}` are not known to this version"),
+            BadEvent::Malformed { kind, why } => write!(f, "an event of kind `{kind}` cannot be read: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for BadEvent {}
+
+fn of_task(id: &TaskId) -> String {
+    format!("task/{id}")
+}
+
+fn of_run(id: &RunId) -> String {
+    format!("run/{id}")
+}
+
+fn of_worker(name: &WorkerName) -> String {
+    format!("worker/{name}")
+}
+
+const SYSTEM: &str = "system";
+
+fn of_system<E>(_: &E) -> String {
+    SYSTEM.to_owned()
+}
+
+events! {
+    /// A version of Adjutant wrote to this log for the first time: what a reader needs at least.
+    WriterSeen = "writer_seen" { version: SmolStr } in of_system;
+
+    TaskMoved = "task_moved" { id: TaskId, from: task::Status, to: task::Status, input: task::Event } in |e| of_task(&e.id);
+    WorkerMoved = "worker_moved" { name: WorkerName, from: worker::State, to: worker::State, at: Millis, input: worker::Event } in |e| of_worker(&e.name);
+    RunMoved = "run_moved" { id: RunId, from: SmolStr, to: SmolStr, state: run::State, input: Wrapped<run::Event> } in |e| of_run(&e.id);
+    TurnMoved = "turn_moved" { channel: ChannelName, agent: AgentName, from: turn::State, to: turn::State, input: turn::Event } in |e| format!("channel/{}", e.channel);
+    ArchitectMoved = "architect_moved" { from: SmolStr, to: SmolStr, state: architect::State, input: Wrapped<architect::Event> } in |_| "architect".to_owned();
+
+    TaskAdded = "task_added" {
+        id: TaskId, title: String, body: String, task_type: TaskType, priority: u8, at: Millis,
+        ticket: Option<SmolStr>, reopens: Option<TaskId>, plan: Option<Vec<String>>,
+        reviewer: Option<SmolStr>, depends_on: Vec<TaskId>,
+    } in |e| of_task(&e.id);
+    TaskEdited = "task_edited" { id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr> } in |e| of_task(&e.id);
+    DependencyAdded = "dependency_added" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
+    DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
+    Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);
+    TicketSeen = "ticket_seen" { id: SmolStr, status: SmolStr, fingerprint: u64, opened: bool, task: Option<TaskId> } in |e| format!("ticket/{}", e.id);
+
+    LeaseGiven = "lease_given" { id: TaskId, holder: Holder, attempt: u32 } in |e| of_task(&e.id);
+    LeaseEnded = "lease_ended" { id: TaskId, attempt: u32 } in |e| of_task(&e.id);
+    /// A worker or runner was lost with the task in its hands.
+    WorkerLost = "worker_lost" { id: TaskId, lost: u32 } in |e| of_task(&e.id);
+    PlaceGiven = "place_given" { id: TaskId, tree: String, branch: String, session: SmolStr } in |e| of_task(&e.id);
+    SessionUsed = "session_used" { id: TaskId } in |e| of_task(&e.id);
+    SessionRenewed = "session_renewed" { id: TaskId, session: SmolStr } in |e| of_task(&e.id);
+ TreeStands = "tree_stands" { id: TaskId, stands: bool } in |e| of_task(&e.id);
+    TipMoved = "tip_moved" { id: TaskId, tip: SmolStr } in |e| of_task(&e.id);
+    /// The next step is told this.
+    NoteLeft = "note_left" { id: TaskId, note: SmolStr } in |e| of_task(&e.id);
+    NotesTold = "notes_told" { id: TaskId } in |e| of_task(&e.id);
+    SentBackTo = "sent_back" { id: TaskId, what: SentBack } in |e| of_task(&e.id);
+    EmptyDiffSeen = "empty_diff_seen" { id: TaskId } in |e| of_task(&e.id);
+    /// What the gate let through: whether it holds code, and why a person must look at it.
+    GatePassed = "gate_passed" { id: TaskId, tip: Option<SmolStr>, has_code: bool, needs_person: Option<SmolStr> } in |e| of_task(&e.id);
+    WaitsForApproval = "waits_for_approval" { id: TaskId, approval: ApprovalId } in |e| of_task(&e.id);
+    WaitsForService = "waits_for_service" { id: TaskId, service: Option<ServiceName> } in |e| of_task(&e.id);
+    UnfinishedAdded = "unfinished_added" { id: TaskId, effect: EffectId } in |e| of_task(&e.id);
+    AfterwardsAdded = "afterwards_added" { id: TaskId, what: Effect } in |e| of_task(&e.id);
+    AfterwardsTaken = "afterwards_taken" { id: TaskId } in |e| of_task(&e.id);
+    GateAlone = "gate_alone" { id: TaskId, effect: Option<EffectId> } in |e| of_task(&e.id);
+
+    TaskApproved = "task_approved" { id: TaskId, tip: Option<SmolStr>, by: SmolStr, at: Millis, note: String } in |e| of_task(&e.id);
+    ApprovalVoided = "approval_voided" { id: TaskId } in |e| of_task(&e.id);
+    Queued = "queued" { id: TaskId } in |e| of_task(&e.id);
+    Dequeued = "dequeued" { id: TaskId } in |e| of_task(&e.id);
+    LandingStarted = "landing_started" { id: TaskId, tip: SmolStr, effect: EffectId } in |e| of_task(&e.id);
+    LandingWritten = "landing_written" { id: TaskId, landed: Landed, effect: EffectId } in |e| of_task(&e.id);
+    /// The user's checkout is in the way; it is tried again.
+    LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);
+    /// The landing ended without main having moved.
+    LandingEnded = "landing_ended" { id: TaskId, why: SmolStr } in |e| of_task(&e.id);
+    TaskLanded = "task_landed" { id: TaskId, landed: Landed } in |e| of_task(&e.id);
+
+    WorkerSpawned = "worker_spawned" { name: WorkerName, agent: AgentName, at: Millis } in |e| of_worker(&e.name);
+
+    RunOpened = "run_opened" { id: RunId, task: TaskId, agent: AgentName, holder: Holder, max_turns: u32, allowed_tools: Option<Vec<SmolStr>> } in |e| of_run(&e.id);
+    /// A worker took up a run that another had left.
+    RunTaken = "run_taken" { id: RunId, holder: Holder } in |e| of_run(&e.id);
+    StepUnderWay = "step_under_way" { id: RunId, effect: Option<EffectId> } in |e| of_run(&e.id);
+    TurnsRaised = "turns_raised" { id: RunId, to: Option<u32> } in |e| of_run(&e.id);
+    StepRetried = "step_retried" { id: RunId, retried: bool } in |e| of_run(&e.id);
+    /// Set aside before a step; given back when it has ended.
+    Reserved = "reserved" { id: RunId, day: i64, amount: Micros } in |e| of_run(&e.id);
+    Unreserved = "unreserved" { id: RunId } in |e| of_run(&e.id);
+    Charged = "charged" {
+        id: RunId, task: TaskId, agent: AgentName, worker: Option<WorkerName>, day: i64,
+        turn: u32, cost: Micros, priced: bool, input_tokens: u64, output_tokens: u64,
+    } in |e| of_run(&e.id);
+    BudgetRaised = "budget_raised" { scope: BudgetScope, task: Option<TaskId>, run: Option<RunId>, agent: Option<AgentName>, day: i64, by: Micros } in of_system;
+    /// One row of the tool audit.
+    ToolAudited = "tool_audited" {
+        id: RunId, call: SmolStr, tool: SmolStr, turn: u32, digest: u64, status: run::ToolStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")] input: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] output: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] millis: Option<u64>,
+    } in |e| of_run(&e.id);
+    /// Something about a run that no row takes, such as the death of a process that was paused.
+    RunNoted = "run_noted" { id: RunId, note: String } in |e| of_run(&e.id);
+
+    ApprovalAsked = "approval_asked" {
+        id: ApprovalId, task: Option<TaskId>, run: Option<RunId>, cause: ApprovalCause, at: Millis,
+        question: String, options: Vec<SmolStr>, call: Option<SmolStr>, scope: Option<BudgetScope>,
+    } in |e| format!("approval/{}", e.id);
+    ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: SmolStr, note: String } in |e| format!("approval/{}", e.id);
+    /// Nobody waits for the answer in the process any more; it goes into the next prompt.
+    QuestionDropped = "question_dropped" { id: RunId } in |e| of_run(&e.id);
+
+    EffectAsked = "effect_asked" { id: EffectId, what: Effect } in |e| format!("effect/{}", e.id);
+    /// Done, or no longer wanted.
+    EffectEnded = "effect_ended" { id: EffectId, how: SmolStr } in |e| format!("effect/{}", e.id);
+    EffectFailed = "effect_failed" { id: EffectId, error: String, tries: u32 } in |e| format!("effect/{}", e.id);
+
+    FleetSwitched = "fleet_switched" { running: bool } in of_system;
+    ConfigChanged = "config_changed" { config: Box<Config> } in of_system;
+    HealthSeen = "health_seen" { service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<RunId> } in of_system;
+    AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);
+
+    ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);
+    MemberAdded = "member_added" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
+    MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
+}
+
+/// A transition of one of the five machines, in the form that all of them are logged in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    pub event: &'static str,
+    pub machine: &'static str,
+    pub agent_id: String,
+    pub from: String,
+    pub to: String,
+    pub trigger: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+}
+
+impl Event {
+    /// The event as a transition, where it is one.
+    pub fn transition(&self) -> Option<Transition> {
+        use machines::Machine;
+        let of = |machine,
+                  id: &dyn std::fmt::Display,
+                  from: &dyn std::fmt::Display,
+                  to: &dyn std::fmt::Display,
+                  trigger: &str| Transition {
+            event: "state_transition",
+            machine,
+            agent_id: id.to_string(),
+            from: from.to_string(),
+            to: to.to_string(),
+            trigger: trigger.to_owned(),
+            channel: None,
+        };
+        use machines::Wire;
+        match self {
+            Event::TaskMoved(e) => Some(of("task", &e.id, &e.from, &e.to, task::Task::kind(&e.input).name())),
+            Event::WorkerMoved(e) => {
+                Some(of("worker", &e.name, &e.from, &e.to, worker::Worker::kind(&e.input).name()))
+            }
+            Event::RunMoved(e) => {
+                Some(of("run", &e.id, &e.from, &e.to, machines::suspended::event_name::<run::Run>(&e.input)))
+            }
+            Event::TurnMoved(e) => Some(Transition {
+                channel: Some(e.channel.to_string()),
+                ..of("turn", &e.agent, &e.from, &e.to, turn::Turn::kind(&e.input).name())
+            }),
+            Event::ArchitectMoved(e) => Some(of(
+                "architect",
+                &"architect",
+                &e.from,
+                &e.to,
+                machines::suspended::event_name::<architect::Architect>(&e.input),
+            )),
+            _ => None,
+        }
+    }
+}

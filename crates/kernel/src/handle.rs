@@ -1,0 +1,761 @@
+//! `handle`: one command in, one commit out.
+//!
+//! A [`Draft`] is a World in the making: each event is applied as it is emitted, so that the next rule sees it.
+//! This file drives single machines and takes commands apart; what moves several machines is in `rules.rs`.
+
+use crate::command::*;
+use crate::config::Role;
+use crate::effect::{Effect, Timer};
+use crate::event::*;
+use crate::rules::{self, Rule};
+use crate::world::{Holder, Run, Task, Worker};
+use crate::{Millis, World};
+use machines::machine::advance;
+use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
+use machines::suspended::Wrapped;
+use machines::task::{Payload, Status};
+use machines::wire::Wire;
+use machines::{Machine, run, task, worker};
+use smol_str::SmolStr;
+
+/// Decides one command. `Err` means that nothing is to be written. A `Commit` may hold a refusal too: one that is
+/// remembered, because it was asked under a key or because the refusal itself is part of the audit.
+pub fn handle(world: &World, command: &Command) -> Result<Commit, Refusal> {
+    let Some(key) = &command.key else { return decide(world, command) };
+    let scope = scope(&command.ask);
+    let fingerprint = fingerprint(&command.ask);
+    if let Some(kept) = world.kept.get(&(scope.clone(), key.clone())) {
+        return again(world, kept, fingerprint);
+    }
+    let mut draft = Draft::new(world, command);
+    let (answer, kept) = match decide(world, command) {
+        Ok(commit) => {
+            let kept = match &commit.answer {
+                Ok(reply) => Answer::Done(reply.clone()),
+                Err(refusal) => Answer::Refused(refusal.clone()),
+            };
+            let answer = commit.answer.clone();
+            draft.adopt(commit);
+            (answer, kept)
+        }
+        Err(refusal) => (Err(refusal.clone()), Answer::Refused(refusal)),
+    };
+    let command = draft.command_name();
+    draft.emit(AnswerKept { scope, key: key.clone(), fingerprint, command, answer: kept });
+    Ok(draft.finish(answer))
+}
+
+/// The first decided answer, again; or a conflict where the key was used for something else.
+fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<Commit, Refusal> {
+    if kept.fingerprint != fingerprint {
+        let message = "this idempotency key was used for another request";
+        return Err(Refusal::new(409, "KEY_REUSED", message).hint("use a new key for a new request"));
+    }
+    match &kept.answer {
+        Answer::Refused(refusal) => Err(refusal.clone()),
+        Answer::Done(reply) => Ok(Commit {
+            events: Vec::new(),
+            answer: Ok(Reply { replayed: true, ..reply.clone() }),
+            rules: Vec::new(),
+            rows: Vec::new(),
+            world: world.clone(),
+        }),
+    }
+}
+
+/// A key belongs to the task that it was used on; without one, to the kind of request.
+fn scope(ask: &Ask) -> SmolStr {
+    match ask {
+        Ask::MoveTask { id, .. }
+        | Ask::EditTask { id, .. }
+        | Ask::Comment { id, .. }
+        | Ask::AddDependency { id, .. }
+        | Ask::RemoveDependency { id, .. }
+        | Ask::Approve { id, .. }
+        | Ask::OpenRun { task: id, .. }
+        | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
+        _ => SmolStr::new_static("project"),
+    }
+}
+
+fn fingerprint(ask: &Ask) -> u64 {
+    let text = serde_json::to_string(ask).expect("a command is plain data");
+    fnv(text.as_bytes())
+}
+
+/// FNV-1a: stable across versions, because what it gives is stored.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn decide(world: &World, command: &Command) -> Result<Commit, Refusal> {
+    let mut draft = Draft::new(world, command);
+    let answer = take(&mut draft, &command.ask)?;
+    if answer.is_ok() {
+        rules::settle(&mut draft)?;
+    }
+    Ok(draft.finish(answer))
+}
+
+/// What a rule gives: nothing, or a refusal of the whole command.
+pub(crate) type Ruled = Result<(), Refusal>;
+
+/// A World in the making.
+pub(crate) struct Draft<'c> {
+    pub world: World,
+    pub command: &'c Command,
+    events: Vec<Event>,
+    rules: Vec<Rule>,
+    rows: Vec<(&'static str, usize)>,
+    sessions: u64,
+}
+
+impl<'c> Draft<'c> {
+    fn new(world: &World, command: &'c Command) -> Self {
+        Self {
+            world: world.clone(),
+            command,
+            events: Vec::new(),
+            rules: Vec::new(),
+            rows: Vec::new(),
+            sessions: 0,
+        }
+    }
+
+    fn adopt(&mut self, commit: Commit) {
+        self.world = commit.world;
+        self.events = commit.events;
+        self.rules = commit.rules;
+        self.rows = commit.rows;
+    }
+
+    fn finish(self, answer: Result<Reply, Refusal>) -> Commit {
+        Commit { events: self.events, answer, rules: self.rules, rows: self.rows, world: self.world }
+    }
+
+    pub fn at(&self) -> Millis {
+        self.command.at
+    }
+
+    pub fn day(&self) -> i64 {
+        crate::world::day_of(self.command.at)
+    }
+
+    pub fn command_name(&self) -> SmolStr {
+        SmolStr::new(format!("{:032x}", self.command.id))
+    }
+
+    pub fn rule(&mut self, rule: Rule) {
+        self.rules.push(rule);
+    }
+
+    pub fn emit(&mut self, event: impl Into<Event>) {
+        let event = event.into();
+        self.world.apply(&event).expect("an event that was just decided folds");
+        self.events.push(event);
+    }
+
+    /// Writes an effect down. Its id counts up, so that the decision stays pure.
+    pub fn ask(&mut self, what: Effect) -> EffectId {
+        let id = EffectId::new(format!("e{}", self.world.next + 1)).expect("a counted id is a name");
+        self.emit(EffectAsked { id: id.clone(), what });
+        id
+    }
+
+    /// The effect is done, or no longer wanted.
+    pub fn end(&mut self, id: &EffectId, how: &'static str) {
+        if self.world.effects.contains_key(id) {
+            self.emit(EffectEnded { id: id.clone(), how: SmolStr::new_static(how) });
+        }
+    }
+
+    pub fn set_timer(&mut self, timer: Timer, due: Millis) {
+        self.clear_timer(&timer);
+        self.ask(Effect::Timer { due, timer });
+    }
+
+    pub fn clear_timer(&mut self, timer: &Timer) {
+        if let Some(id) = self.world.timers.get(timer).cloned() {
+            self.end(&id, "cleared");
+        }
+    }
+
+    pub fn new_approval_id(&self) -> ApprovalId {
+        ApprovalId::new(format!("q{}", self.world.next + 1)).expect("a counted id is a name")
+    }
+
+    /// A session id in the form of a UUID, made from the command's own id.
+    pub fn new_session(&mut self) -> SmolStr {
+        self.sessions += 1;
+        let seed = self.command.id ^ (u128::from(self.sessions) << 64);
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&fnv(&seed.to_le_bytes()).to_be_bytes());
+        bytes[8..].copy_from_slice(&fnv(&seed.to_be_bytes()).to_be_bytes());
+        // Version 8: made by a rule of one's own.
+        bytes[6] = (bytes[6] & 0x0f) | 0x80;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        SmolStr::new(format!(
+            "{}-{}-{}-{}-{}",
+            &hex[..8],
+            &hex[8..12],
+            &hex[12..16],
+            &hex[16..20],
+            &hex[20..]
+        ))
+    }
+
+    // What is there, or a refusal that says it is not.
+
+    pub fn task(&self, id: &TaskId) -> Result<&Task, Refusal> {
+        self.world
+            .task(id)
+            .ok_or_else(|| Refusal::not_found("task", id).hint("`adj task ls` lists the tasks"))
+    }
+
+    pub fn worker(&self, name: &WorkerName) -> Result<&Worker, Refusal> {
+        self.world
+            .worker(name)
+            .ok_or_else(|| Refusal::not_found("worker", name).hint("`adj ps` lists the workers"))
+    }
+
+    pub fn run(&self, id: &RunId) -> Result<&Run, Refusal> {
+        self.world.run(id).ok_or_else(|| Refusal::not_found("run", id).hint("`adj history` lists the runs"))
+    }
+
+    // One machine at a time.
+
+    /// Moves a task as `by` asks, with what the move posts on it.
+    pub fn move_task(&mut self, id: &TaskId, by: &Actor, to: Status, payload: Payload) -> Ruled {
+        self.drive_task(id, task::Event::Move { to, by: by.sender(), payload: Box::new(payload) }, by)
+    }
+
+    pub fn drive_task(&mut self, id: &TaskId, event: task::Event, by: &Actor) -> Ruled {
+        let task = self.task(id)?;
+        let mut machine = task.machine.clone();
+        machine.facts = task::Facts {
+            lead_may_complete: self.world.config.policy.lead_may_complete,
+            max_review_cycles: self.world.config.policy.max_review_cycles,
+            max_landing_rounds: self.world.config.policy.max_landing_rounds,
+            has_code: task.has_code,
+            landed: task.landed.is_some(),
+        };
+        let cost = task::CostSummary {
+            total_cost: task.spend.cost,
+            run_count: task.runs,
+            token_count: task.spend.input_tokens + task.spend.output_tokens,
+        };
+        let mut effects = Vec::new();
+        let taken = advance(&mut machine, &event, &mut effects)?;
+        self.rows.extend(taken.row.map(|row| (task::Task::NAME, row)));
+        // Computed from the runs, never taken from a caller: the guard has seen to that.
+        let mut event = event;
+        if let task::Event::Move { to: Status::Review, payload, .. } = &mut event
+            && payload.deliverable.is_some()
+        {
+            payload.cost_summary = Some(cost);
+        }
+        self.emit(TaskMoved { id: id.clone(), from: taken.from, to: taken.to, input: event });
+        for effect in effects {
+            let (kind, text) = match effect {
+                task::Effect::PostWorkPlan { bullets } => (
+                    "plan",
+                    bullets.iter().map(|bullet| format!("- {bullet}")).collect::<Vec<_>>().join("\n"),
+                ),
+                task::Effect::PostReview { feedback } => ("changes", feedback),
+                task::Effect::PostLoopSummary { review_cycles, feedback } => (
+                    "loop_summary",
+                    format!(
+                        "Loop Summary: {review_cycles} review cycles did not settle it. Last feedback: {feedback}"
+                    ),
+                ),
+                task::Effect::PostApproval { note } => ("approval", note),
+            };
+            self.comment(id, &by.to_string(), kind, text);
+        }
+        Ok(())
+    }
+
+    pub fn comment(&mut self, id: &TaskId, by: &str, kind: &'static str, text: String) {
+        self.emit(Commented {
+            id: id.clone(),
+            at: self.at(),
+            by: SmolStr::new(by),
+            comment: SmolStr::new_static(kind),
+            text,
+        });
+    }
+
+    pub fn move_worker(&mut self, name: &WorkerName, event: worker::Event) -> Result<worker::State, Refusal> {
+        let mut machine = self.worker(name)?.machine.clone();
+        let taken = advance(&mut machine, &event, &mut Vec::new())?;
+        self.rows.extend(taken.row.map(|row| (worker::Worker::NAME, row)));
+        self.emit(WorkerMoved {
+            name: name.clone(),
+            from: taken.from,
+            to: taken.to,
+            at: self.at(),
+            input: event,
+        });
+        Ok(taken.to)
+    }
+
+    /// Moves a run. `Ok(false)` where the event was a repetition.
+    pub fn move_run(&mut self, id: &RunId, event: Wrapped<run::Event>) -> Result<bool, Refusal> {
+        let run = self.run(id)?;
+        let mut machine = run.machine.clone();
+        let before = machine.clone();
+        machine.inner_mut().task = self.facts_for(run);
+        let from = machine.name();
+        let row = row_of(&machine, &event);
+        machine.advance(&event, &mut Vec::new())?;
+        machine.inner_mut().task = None;
+        if machine == before {
+            return Ok(false);
+        }
+        self.rows.extend(row.map(|row| (run::Run::NAME, row)));
+        self.emit(RunMoved {
+            id: id.clone(),
+            from: SmolStr::new_static(from),
+            to: SmolStr::new_static(machine.name()),
+            state: machine.inner().state,
+            input: event,
+        });
+        Ok(true)
+    }
+
+    pub fn step_run(&mut self, id: &RunId, event: run::Event) -> Result<bool, Refusal> {
+        self.move_run(id, Wrapped::Inner(event))
+    }
+
+    fn facts_for(&self, run: &Run) -> Option<run::TaskFacts> {
+        let task = self.world.task(&run.task)?;
+        let assigned = task.machine.assignee_ids.iter().any(|id| id == run.agent.as_str());
+        let leased = task.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
+        Some(run::TaskFacts {
+            id: SmolStr::new(task.id.as_str()),
+            status: task.status(),
+            mine: assigned && leased,
+        })
+    }
+}
+
+fn row_of(
+    machine: &machines::suspended::Suspendable<run::Run>,
+    event: &Wrapped<run::Event>,
+) -> Option<usize> {
+    match (machine.suspension(), event) {
+        (None, Wrapped::Inner(event)) => {
+            machines::machine::rows_taking(machine.inner(), event).first().copied()
+        }
+        _ => None,
+    }
+}
+
+/// Takes a command apart. What moves one machine is done here; the rest is a rule.
+fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
+    let actor = d.command.actor.clone();
+    let reply = match ask {
+        Ask::AddTask(new) => add_task(d, new)?,
+        Ask::EditTask { id, title, body, priority, plan, reviewer } => {
+            d.task(id)?;
+            check_text(d, "title", title.as_deref())?;
+            check_text(d, "body", body.as_deref())?;
+            check_priority(*priority)?;
+            if !actor.is_human() && actor.role() != machines::machine::Role::Lead {
+                return Err(forbidden("edit a task"));
+            }
+            d.emit(TaskEdited {
+                id: id.clone(),
+                title: title.clone(),
+                body: body.clone(),
+                priority: *priority,
+                plan: plan.clone(),
+                reviewer: reviewer.clone(),
+            });
+            if title.is_some() || body.is_some() {
+                d.emit(NoteLeft {
+                    id: id.clone(),
+                    note: SmolStr::new_static("the text of the task was changed"),
+                });
+            }
+            task_reply(d, id)?
+        }
+        Ask::MoveTask { id, to, payload } => {
+            rules::person_moves(d, id, &actor, *to, payload)?;
+            task_reply(d, id)?
+        }
+        Ask::Comment { id, text } => {
+            d.task(id)?;
+            check_text(d, "text", Some(text))?;
+            if text.trim().is_empty() {
+                return Err(Refusal::field("text", "a comment must not be empty"));
+            }
+            d.comment(id, &actor.to_string(), "comment", text.clone());
+            if actor.is_human() {
+                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(text) });
+            }
+            task_reply(d, id)?
+        }
+        Ask::AddDependency { id, on } => {
+            add_dependency(d, id, on)?;
+            task_reply(d, id)?
+        }
+        Ask::RemoveDependency { id, on } => {
+            if !d.task(id)?.depends_on.contains(on) {
+                return Err(Refusal::not_found("dependency", format!("{id} on {on}")));
+            }
+            d.emit(DependencyRemoved { id: id.clone(), on: on.clone() });
+            task_reply(d, id)?
+        }
+        Ask::Approve { id, tip, note } => {
+            rules::approve_by_person(d, id, tip.as_ref(), note)?;
+            task_reply(d, id)?
+        }
+        Ask::Decide { id, decision } => {
+            rules::decide(d, id, decision)?;
+            Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() }
+        }
+        Ask::SeeTicket(ticket) => {
+            rules::ticket_seen(d, ticket)?;
+            Reply::default()
+        }
+
+        Ask::StartFleet { workers } => {
+            rules::start_fleet(d, *workers)?;
+            Reply::default()
+        }
+        Ask::StopFleet => {
+            if d.world.fleet_running {
+                d.emit(FleetSwitched { running: false });
+            }
+            Reply::default()
+        }
+        Ask::Spawn { name, agent } => {
+            let agent = agent.clone().unwrap_or_else(|| d.world.config.fleet.agent.clone());
+            spawn(d, name, &agent)?;
+            worker_reply(d, name)?
+        }
+        Ask::Assign { worker, task } => {
+            rules::assign_by_person(d, worker, task)?;
+            worker_reply(d, worker)?
+        }
+        Ask::Kill { worker } => {
+            rules::ended_by_person(d, worker, worker::Event::Kill)?;
+            worker_reply(d, worker)?
+        }
+        Ask::Retry { worker } => {
+            rules::retry(d, worker)?;
+            worker_reply(d, worker)?
+        }
+        Ask::Cleanup { worker, force } => {
+            let live_process = rules::has_live_process(d, worker);
+            rules::ended_by_person(d, worker, worker::Event::Cleanup { live_process, force: *force })?;
+            worker_reply(d, worker)?
+        }
+        Ask::Clean { worker } => {
+            rules::ended_by_person(d, worker, worker::Event::Clean)?;
+            Reply { id: Some(SmolStr::new(worker.as_str())), ..Reply::default() }
+        }
+        Ask::Recover { worker, tree, step_under_way, said_done, resumable } => {
+            let event = worker::Event::Recover {
+                tree: *tree,
+                step_under_way: *step_under_way,
+                said_done: *said_done,
+                resumable: *resumable,
+            };
+            rules::recover(d, worker, event)?;
+            worker_reply(d, worker)?
+        }
+
+        Ask::OpenRun { task, prompt, options } => rules::open_outside_run(d, task, prompt, options.as_ref())?,
+        Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
+
+        Ask::Configure { config } => {
+            if !actor.is_human() && actor.role() != machines::machine::Role::System {
+                return Err(forbidden("change the configuration"));
+            }
+            let problems = config.problems();
+            if !problems.is_empty() {
+                return Err(Refusal::new(422, "BAD_CONFIG", problems.join("; "))
+                    .hint("the last good configuration stays in force"));
+            }
+            if **config != *d.world.config {
+                d.emit(ConfigChanged { config: config.clone() });
+            }
+            Reply::default()
+        }
+
+        Ask::MakeChannel { name, config } => {
+            if d.world.channels.contains_key(name) {
+                return Err(Refusal::new(409, "EXISTS", format!("there is a channel `{name}` already")));
+            }
+            d.emit(ChannelMade { name: name.clone(), config: config.clone() });
+            Reply { id: Some(SmolStr::new(name.as_str())), ..Reply::default() }
+        }
+        Ask::AddMember { channel, agent } => {
+            let there = channel_of(d, channel)?.members.contains(agent);
+            if there {
+                return Err(Refusal::new(
+                    409,
+                    "EXISTS",
+                    format!("agent `{agent}` is in `{channel}` already"),
+                ));
+            }
+            d.emit(MemberAdded { channel: channel.clone(), agent: agent.clone() });
+            Reply::default()
+        }
+        Ask::RemoveMember { channel, agent } => {
+            if !channel_of(d, channel)?.members.contains(agent) {
+                return Err(Refusal::not_found("member", format!("{agent} of {channel}")));
+            }
+            d.emit(MemberRemoved { channel: channel.clone(), agent: agent.clone() });
+            Reply::default()
+        }
+        Ask::TurnEvent { channel, agent, event } => turn_event(d, channel, agent, event)?,
+        Ask::ArchitectEvent { event } => architect_event(d, event)?,
+
+        Ask::Outcome(outcome) => rules::outcome(d, outcome)?,
+    };
+    Ok(Ok(reply))
+}
+
+fn task_reply(d: &Draft, id: &TaskId) -> Result<Reply, Refusal> {
+    let status = d.task(id)?.status();
+    Ok(Reply {
+        id: Some(SmolStr::new(id.as_str())),
+        state: Some(SmolStr::new(format!("task.{status}"))),
+        ..Reply::default()
+    })
+}
+
+fn worker_reply(d: &Draft, name: &WorkerName) -> Result<Reply, Refusal> {
+    let state = d.worker(name)?.machine.status;
+    Ok(Reply {
+        id: Some(SmolStr::new(name.as_str())),
+        state: Some(SmolStr::new(format!("worker.{state}"))),
+        ..Reply::default()
+    })
+}
+
+pub(crate) fn run_reply(d: &Draft, id: &RunId) -> Result<Reply, Refusal> {
+    let state = d.run(id)?.machine.name();
+    Ok(Reply {
+        id: Some(SmolStr::new(id.as_str())),
+        state: Some(SmolStr::new(format!("run.{state}"))),
+        ..Reply::default()
+    })
+}
+
+pub(crate) fn forbidden(what: &str) -> Refusal {
+    Refusal::new(403, "FORBIDDEN", format!("the caller's role may not {what}"))
+}
+
+pub(crate) fn check_text(d: &Draft, field: &str, text: Option<&str>) -> Ruled {
+    let most = d.world.config.limits.text_bytes;
+    match text {
+        Some(text) if text.len() > most => {
+            Err(Refusal::field(field, format!("it is longer than {most} bytes")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_priority(priority: Option<u8>) -> Ruled {
+    match priority {
+        Some(priority) if priority > 4 => Err(Refusal::field("priority", "priority must be 0 to 4")),
+        _ => Ok(()),
+    }
+}
+
+fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
+    if new.title.trim().is_empty() {
+        return Err(Refusal::field("title", "a task needs a title"));
+    }
+    check_text(d, "title", Some(&new.title))?;
+    check_text(d, "body", Some(&new.body))?;
+    check_priority(new.priority)?;
+    if let Actor::Agent { role: Role::Intern, .. } = &d.command.actor {
+        return Err(forbidden("add a task"));
+    }
+    let made_up = || TaskId::new(format!("t-{}", d.world.next + 1)).expect("a counted id is a name");
+    let id = new.id.clone().unwrap_or_else(made_up);
+    if d.world.tasks.contains_key(&id) {
+        return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
+    }
+    if let Some(old) = &new.reopens {
+        let status = d.task(old)?.status();
+        if !matches!(status, Status::Done | Status::Canceled) {
+            return Err(Refusal::new(
+                409,
+                "NOT_CLOSED",
+                format!("task `{old}` is {status}; only a closed task is taken up again"),
+            ));
+        }
+    }
+    check_dependencies(d, &id, &new.depends_on)?;
+    d.emit(TaskAdded {
+        id: id.clone(),
+        title: new.title.clone(),
+        body: new.body.clone(),
+        task_type: new.task_type.unwrap_or(task::TaskType::Task),
+        priority: new.priority.unwrap_or(2),
+        at: d.at(),
+        ticket: None,
+        reopens: new.reopens.clone(),
+        plan: new.plan.clone(),
+        reviewer: new.reviewer.clone(),
+        depends_on: new.depends_on.clone(),
+    });
+    task_reply(d, &id)
+}
+
+fn add_dependency(d: &mut Draft, id: &TaskId, on: &TaskId) -> Ruled {
+    let task = d.task(id)?;
+    if task.depends_on.contains(on) {
+        return Err(Refusal::new(409, "EXISTS", format!("`{id}` depends on `{on}` already")));
+    }
+    if !matches!(task.status(), Status::Inbox | Status::Assigned) {
+        let status = task.status();
+        return Err(Refusal::new(
+            409,
+            "STARTED",
+            format!("`{id}` is {status}: it has been started, so a dependency would hold nothing up"),
+        ));
+    }
+    let mut all = task.depends_on.clone();
+    all.push(on.clone());
+    check_dependencies(d, id, &all)?;
+    d.emit(DependencyAdded { id: id.clone(), on: on.clone() });
+    Ok(())
+}
+
+/// A cycle is refused with its path; a dependency that nobody knows waits for a person, by name.
+pub(crate) fn check_dependencies(d: &Draft, id: &TaskId, on: &[TaskId]) -> Ruled {
+    let most = d.world.config.limits.dependencies;
+    if on.len() > most {
+        return Err(Refusal::field("dependsOn", format!("more than {most} dependencies")));
+    }
+    if let Some(path) = on.iter().find_map(|start| path_to(&d.world, start, id)) {
+        let path: Vec<_> = std::iter::once(id).chain(path.iter()).map(TaskId::as_str).collect();
+        return Err(Refusal::field("dependsOn", format!("this would be a cycle: {}", path.join(" → "))));
+    }
+    Ok(())
+}
+
+/// How `from` reaches `to` through dependencies, both included. Without recursion: chains can be long.
+fn path_to(world: &World, from: &TaskId, to: &TaskId) -> Option<Vec<TaskId>> {
+    let mut seen = std::collections::BTreeMap::from([(from.clone(), None)]);
+    let mut open = vec![from.clone()];
+    while let Some(here) = open.pop() {
+        if here == *to {
+            let mut path = vec![here];
+            while let Some(Some(before)) = path.last().and_then(|id| seen.get(id)) {
+                path.push(TaskId::clone(before));
+            }
+            path.reverse();
+            return Some(path);
+        }
+        for next in world.task(&here).map_or(&[][..], |task| &task.depends_on) {
+            if !seen.contains_key(next) {
+                seen.insert(next.clone(), Some(here.clone()));
+                open.push(next.clone());
+            }
+        }
+    }
+    None
+}
+
+pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName) -> Ruled {
+    if !d.world.config.agents.contains_key(agent) {
+        let known: Vec<_> = d.world.config.agents.keys().map(AgentName::as_str).collect();
+        return Err(
+            Refusal::not_found("agent", agent).hint(format!("the configuration has: {}", known.join(", ")))
+        );
+    }
+    let free = !d.world.workers.contains_key(name);
+    if free {
+        d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at() });
+    } else {
+        // The machine says it in its own words.
+        let event = worker::Event::Spawn { name_free: false };
+        return Err(machines::step(&worker::Worker::default(), &event)
+            .map(drop)
+            .expect_err("the name is taken")
+            .into());
+    }
+    d.move_worker(name, worker::Event::Spawn { name_free: true }).map(drop)
+}
+
+fn channel_of<'d>(
+    d: &'d Draft,
+    name: &machines::names::ChannelName,
+) -> Result<&'d crate::world::Channel, Refusal> {
+    d.world
+        .channels
+        .get(name)
+        .map(|channel| channel.as_ref())
+        .ok_or_else(|| Refusal::not_found("channel", name))
+}
+
+/// Drives one place in a channel. Who is granted the turn next is a rule of rooms; that at most one holds it is
+/// checked here already.
+fn turn_event(
+    d: &mut Draft,
+    channel: &machines::names::ChannelName,
+    agent: &AgentName,
+    event: &machines::turn::Event,
+) -> Result<Reply, Refusal> {
+    let room = channel_of(d, channel)?;
+    if let machines::turn::Event::TurnGranted { .. } = event
+        && let Some((holder, _)) = room.places.iter().find(|(_, place)| place.holds_turn())
+    {
+        return Err(Refusal::new(409, "TURN_TAKEN", format!("`{holder}` holds the turn in `{channel}`")));
+    }
+    let mut place = room.places.get(agent).cloned().ok_or_else(|| Refusal::not_found("member", agent))?;
+    let taken = advance(&mut place, event, &mut Vec::new())?;
+    d.rows.extend(taken.row.map(|row| (machines::turn::Turn::NAME, row)));
+    d.emit(TurnMoved {
+        channel: channel.clone(),
+        agent: agent.clone(),
+        from: taken.from,
+        to: taken.to,
+        input: event.clone(),
+    });
+    Ok(Reply {
+        id: Some(SmolStr::new(agent.as_str())),
+        state: Some(SmolStr::new(format!("turn.{}", taken.to.name()))),
+        ..Reply::default()
+    })
+}
+
+fn architect_event(d: &mut Draft, event: &Wrapped<machines::architect::Event>) -> Result<Reply, Refusal> {
+    use machines::suspended::Suspendable;
+    let mut machine = d.world.architect.as_deref().cloned().unwrap_or(Suspendable::Live(Default::default()));
+    let from = machine.name();
+    machine.advance(event, &mut Vec::new())?;
+    let to = machine.name();
+    // Staying where it is leaves no transition in the log.
+    if !matches!(event, Wrapped::Inner(machines::architect::Event::Stay)) {
+        d.emit(ArchitectMoved {
+            from: SmolStr::new_static(from),
+            to: SmolStr::new_static(to),
+            state: machine.inner().state,
+            input: event.clone(),
+        });
+    }
+    Ok(Reply { state: Some(SmolStr::new(format!("architect.{to}"))), ..Reply::default() })
+}
+
+/// Who holds a run's task, as an actor: the moves that the rules make for an agent are recorded as such.
+pub(crate) fn system_for(agent: &AgentName) -> Actor {
+    Actor::SystemFor(agent.clone())
+}
+
+pub(crate) fn holder_worker(holder: &Holder) -> Option<&WorkerName> {
+    match holder {
+        Holder::Worker(name) => Some(name),
+        Holder::Outside(_) => None,
+    }
+}

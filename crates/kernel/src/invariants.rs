@@ -1,0 +1,3 @@
+pub fn check(_w: &crate::World) -> Vec<String> {
+    vec![]
+}

@@ -1,0 +1,297 @@
+//! Why nothing happens: each guard with its value. The same guards decide; here they are put into words.
+
+use crate::World;
+use crate::budget;
+use crate::rules::waits_on;
+use crate::world::{Holder, Task};
+use machines::names::{AgentName, TaskId, WorkerName};
+use machines::task::Status;
+use serde::Serialize;
+
+/// One guard, whether it holds, and what it looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Guard {
+    pub guard: &'static str,
+    pub holds: bool,
+    pub detail: String,
+}
+
+fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
+    Guard { guard, holds, detail: detail.into() }
+}
+
+/// What keeps an agent's workers from claiming anything at all.
+pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
+    let config = world.config.agent(agent);
+    let service = config.service.as_ref();
+    let health = service.and_then(|service| world.health.get(service));
+    let held = world.tasks.values().filter(|task| held_by(world, task, agent)).count();
+    let cap = world.config.policy.cap_per_agent;
+    vec![
+        guard(
+            "dayBudgetSettled",
+            world.day_approval.is_none(),
+            world
+                .day_approval
+                .as_ref()
+                .map_or("no question is open".to_owned(), |id| format!("`{id}` waits for a person")),
+        ),
+        guard(
+            "serviceHealthy",
+            health.is_none_or(|health| health.healthy),
+            match (service, health) {
+                (Some(service), Some(health)) if !health.healthy => format!("`{service}` is away"),
+                (Some(service), _) => format!("`{service}` is there"),
+                (None, _) => "the agent needs none".to_owned(),
+            },
+        ),
+        guard(
+            "agentCap",
+            cap.is_none_or(|cap| held < cap as usize),
+            cap.map_or("no cap".to_owned(), |cap| format!("{held} of {cap} tasks in hand")),
+        ),
+    ]
+    .into_iter()
+    .chain(budget_guards(world, None, agent, day))
+    .collect()
+}
+
+fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
+    match task.lease.as_ref().map(|lease| &lease.holder) {
+        Some(Holder::Worker(name)) => world.worker(name).is_some_and(|worker| worker.agent == *agent),
+        Some(Holder::Outside(name)) => name == agent,
+        None => false,
+    }
+}
+
+fn budget_guards(world: &World, task: Option<&Task>, agent: &AgentName, day: i64) -> Vec<Guard> {
+    use crate::world::BudgetScope as Scope;
+    let blank;
+    let (subject, run) = match task {
+        Some(task) => (task, task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open())),
+        None => {
+            let Some(any) = world.tasks.values().next() else { return Vec::new() };
+            blank = any.as_ref().clone();
+            (&blank, None)
+        }
+    };
+    budget::rooms(world, subject, run, agent, day)
+        .into_iter()
+        .filter(|room| matches!(room.scope, Scope::Agent | Scope::Day) == task.is_none())
+        .map(|room| {
+            let name = match room.scope {
+                Scope::Run => "runBudget",
+                Scope::Task => "taskBudget",
+                Scope::Agent => "agentBudget",
+                Scope::Day => "dayBudget",
+            };
+            let detail = format!(
+                "{} of {} used, a step takes {}",
+                dollars(room.used),
+                dollars(room.limit),
+                dollars(world.config.budget.step)
+            );
+            guard(name, room.has(world.config.budget.step), detail)
+        })
+        .collect()
+}
+
+pub fn dollars(micros: u64) -> String {
+    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+}
+
+/// What keeps a worker of `agent` from claiming this task.
+pub fn task_guards(world: &World, task: &Task, agent: &AgentName, day: i64) -> Vec<Guard> {
+    let status = task.status();
+    let mut guards = vec![
+        guard(
+            "statusOpen",
+            matches!(status, Status::Inbox | Status::Assigned | Status::InProgress),
+            format!("task.{status}"),
+        ),
+        guard(
+            "noLease",
+            task.lease.is_none(),
+            match task.lease.as_ref().map(|lease| &lease.holder) {
+                Some(Holder::Worker(name)) => format!("worker `{name}` has it"),
+                Some(Holder::Outside(name)) => format!("agent `{name}` has it, outside"),
+                None => "nobody has it".to_owned(),
+            },
+        ),
+        guard(
+            "nothingUnfinished",
+            task.unfinished.is_empty() && task.gate.is_none(),
+            if task.gate.is_some() {
+                "its gate is running".to_owned()
+            } else {
+                format!("{} effects of the past are under way", task.unfinished.len())
+            },
+        ),
+        guard(
+            "ownAgent",
+            task.machine.assignee_ids.is_empty()
+                || status == Status::Inbox
+                || task.machine.assignee_ids.iter().any(|id| id == agent.as_str()),
+            if task.machine.assignee_ids.is_empty() {
+                "assigned to nobody".to_owned()
+            } else {
+                format!("assigned to {}", task.machine.assignee_ids.join(", "))
+            },
+        ),
+        guard(
+            "serviceBack",
+            task.waits_for.is_none(),
+            task.waits_for
+                .as_ref()
+                .map_or("it waits for none".to_owned(), |service| format!("it waits for `{service}`")),
+        ),
+    ];
+    let started = world.counts.get(&Status::InProgress).copied().unwrap_or(0);
+    if let Some(cap) = world.config.policy.cap_in_progress.filter(|_| status != Status::InProgress) {
+        guards.push(guard("statusCap", started < cap, format!("{started} of {cap} tasks are IN_PROGRESS")));
+    }
+    if status != Status::InProgress {
+        for on in &task.depends_on {
+            let waits = waits_on(world.dependency(on));
+            guards.push(guard(
+                "dependencyDone",
+                waits.is_none(),
+                waits.map_or(format!("`{on}` is DONE"), |why| format!("`{on}` {why}")),
+            ));
+        }
+    }
+    guards.extend(budget_guards(world, Some(task), agent, day));
+    guards
+}
+
+fn first_failing(guards: Vec<Guard>) -> Option<String> {
+    guards.into_iter().find(|guard| !guard.holds).map(|guard| format!("{}: {}", guard.guard, guard.detail))
+}
+
+pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Option<String> {
+    first_failing(fleet_guards(world, agent, day))
+}
+
+pub(crate) fn task_blocker(world: &World, task: &Task, agent: &AgentName, day: i64) -> Option<String> {
+    first_failing(task_guards(world, task, agent, day))
+}
+
+/// The same, where a person gives the task to a worker: BLOCKED is a way in, and the assignee is theirs to choose.
+pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day: i64) -> Option<String> {
+    let blocked = task.status() == Status::Blocked;
+    let guards = task_guards(world, task, agent, day).into_iter().filter(|guard| {
+        !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
+    });
+    first_failing(fleet_guards(world, agent, day).into_iter().chain(guards).collect())
+}
+
+/// What stands between a task and its end.
+pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
+    let task = world.task(id)?;
+    let agent = &world.config.fleet.agent;
+    let mut guards = Vec::new();
+    match task.status() {
+        Status::Done | Status::Canceled => {
+            guards.push(guard("open", false, format!("task.{}: nothing is left to do", task.status())))
+        }
+        Status::Blocked => {
+            let reason =
+                task.machine.block_reason.map_or("no reason".to_owned(), |reason| reason.to_string());
+            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}); only a person leads it out: `adj retry`, `adj assign` or `adj task move {id} IN_PROGRESS`")));
+        }
+        Status::NeedsApproval => {
+            let question = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));
+            let detail = question.map_or("a person must decide".to_owned(), |approval| {
+                format!("`{}`: {}", approval.id, approval.question)
+            });
+            guards.push(guard("decided", false, detail));
+        }
+        Status::Review => {
+            guards.push(guard(
+                "approved",
+                task.approved.is_some(),
+                match (&task.approved, &task.needs_person) {
+                    (Some(approved), _) => format!("by {}", approved.by),
+                    (None, Some(reason)) => format!("a person must look at it: {reason}"),
+                    (None, None) => format!("review = \"{}\"", world.config.fleet.review),
+                },
+            ));
+            guards.push(guard(
+                "checkoutFree",
+                task.held_up.is_none(),
+                task.held_up.as_ref().map_or("nothing is in the way".to_owned(), |why| why.to_string()),
+            ));
+            let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
+            guards.push(guard(
+                "landing",
+                landing,
+                if landing { "it is being landed" } else { "it is not being landed" },
+            ));
+        }
+        Status::Inbox | Status::Assigned | Status::InProgress => {
+            guards.push(guard(
+                "fleetRunning",
+                world.fleet_running,
+                if world.fleet_running { "`adj run` is at work" } else { "start it with `adj run`" },
+            ));
+            guards.push(guard(
+                "workerIdle",
+                !world.idle.is_empty() || task.lease.is_some(),
+                format!("{} idle workers", world.idle.len()),
+            ));
+            guards.extend(fleet_guards(world, agent, day));
+            guards.extend(task_guards(world, task, agent, day));
+            if let Some(worker) = world.leaseholder(id) {
+                guards.extend(of_worker(world, &worker.name, day).unwrap_or_default());
+            }
+        }
+    }
+    Some(guards)
+}
+
+/// What a worker waits for.
+pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard>> {
+    use machines::worker::State;
+    let worker = world.worker(name)?;
+    let state = worker.machine.status;
+    let mut guards = vec![guard("workerState", true, format!("worker.{state}"))];
+    let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
+    if let Some(run) = run {
+        guards.push(guard("runState", run.is_live(), format!("run.{} ({})", run.machine.name(), run.id)));
+        if let Some(step) = run.step.as_ref().and_then(|step| Some((step, world.effects.get(step)?))) {
+            guards.push(guard("underWay", true, format!("{} ({})", step.1.kind(), step.0)));
+        }
+        if let Some(suspension) = run.machine.suspension() {
+            guards.push(guard("serviceThere", false, format!("`{}` is away", suspension.service)));
+        }
+    }
+    let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
+    if let Some(due) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.due()) {
+        guards.push(guard("backoffOver", false, format!("the next try is due at {due}")));
+    }
+    match state {
+        State::Idle => {
+            guards.push(guard(
+                "fleetRunning",
+                world.fleet_running,
+                if world.fleet_running { "`adj run` is at work" } else { "start it with `adj run`" },
+            ));
+            guards.extend(fleet_guards(world, &worker.agent, day));
+            guards.push(guard(
+                "workThere",
+                !world.claimable.is_empty(),
+                format!("{} tasks could be claimed", world.claimable.len()),
+            ));
+        }
+        State::Stuck => {
+            let error = worker.last_error.clone().unwrap_or_default();
+            guards.push(guard(
+                "notStuck",
+                false,
+                format!("{error}; `adj retry {name}` or `adj kill {name}`"),
+            ));
+        }
+        _ => {}
+    }
+    Some(guards)
+}

@@ -1,0 +1,449 @@
+//! The World: everything that Adjutant knows, as the fold of its log.
+//!
+//! Its maps are persistent: a clone is cheap and shares what did not change. So a decision works on a clone, a
+//! failed write throws that clone away, and a reader keeps one for as long as it likes.
+
+use crate::Millis;
+use crate::command::Answer;
+use crate::config::{Config, Micros};
+use crate::effect::Effect;
+use imbl::{OrdMap, OrdSet, Vector};
+use machines::machine::Role;
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::suspended::Suspendable;
+use machines::task::{ApprovalCause, Status};
+use machines::{architect, run, task, turn, worker};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct World {
+    /// Events applied so far.
+    pub seq: u64,
+    pub config: Arc<Config>,
+    /// `adj run` is at work: idle workers are given tasks.
+    pub fleet_running: bool,
+    pub tasks: OrdMap<TaskId, Arc<Task>>,
+    pub workers: OrdMap<WorkerName, Arc<Worker>>,
+    pub runs: OrdMap<RunId, Arc<Run>>,
+    pub approvals: OrdMap<ApprovalId, Arc<Approval>>,
+    /// The outbox: what was asked of the world and is not done. Timers too.
+    pub effects: OrdMap<EffectId, Arc<Effect>>,
+    /// Tries that failed, for effects that are tried again.
+    pub failures: OrdMap<EffectId, u32>,
+    /// Tickets as they were last seen, also those that no task came from.
+    pub tickets: OrdMap<SmolStr, Arc<Ticket>>,
+    /// Approved and waiting to land, by priority and arrival.
+    pub queue: OrdMap<QueueKey, TaskId>,
+    /// The one landing under way.
+    pub landing: Option<Arc<Landing>>,
+    pub health: OrdMap<ServiceName, Health>,
+    pub spend: Spend,
+    /// The open question about the day's budget. While it is open, nothing is claimed.
+    pub day_approval: Option<ApprovalId>,
+    pub channels: OrdMap<ChannelName, Arc<Channel>>,
+    pub architect: Option<Arc<Suspendable<architect::Architect>>>,
+    /// Answers given under an idempotency key, by scope and key.
+    pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
+    /// The same, by age, so that the oldest can go.
+    pub kept_order: OrdMap<u64, (SmolStr, SmolStr)>,
+    /// Counts up: what was created later has a larger number.
+    pub next: u64,
+
+    // What follows is derived, kept so that a decision does not search.
+    /// What a worker could be given, best first.
+    pub claimable: OrdSet<ClaimKey>,
+    /// Who waits for a task or ticket, by the one that is waited for.
+    pub dependents: OrdMap<TaskId, OrdSet<TaskId>>,
+    /// The runs that are suspended.
+    pub suspended: OrdSet<RunId>,
+    /// The workers without a task.
+    pub idle: OrdSet<WorkerName>,
+    /// Every timer's effect, by what it is for.
+    pub timers: OrdMap<crate::Timer, EffectId>,
+    /// Tasks by status, for caps.
+    pub counts: OrdMap<Status, u32>,
+}
+
+/// IN_PROGRESS without a lease first, then ASSIGNED, then INBOX; then priority, then age.
+pub type ClaimKey = (u8, u8, u64, TaskId);
+/// Priority, then arrival.
+pub type QueueKey = (u8, u64);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub machine: task::Task,
+    pub title: String,
+    pub body: String,
+    /// 0 is the most urgent, 4 the least.
+    pub priority: u8,
+    pub created_at: Millis,
+    /// Counts up with creation: the age.
+    pub order: u64,
+    /// The ticket that it came from.
+    pub ticket: Option<SmolStr>,
+    /// The closed task that this one takes up again.
+    pub reopens: Option<TaskId>,
+    pub plan: Option<Vec<String>>,
+    pub depends_on: Vec<TaskId>,
+    pub comments: Vector<Arc<Comment>>,
+    /// Who may work on it now. At most one.
+    pub lease: Option<Lease>,
+    /// How often a lease was given: the fencing number.
+    pub lease_attempts: u32,
+    /// Tree, branch and session. They belong to the task and outlive every worker.
+    pub place: Option<Place>,
+    pub run: Option<RunId>,
+    pub runs: u32,
+    pub lost_workers: u32,
+    /// Whether the gate has found the diff empty already.
+    pub empty_diffs: u32,
+    /// Why the policy may not approve it.
+    pub needs_person: Option<SmolStr>,
+    pub has_code: bool,
+    pub approved: Option<Approved>,
+    pub queued: Option<QueueKey>,
+    /// The user's checkout is in the way of the landing; what to do about it.
+    pub held_up: Option<SmolStr>,
+    /// The commit that brought it into main.
+    pub landed: Option<Landed>,
+    pub spend: Spend,
+    /// Added to the task's budget by approvals.
+    pub raised: Micros,
+    /// What the next step must be told.
+    pub notes: Vector<SmolStr>,
+    /// What the gate or the landing sent back; it makes the next prompt.
+    pub sent_back: Option<SentBack>,
+    /// Effects of the past that must end before anybody works on it again.
+    pub unfinished: OrdSet<EffectId>,
+    /// Asked as soon as nothing is unfinished.
+    pub afterwards: Vector<Arc<Effect>>,
+    /// A gate that runs without a worker, after a person completed the run.
+    pub gate: Option<EffectId>,
+    /// The question that NEEDS_APPROVAL waits for.
+    pub approval: Option<ApprovalId>,
+    /// After an outage that lasted too long: not claimable until the service is back.
+    pub waits_for: Option<ServiceName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comment {
+    pub at: Millis,
+    pub by: SmolStr,
+    pub kind: SmolStr,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    pub holder: Holder,
+    pub attempt: u32,
+}
+
+/// Who holds a task: a worker of the fleet, or an agent that runs outside and reports its own life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Holder {
+    Worker(WorkerName),
+    Outside(AgentName),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    pub tree: String,
+    pub branch: String,
+    pub session: SmolStr,
+    /// A step has run in the session, so it can be resumed.
+    pub session_used: bool,
+    pub tip: Option<SmolStr>,
+    /// The tree stands where it should.
+    pub ready: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approved {
+    /// The approval names the tip: another tip voids it.
+    pub tip: Option<SmolStr>,
+    pub by: SmolStr,
+    pub at: Millis,
+    pub note: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Landed {
+    pub tip: SmolStr,
+    pub merge: SmolStr,
+    pub old_main: SmolStr,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SentBack {
+    Gate(String),
+    Landing(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    pub name: WorkerName,
+    pub agent: AgentName,
+    pub machine: worker::Worker,
+    pub started_at: Millis,
+    pub task_assigned_at: Option<Millis>,
+    pub last_step_at: Option<Millis>,
+    pub last_failed_at: Option<Millis>,
+    pub last_error: Option<String>,
+    pub spend: Spend,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub task: TaskId,
+    pub agent: AgentName,
+    pub holder: Holder,
+    pub machine: Suspendable<run::Run>,
+    /// The step, preparation or gate that is under way for it.
+    pub step: Option<EffectId>,
+    pub question: Option<Question>,
+    pub spend: Spend,
+    /// Set aside for the step under way, and the day that it was set aside on.
+    pub reserved: Micros,
+    pub reserved_day: i64,
+    pub raised: Micros,
+    /// The limit that the next RESUME brings, after a person raised it.
+    pub next_max_turns: Option<u32>,
+    /// The last turn whose cost was counted.
+    pub turns_charged: u32,
+    /// The step in hand is a second try after a timeout or a lost session.
+    pub retried: bool,
+    pub audit: Audit,
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    pub call: SmolStr,
+    pub approval: ApprovalId,
+}
+
+/// What loop detection needs of the audit. The audit itself is in the log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    pub calls: u64,
+    /// The last call's tool and input, and how often it came in a row.
+    pub last_call: Option<u64>,
+    pub same_calls: u32,
+    /// The tool that failed last, and how often in a row.
+    pub failing_tool: Option<SmolStr>,
+    pub failures: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub task: Option<TaskId>,
+    pub run: Option<RunId>,
+    pub cause: ApprovalCause,
+    pub asked_at: Millis,
+    pub question: String,
+    pub options: Vec<SmolStr>,
+    /// Which budget was reached, where that is the cause.
+    pub scope: Option<BudgetScope>,
+    pub decided: Option<Decided>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    pub by: SmolStr,
+    pub at: Millis,
+    pub decision: SmolStr,
+    pub note: String,
+}
+
+machines::wire_enum! {
+    pub enum BudgetScope {
+        Run = "run",
+        Task = "task",
+        Agent = "agent",
+        Day = "day",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ticket {
+    pub id: SmolStr,
+    pub status: SmolStr,
+    pub fingerprint: u64,
+    /// How often it was opened: each opening is one task.
+    pub openings: u32,
+    pub task: Option<TaskId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Landing {
+    pub task: TaskId,
+    pub tip: SmolStr,
+    pub effect: EffectId,
+    /// Written down before main is moved: recovery asks git only whether this merge is in main.
+    pub written: Option<Landed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    pub healthy: bool,
+    pub since: Millis,
+    /// A usage limit with a known end.
+    pub resets_at: Option<Millis>,
+    /// The one agent that tries first after a reset.
+    pub probe: Option<RunId>,
+}
+
+/// Money and tokens. Day and agents are kept where they are totalled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spend {
+    pub cost: Micros,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Set aside and not yet spent.
+    pub reserved: Micros,
+    /// Steps whose price was not known; each was charged what had been set aside.
+    pub unpriced: u32,
+    pub by_agent: OrdMap<AgentName, Total>,
+    pub by_day: OrdMap<i64, Total>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Total {
+    pub cost: Micros,
+    pub reserved: Micros,
+    pub raised: Micros,
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Channel {
+    pub config: turn::TurnConfig,
+    /// The ring, in order of arrival, and each member's place.
+    pub members: Vector<AgentName>,
+    pub places: OrdMap<AgentName, turn::Turn>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub fingerprint: u64,
+    pub order: u64,
+    pub command: SmolStr,
+    pub answer: Answer,
+}
+
+/// The day that a moment belongs to, for the day's budget: days since the epoch, UTC.
+pub fn day_of(at: Millis) -> i64 {
+    at.div_euclid(24 * 60 * 60 * 1000)
+}
+
+impl World {
+    pub fn task(&self, id: &TaskId) -> Option<&Task> {
+        self.tasks.get(id).map(Arc::as_ref)
+    }
+
+    pub fn worker(&self, name: &WorkerName) -> Option<&Worker> {
+        self.workers.get(name).map(Arc::as_ref)
+    }
+
+    pub fn run(&self, id: &RunId) -> Option<&Run> {
+        self.runs.get(id).map(Arc::as_ref)
+    }
+
+    /// The worker that has the task in hand, also a stuck one that holds no lease.
+    pub fn worker_of(&self, task: &TaskId) -> Option<&Worker> {
+        self.workers.values().map(Arc::as_ref).find(|worker| worker.machine.task.as_ref() == Some(task))
+    }
+
+    /// The worker that holds the task's lease.
+    pub fn leaseholder(&self, task: &TaskId) -> Option<&Worker> {
+        match &self.task(task)?.lease.as_ref()?.holder {
+            Holder::Worker(name) => self.worker(name),
+            Holder::Outside(_) => None,
+        }
+    }
+
+    pub fn run_of(&self, task: &TaskId) -> Option<&Run> {
+        self.run(self.task(task)?.run.as_ref()?)
+    }
+
+    /// How a task, or a ticket that no task came from, stands as a dependency.
+    pub fn dependency(&self, id: &TaskId) -> Dependency {
+        match (self.task(id), self.tickets.get(id.as_str())) {
+            (Some(task), _) => match task.machine.status {
+                Status::Done => Dependency::Done,
+                Status::Canceled => Dependency::Canceled,
+                _ => Dependency::Open,
+            },
+            (None, Some(ticket)) if ticket.status == "closed" => Dependency::Done,
+            (None, Some(_)) => Dependency::Open,
+            (None, None) => Dependency::Missing,
+        }
+    }
+
+    pub fn dependencies_done(&self, task: &Task) -> bool {
+        task.depends_on.iter().all(|id| self.dependency(id) == Dependency::Done)
+    }
+
+    /// Where a task stands in the order of claiming, if anybody could claim it at all.
+    pub fn claim_key(&self, task: &Task) -> Option<ClaimKey> {
+        let class = match task.machine.status {
+            Status::InProgress => 0,
+            Status::Assigned => 1,
+            Status::Inbox => 2,
+            _ => return None,
+        };
+        let free = task.lease.is_none() && task.unfinished.is_empty() && task.gate.is_none();
+        let ready = class == 0 || self.dependencies_done(task);
+        (free && ready && task.waits_for.is_none())
+            .then(|| (class, task.priority, task.order, task.id.clone()))
+    }
+}
+
+impl Task {
+    pub fn status(&self) -> Status {
+        self.machine.status
+    }
+}
+
+impl Run {
+    pub fn state(&self) -> run::State {
+        self.machine.inner().state
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.machine.suspension().is_some()
+    }
+
+    /// Starting or running, and not suspended: somebody must be at work on it.
+    pub fn is_live(&self) -> bool {
+        !self.is_suspended() && matches!(self.state(), run::State::Starting | run::State::Running)
+    }
+
+    /// Neither completed nor back at idle: it can still be resumed or aborted.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.state(), run::State::Idle | run::State::Completed)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependency {
+    Done,
+    Open,
+    /// It will never be done: a person must decide.
+    Canceled,
+    /// Nobody knows it: a person must decide.
+    Missing,
+}
+
+/// How a role reads in a sender's id.
+pub fn sender(id: &str, role: Role) -> task::Sender {
+    task::Sender { id: SmolStr::new(id), role }
+}
