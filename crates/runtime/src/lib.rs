@@ -1,3 +1,4 @@
 //! Everything that touches the world: the log, the owner that runs the kernel on it, and the simulator.
 
+pub mod crash;
 pub mod log;

@@ -8,7 +8,23 @@
 //! - an entry is appended whole or not at all, and a batch of entries is one transaction;
 //! - when `append` returns `Ok`, every record of the batch is on disk;
 //! - `seq` has no gaps, and each stream's `version` counts 1, 2, 3, …;
-//! - an attempt number is never given out twice for one effect, so an old attempt can always be told apart.
+//! - an attempt number is never given out twice for one effect, so an old attempt can always be told apart;
+//! - what was changed behind the log's back is named, with its first bad record, and never read as if it were right.
+
+mod chain;
+#[cfg(test)]
+pub(crate) mod conformance;
+mod ledger;
+mod memory;
+mod sqlite;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+pub use memory::MemoryLog;
+pub use sqlite::{Owner, SqliteLog};
 
 /// Milliseconds since the Unix epoch. The log never reads a clock: whoever calls it says what time it is.
 pub type Millis = i64;
@@ -16,6 +32,137 @@ pub type Millis = i64;
 pub type Seq = u64;
 /// SHA-256 over the record and the hash before it.
 pub type Hash = [u8; 32];
+
+/// The most that one record's or effect's text may hold. Larger things belong in files that a record names.
+pub const TEXT_BYTES_MAX: usize = 16 << 20;
+/// How many snapshots are kept: the newest, and one more in case that one turns out damaged.
+pub const SNAPSHOTS_KEPT: usize = 2;
+
+/// A log, owned by one thread. Its caller gathers what waits into a batch, so that one sync serves many commands.
+///
+/// After an error, `head` and `version` say what the log holds: the owner of any state folded from it reads on from
+/// the last record that it knows, and does not assume that a failed batch left nothing.
+pub trait Log: Send {
+    /// Writes the batch in one transaction: when it returns, what is `Written` is durable. Each entry sees what the
+    /// entries before it did, and one that conflicts or is fenced is left out whole while the others are written.
+    /// In one entry, effects are added before finished ones are removed. An effect whose id is still pending is
+    /// a bug of the caller: `Duplicate`, and nothing of the batch is written.
+    fn append(&mut self, batch: &[Entry]) -> Result<Vec<Appended>, LogError>;
+
+    fn head(&self) -> Head;
+
+    /// How many records the stream has; 0 for one that was never written to.
+    fn version(&self, stream: &str) -> Result<u64, LogError>;
+
+    /// Visits the records after `after` in order, each one checked against the hash chain before it is shown.
+    /// The record at `after` itself is taken at its word; `scan(0, …)` checks everything.
+    fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), LogError>;
+
+    /// At most `limit` records after `after`, checked like those of `scan`.
+    fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LogError> {
+        let mut records = Vec::new();
+        if limit == 0 {
+            return Ok(records);
+        }
+        self.scan(after, &mut |record| {
+            records.push(record.clone());
+            if records.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(records)
+    }
+
+    /// Hands out effects that nobody holds, or whose lease ended at or before `now`: oldest first, each with a new
+    /// attempt number, which is durable before this returns. Timers are never handed out.
+    fn lease(
+        &mut self,
+        owner: &str,
+        now: Millis,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<Leased>, LogError>;
+
+    /// Moves the end of a lease. False: the attempt is no longer the current one, and its holder must stop.
+    /// A lease that has run out but was not taken by another can still be renewed.
+    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError>;
+
+    /// Gives an effect back at once. From then on the attempt is fenced. False: it already was.
+    fn release(&mut self, fence: &Fence) -> Result<bool, LogError>;
+
+    /// The timers whose time has come, by due time and then id. They stay until an entry finishes them.
+    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError>;
+
+    /// When the next timer is due.
+    fn next_due(&self) -> Result<Option<Millis>, LogError>;
+
+    /// All that is pending, oldest first, for people to look at.
+    fn outbox(&self) -> Result<Vec<Pending>, LogError>;
+
+    /// Keeps a snapshot and drops all but the newest `SNAPSHOTS_KEPT`. One that is not of this log is a `Stray`.
+    fn save_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), LogError>;
+
+    /// The newest snapshot that is whole and that agrees with the log. Others are passed over in silence: a
+    /// snapshot is a cache, and what it says can be had from the records.
+    fn snapshot(&self) -> Result<Option<Snapshot>, LogError>;
+}
+
+/// Why a log could not do what it was asked. `Full`, `Sync` and `Io` may pass; the others need a person.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// Nothing of the batch was written, and the log goes on when there is space again.
+    #[error("no space is left for the log")]
+    Full,
+    /// The file was closed and opened anew, because a second sync after a failed one proves nothing. The batch is
+    /// not acknowledged; `head` tells whether it survived all the same.
+    #[error("the log could not be synced to disk: {why}")]
+    Sync { why: String },
+    #[error("the log could not be {doing}: {why}")]
+    Io { doing: &'static str, why: String },
+    /// The first record that is not what was written.
+    #[error("record {seq} of the log is damaged: {why}")]
+    Corrupt { seq: Seq, why: String },
+    /// Something other than the records is damaged.
+    #[error("the log is damaged: {part}: {why}")]
+    Damaged { part: &'static str, why: String },
+    /// The file is whole in itself, but older than what was acknowledged: restored from a copy, or cut.
+    #[error("the log ends at record {found}, but record {acknowledged} was acknowledged")]
+    Lost { acknowledged: Seq, found: Seq },
+    /// There is no log where one should be. With `acknowledged`, there once was.
+    #[error("there is no log at {}{}", path.display(), once_acknowledged(.acknowledged))]
+    Missing { path: PathBuf, acknowledged: Option<Seq> },
+    #[error("{} is not a log of adjutant: {why}", path.display())]
+    Foreign { path: PathBuf, why: String },
+    #[error("the log's {what} is version {found}, and this version of adjutant knows up to {known}")]
+    Newer { what: &'static str, found: u32, known: u32 },
+    /// Only where it may not be upgraded: when it is opened for reading.
+    #[error("the log's {what} is version {found}, and must be opened for writing once to become {known}")]
+    Older { what: &'static str, found: u32, known: u32 },
+    #[error("the log is held by {}", holder_name(.holder))]
+    Held { holder: Option<Owner> },
+    /// Another process wrote to the log although this one holds it. Nothing of the batch was written.
+    #[error("another process has written to the log since record {since}")]
+    Usurped { since: Seq },
+    #[error("the log was opened for reading only")]
+    ReadOnly,
+    #[error("there is no record {after}: the log ends at {last}")]
+    Beyond { after: Seq, last: Seq },
+    #[error("effect `{effect}` is already pending")]
+    Duplicate { effect: String },
+    #[error("a text of {bytes} bytes is more than the log takes ({limit})")]
+    TooLarge { bytes: usize, limit: usize },
+    #[error("a snapshot of record {seq} does not agree with the log")]
+    Stray { seq: Seq },
+}
+
+fn once_acknowledged(acknowledged: &Option<Seq>) -> String {
+    acknowledged.map(|seq| format!(", though record {seq} was acknowledged")).unwrap_or_default()
+}
+
+fn holder_name(holder: &Option<Owner>) -> String {
+    match holder {
+        Some(Owner { pid, host, .. }) => format!("process {pid} on {host}"),
+        None => "a process that has not said its name".to_owned(),
+    }
+}
 
 /// What one decided command writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +196,8 @@ pub struct NewEffect {
     pub data: String,
 }
 
+/// An attempt at an effect. It is the current one from its lease until it is released, leased again or finished;
+/// for a timer, attempt 0 is the current one until it is finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     pub effect: String,
@@ -69,8 +218,8 @@ pub struct Record {
     pub hash: Hash,
 }
 
-/// The end of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The end of the log. An empty log ends at record 0, whose hash is all zeroes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     pub seq: Seq,
     pub hash: Hash,
@@ -84,6 +233,19 @@ pub struct Leased {
     pub data: String,
     pub attempt: u32,
     pub until: Millis,
+}
+
+/// An effect that is not finished. `owner` and `until` are those of its lease, if it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub id: String,
+    pub kind: String,
+    pub due: Option<Millis>,
+    pub data: String,
+    /// The last attempt number that was given out; 0 before the first.
+    pub attempt: u32,
+    pub owner: Option<String>,
+    pub until: Option<Millis>,
 }
 
 /// A timer whose time has come.
@@ -101,6 +263,13 @@ pub struct Snapshot {
     pub seq: Seq,
     pub hash: Hash,
     pub data: Vec<u8>,
+}
+
+impl Snapshot {
+    fn checksum(&self) -> Hash {
+        let hasher = Sha256::new().chain_update(self.seq.to_le_bytes()).chain_update(self.hash);
+        hasher.chain_update(&self.data).finalize().into()
+    }
 }
 
 /// What became of one entry of a batch.

@@ -1,0 +1,158 @@
+//! The tables, and how an older file becomes a newer one.
+//!
+//! A migration is never edited once it is released: its checksum is recorded in every file that it was run on.
+//! Each runs in a transaction of its own together with its record, so an upgrade that is killed half way is either
+//! done or untouched, and the next start goes on from there.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use sha2::{Digest, Sha256};
+
+use super::failure;
+use crate::crash;
+use crate::log::LogError;
+
+/// Marks a SQLite file as a log of ours: "Adjt".
+pub(super) const APPLICATION: i64 = 0x41_64_6a_74;
+/// What is hashed, and how: see `chain.rs`.
+pub(super) const FORMAT: u32 = 1;
+
+pub(super) struct Migration {
+    pub number: u32,
+    pub sql: &'static str,
+}
+
+pub(super) const MIGRATIONS: &[Migration] = &[Migration {
+    number: 1,
+    // There is no index beside the primary keys: one on (stream, version) halves the rate of appends, and nobody
+    // reads a single stream. `tally` has one row, which says what the other tables must add up to.
+    sql: "
+        CREATE TABLE meta (
+            key     TEXT PRIMARY KEY,
+            value   TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE records (
+            seq     INTEGER PRIMARY KEY,
+            stream  TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            at      INTEGER NOT NULL,
+            actor   TEXT NOT NULL,
+            command TEXT NOT NULL,
+            kind    TEXT NOT NULL,
+            data    TEXT NOT NULL,
+            hash    BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE streams (
+            stream  TEXT PRIMARY KEY,
+            version INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE outbox (
+            place   INTEGER PRIMARY KEY,
+            id      TEXT NOT NULL,
+            kind    TEXT NOT NULL,
+            due     INTEGER,
+            data    TEXT NOT NULL,
+            attempt INTEGER NOT NULL,
+            owner   TEXT,
+            until   INTEGER
+        ) STRICT;
+        CREATE TABLE snapshots (
+            seq      INTEGER PRIMARY KEY,
+            hash     BLOB NOT NULL,
+            checksum BLOB NOT NULL,
+            data     BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE tally (
+            one     INTEGER PRIMARY KEY CHECK (one = 1),
+            seq     INTEGER NOT NULL,
+            hash    BLOB NOT NULL,
+            streams BLOB NOT NULL,
+            outbox  BLOB NOT NULL
+        ) STRICT;
+        INSERT INTO tally VALUES (1, 0, zeroblob(32), zeroblob(32), zeroblob(32));
+        INSERT INTO meta VALUES ('format', '1');
+        INSERT INTO meta VALUES ('id', lower(hex(randomblob(16))));
+    ",
+}];
+
+/// The schema of a file: the number of the last migration that was run on it, 0 for an empty file.
+pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migration]) -> Result<u32, LogError> {
+    let foreign = |why: String| LogError::Foreign { path: path.to_owned(), why };
+    let application: i64 = pragma(connection, "application_id")?;
+    if application != APPLICATION {
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
+            .map_err(|error| failure("read", error))?;
+        return match (application, tables) {
+            (0, 0) => Ok(0),
+            _ => Err(foreign(format!("its application id is {application:#x}"))),
+        };
+    }
+
+    let known = migrations.last().map_or(0, |migration| migration.number);
+    let mut found = 0;
+    let mut statement = connection
+        .prepare("SELECT number, checksum FROM migrations ORDER BY number")
+        .map_err(|error| failure("read", error))?;
+    let mut rows = statement.query(()).map_err(|error| failure("read", error))?;
+    while let Some(row) = rows.next().map_err(|error| failure("read", error))? {
+        let number: u32 = row.get(0).map_err(|error| failure("read", error))?;
+        let recorded: String = row.get(1).map_err(|error| failure("read", error))?;
+        if let Some(migration) = migrations.iter().find(|migration| migration.number == number)
+            && checksum(migration) != recorded
+        {
+            return Err(foreign(format!("migration {number} was not the one that this version knows")));
+        }
+        found = number;
+    }
+    if found > known {
+        return Err(LogError::Newer { what: "schema", found, known });
+    }
+
+    let format: Option<String> = connection
+        .query_row("SELECT value FROM meta WHERE key = 'format'", (), |row| row.get(0))
+        .optional()
+        .map_err(|error| failure("read", error))?;
+    match format.as_deref().map(str::parse::<u32>) {
+        Some(Ok(FORMAT)) => Ok(found),
+        Some(Ok(format)) if format > FORMAT => {
+            Err(LogError::Newer { what: "format", found: format, known: FORMAT })
+        }
+        _ => Err(LogError::Damaged { part: "meta", why: format!("its format is {format:?}") }),
+    }
+}
+
+/// Runs the migrations that come after `found`.
+pub(super) fn migrate(connection: &Connection, found: u32, migrations: &[Migration]) -> Result<(), LogError> {
+    for migration in migrations.iter().filter(|migration| migration.number > found) {
+        run(connection, migration).map_err(|error| failure("upgraded", error))?;
+    }
+    Ok(())
+}
+
+fn run(connection: &Connection, migration: &Migration) -> rusqlite::Result<()> {
+    crash::point("migration: before begin");
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    if migration.number == 1 {
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.execute_batch(
+            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT;",
+        )?;
+    }
+    transaction.execute_batch(migration.sql)?;
+    crash::point("migration: tables are there");
+    transaction.execute("INSERT INTO migrations VALUES (?1, ?2)", (migration.number, checksum(migration)))?;
+    crash::point("migration: before commit");
+    transaction.commit()?;
+    crash::point("migration: after commit");
+    Ok(())
+}
+
+fn checksum(migration: &Migration) -> String {
+    super::hex(&Sha256::digest(migration.sql))
+}
+
+fn pragma(connection: &Connection, name: &str) -> Result<i64, LogError> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|error| failure("read", error))
+}
