@@ -308,7 +308,10 @@ pub(crate) fn the_outcome_of_a_superseded_attempt_is_dropped_whole(specimen: &mu
 
     // The current one counts, also past its time, as long as nobody else has taken over.
     let outcome = fenced(finishing(entry("c2", &[("task-1", "a")]), &["e1"]), "e1", 2);
-    assert_eq!(log.append(&[outcome.clone()]).unwrap(), [Appended::Written { first: 1, last: 1 }]);
+    assert_eq!(
+        log.append(std::slice::from_ref(&outcome)).unwrap(),
+        [Appended::Written { first: 1, last: 1 }]
+    );
     // Delivered twice, it counts once.
     let refused = [Appended::Fenced { effect: "e1".into(), attempt: 2 }];
     assert_eq!(log.append(&[outcome]).unwrap(), refused);
@@ -371,7 +374,7 @@ pub(crate) fn a_timer_that_was_finished_fences_its_late_outcome(specimen: &mut d
     let log = specimen.log();
     log.append(&[with_effects(entry("c1", &[]), &[timer("t1", 10)])]).unwrap();
     let fired = fenced(finishing(entry("fired", &[("task-1", "a")]), &["t1"]), "t1", 0);
-    assert_eq!(log.append(&[fired.clone()]).unwrap(), [Appended::Written { first: 1, last: 1 }]);
+    assert_eq!(log.append(std::slice::from_ref(&fired)).unwrap(), [Appended::Written { first: 1, last: 1 }]);
     assert_eq!(log.append(&[fired]).unwrap(), [Appended::Fenced { effect: "t1".into(), attempt: 0 }]);
 }
 
