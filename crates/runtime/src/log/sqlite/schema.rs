@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use sha2::{Digest, Sha256};
 
-use super::failure;
+use super::{failure, unreadable};
 use crate::crash;
 use crate::log::LogError;
 
@@ -92,13 +92,7 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
 
     let known = migrations.last().map_or(0, |migration| migration.number);
     let mut found = 0;
-    let mut statement = connection
-        .prepare("SELECT number, checksum FROM migrations ORDER BY number")
-        .map_err(|error| failure("read", error))?;
-    let mut rows = statement.query(()).map_err(|error| failure("read", error))?;
-    while let Some(row) = rows.next().map_err(|error| failure("read", error))? {
-        let number: u32 = row.get(0).map_err(|error| failure("read", error))?;
-        let recorded: String = row.get(1).map_err(|error| failure("read", error))?;
+    for (number, recorded) in recorded(connection).map_err(|error| unreadable("migrations", error))? {
         if let Some(migration) = migrations.iter().find(|migration| migration.number == number)
             && checksum(migration) != recorded
         {
@@ -113,7 +107,7 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
     let format: Option<String> = connection
         .query_row("SELECT value FROM meta WHERE key = 'format'", (), |row| row.get(0))
         .optional()
-        .map_err(|error| failure("read", error))?;
+        .map_err(|error| unreadable("meta", error))?;
     match format.as_deref().map(str::parse::<u32>) {
         Some(Ok(FORMAT)) => Ok(found),
         Some(Ok(format)) if format > FORMAT => {
@@ -121,6 +115,12 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
         }
         _ => Err(LogError::Damaged { part: "meta", why: format!("its format is {format:?}") }),
     }
+}
+
+fn recorded(connection: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
+    let mut statement = connection.prepare("SELECT number, checksum FROM migrations ORDER BY number")?;
+    let rows = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// Runs the migrations that come after `found`.

@@ -1,3 +1,8 @@
+mod crash;
+mod damage;
+mod full;
+mod script;
+
 use std::fs;
 use std::sync::atomic::AtomicU32;
 

@@ -1,0 +1,72 @@
+//! The process is killed at every crash point in turn.
+
+use std::process::{Command, Stdio};
+
+use super::script::{STEPS, finish, state, states, step};
+use super::*;
+
+const CHILD_FOLDER: &str = "ADJ_TEST_LOG_FOLDER";
+
+#[test]
+fn a_process_killed_anywhere_loses_nothing_it_acknowledged() {
+    let states = states();
+    let mut points = Vec::new();
+    for crash_at in 1.. {
+        let folder = Folder::new();
+        let output = child("log::sqlite::tests::crash::acknowledging_child", &folder)
+            .env("ADJ_CRASH_AT", crash_at.to_string())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let acknowledged = String::from_utf8_lossy(&output.stdout).matches("acknowledged ").count();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+
+        let mut log = folder.open();
+        let found = state(&log).unwrap();
+        if output.status.success() {
+            assert_eq!(acknowledged, STEPS);
+            assert_eq!(found, states[STEPS]);
+            break;
+        }
+        // What was under way may be there or not, but whole.
+        let done =
+            [acknowledged, acknowledged + 1].into_iter().find(|done| states.get(*done) == Some(&found));
+        let done = done.unwrap_or_else(|| panic!("{said}: neither {acknowledged} steps nor one more"));
+        finish(&mut log, done);
+        points.push(said.lines().last().unwrap_or_default().rsplit_once(": ").unwrap().1.to_owned());
+    }
+    for point in ["tables are there", "taken", "records", "before commit", "after commit", "after"] {
+        assert!(points.iter().any(|passed| passed == point), "no crash at `{point}`, only {points:?}");
+    }
+    assert!(points.len() > 80, "only {} crash points", points.len());
+}
+
+/// Not a test of its own: what the test above starts, and kills.
+#[test]
+fn acknowledging_child() {
+    let Some(folder) = child_folder(CHILD_FOLDER) else { return };
+    let settings = Settings { checkpoint_pages: 8, ..Settings::default() };
+    let mut log = None;
+    for n in 0..STEPS {
+        if n % 5 == 0 {
+            drop(log.take());
+        }
+        let log = log.get_or_insert_with(|| {
+            SqliteLog::open_with(&folder.join("log.db"), &Owner::current(), settings).unwrap()
+        });
+        step(log, n).unwrap();
+        println!("acknowledged {n}");
+    }
+}
+
+/// This test binary once more, running only the named test.
+pub(super) fn child(test: &str, folder: &Folder) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--nocapture", "--test-threads=1", test]);
+    command.env(CHILD_FOLDER, &folder.path).env_remove("RUST_BACKTRACE");
+    command
+}
+
+pub(super) fn child_folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
+}
