@@ -412,9 +412,11 @@ fn prepare(connection: &Connection, path: &Path, mark: Option<Mark>) -> Result<(
         let acknowledged = Some(mark.head.seq);
         return Err(LogError::Missing { path: path.to_owned(), acknowledged });
     }
-    connection
-        .query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))
-        .map_err(|error| failure("opened", error))?;
+    let mode = use_write_ahead_log(connection).map_err(|error| failure("opened", error))?;
+    if mode != "wal" {
+        let why = format!("its journal mode stays `{mode}`");
+        return Err(LogError::Io { doing: "opened", why });
+    }
     crash::point("open: journal mode is set");
     schema::migrate(connection, found, schema::MIGRATIONS)?;
     settle(connection)?;
@@ -422,6 +424,18 @@ fn prepare(connection: &Connection, path: &Path, mark: Option<Mark>) -> Result<(
     let ledger = load(connection)?;
     check_mark(connection, path, &ledger, mark)?;
     Ok((ledger, log_id(connection)?))
+}
+
+/// SQLite answers with the new mode before it has committed it, so the answer is taken only once the statement has
+/// run to its end.
+fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = statement.query(())?;
+    let mut mode = String::new();
+    while let Some(row) = rows.next()? {
+        mode = row.get(0)?;
+    }
+    Ok(mode)
 }
 
 /// Writes all that the write-ahead log holds to the database, through this handle, and syncs it. After a failed

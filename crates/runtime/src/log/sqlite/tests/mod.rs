@@ -1,5 +1,6 @@
 mod crash;
 mod damage;
+mod faulty;
 mod full;
 mod script;
 
@@ -250,7 +251,10 @@ impl Folder {
     fn new() -> Folder {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("adjutant-log-{}-{number}", std::process::id()));
+        // In memory where there is such a place: thousands of logs are opened here, and a real sync each time is long.
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let path = parent.join(format!("adjutant-log-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder { path }
     }
