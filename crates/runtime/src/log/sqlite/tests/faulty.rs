@@ -1,4 +1,4 @@
-//! A disk that fails on demand: SQLite's own file system with two functions in between.
+//! A disk that fails on demand: SQLite's own file system with a few functions in between.
 //!
 //! Faults are set per thread, so that tests beside each other do not meet.
 
@@ -11,8 +11,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, Once};
 
 use rusqlite::ffi::{
-    SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_OK, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs,
-    sqlite3_vfs_find, sqlite3_vfs_register,
+    SQLITE_FULL, SQLITE_IOERR_DELETE, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE,
+    SQLITE_OK, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs, sqlite3_vfs_find,
+    sqlite3_vfs_register,
 };
 
 use super::script::{STEPS, State, state, states, step};
@@ -79,6 +80,38 @@ fn a_disk_that_keeps_failing_is_retried_with_every_append() {
     assert_eq!(disk.syncs_after_a_failed_one(), 0);
 }
 
+/// Of what was written since the last sync, any part may be on disk after a power cut.
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged() {
+    let states = states();
+    for survivors in [Survivors::None, Survivors::All, Survivors::EveryOther, Survivors::AllButTorn] {
+        // Each moment is met by one kind of survivors or another: all of each would take too long.
+        for cut_at in (survivors as u32..).step_by(4) {
+            let folder = Folder::new();
+            let disk = Disk::failing(Fault::PowerCut { at: cut_at });
+            let acknowledged = steps_until_failure(&folder);
+            if !disk.has_failed() {
+                assert!(cut_at > 150, "only {cut_at} moments");
+                break;
+            }
+            disk.repair();
+            restore(survivors);
+            let log = open(&folder).unwrap_or_else(|error| panic!("{error}: cut {cut_at}, {survivors:?}"));
+            let found = state(&log).unwrap();
+            assert!(
+                found == states[acknowledged] || Some(&found) == states.get(acknowledged + 1),
+                "not {acknowledged} steps, nor one more: cut {cut_at}, {survivors:?}"
+            );
+        }
+    }
+}
+
+/// How many steps were acknowledged before one failed.
+fn steps_until_failure(folder: &Folder) -> usize {
+    let Ok(mut log) = open(folder) else { return 0 };
+    (0..STEPS).take_while(|n| step(&mut log, *n).is_ok()).count()
+}
+
 /// Goes through the script, and where a step fails, on from what the log then holds. Returns the failures.
 fn run_script(folder: &Folder) -> Vec<LogError> {
     let states = states();
@@ -131,9 +164,85 @@ fn open(folder: &Folder) -> Result<SqliteLog, LogError> {
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    Sync { at: u32, unsynced: Unsynced },
+    Sync {
+        at: u32,
+        unsynced: Unsynced,
+    },
     EverySync,
-    Full { at: u32, torn: bool },
+    Full {
+        at: u32,
+        torn: bool,
+    },
+    /// Nothing that is asked of the disk has any effect from then on.
+    PowerCut {
+        at: u32,
+    },
+}
+
+/// Which of the writes that were not synced reach the disk in a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Survivors {
+    None = 1,
+    All,
+    EveryOther,
+    AllButTorn,
+}
+
+/// A file as a power cut sees it: what is surely on disk, and what may be.
+#[derive(Clone, Debug, Default)]
+struct Image {
+    synced: Vec<u8>,
+    unsynced: Vec<Operation>,
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Write { offset: usize, bytes: Vec<u8> },
+    Truncate { length: usize },
+}
+
+impl Image {
+    fn sync(&mut self) {
+        for operation in std::mem::take(&mut self.unsynced) {
+            self.apply(&operation);
+        }
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        match operation {
+            Operation::Write { offset, bytes } => {
+                let end = offset + bytes.len();
+                self.synced.resize(self.synced.len().max(end), 0);
+                self.synced[*offset..end].copy_from_slice(bytes);
+            }
+            Operation::Truncate { length } => self.synced.truncate(*length),
+        }
+    }
+
+    fn after_a_power_cut(mut self, survivors: Survivors) -> Vec<u8> {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        for (number, operation) in unsynced.iter().enumerate() {
+            match (survivors, operation) {
+                (Survivors::None, _) => {}
+                (Survivors::EveryOther, _) if number % 2 == 0 => {}
+                (Survivors::AllButTorn, Operation::Write { offset, bytes })
+                    if number + 1 == unsynced.len() =>
+                {
+                    let half = bytes[..bytes.len() / 2].to_vec();
+                    self.apply(&Operation::Write { offset: *offset, bytes: half });
+                }
+                _ => self.apply(operation),
+            }
+        }
+        self.synced
+    }
+}
+
+/// Puts the files as the power cut left them. The mark is left at its newest, the hardest case: it may be.
+fn restore(survivors: Survivors) {
+    for (path, image) in IMAGES.take() {
+        fs::write(path, image.after_a_power_cut(survivors)).unwrap();
+    }
 }
 
 /// What becomes of bytes that were written to the write-ahead log but whose sync failed.
@@ -152,6 +261,7 @@ impl Disk {
         disk.repair();
         VIOLATIONS.set(0);
         FAILED.set(false);
+        IMAGES.set(BTreeMap::new());
         disk
     }
 
@@ -196,8 +306,9 @@ thread_local! {
     static VIOLATIONS: Cell<u32> = const { Cell::new(0) };
     /// Handles whose sync has failed, until they are closed.
     static FAILED_HANDLES: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) };
-    /// The write-ahead logs that are open, each with what it held when it was last synced.
-    static WALS: RefCell<BTreeMap<usize, (PathBuf, Vec<u8>)>> = const { RefCell::new(BTreeMap::new()) };
+    /// The files that are open.
+    static PATHS: RefCell<BTreeMap<usize, PathBuf>> = const { RefCell::new(BTreeMap::new()) };
+    static IMAGES: RefCell<BTreeMap<PathBuf, Image>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// SQLite's own functions with ours in their place, and the table they were taken from.
@@ -223,6 +334,7 @@ fn register() {
             faulty.zName = NAME_FOR_C.as_ptr();
             faulty.pNext = std::ptr::null_mut();
             faulty.xOpen = Some(open_file);
+            faulty.xDelete = Some(delete_file);
             let faulty = Box::leak(Box::new(faulty));
             assert_eq!(sqlite3_vfs_register(faulty, 0), SQLITE_OK);
         }
@@ -243,10 +355,10 @@ unsafe extern "C" fn open_file(
         let code = ((*default).xOpen.unwrap())(vfs, name, file, flags, out_flags);
         if code == SQLITE_OK && !(*file).pMethods.is_null() {
             (*file).pMethods = &raw const patched((*file).pMethods).methods;
-            let path = if name.is_null() { "" } else { CStr::from_ptr(name).to_str().unwrap() };
-            if path.ends_with("-wal") {
-                let held = fs::read(path).unwrap();
-                WALS.with_borrow_mut(|wals| wals.insert(file as usize, (PathBuf::from(path), held)));
+            if !name.is_null() {
+                let path = PathBuf::from(CStr::from_ptr(name).to_str().unwrap());
+                IMAGES.with_borrow_mut(|images| _ = images.entry(path.clone()).or_default());
+                PATHS.with_borrow_mut(|paths| paths.insert(file as usize, path));
             }
         }
         code
@@ -262,6 +374,7 @@ unsafe fn patched(original: *const sqlite3_io_methods) -> &'static Patched {
         let mut methods: sqlite3_io_methods = unsafe { std::ptr::read(original) };
         methods.xSync = Some(sync_file);
         methods.xWrite = Some(write_file);
+        methods.xTruncate = Some(truncate_file);
         methods.xClose = Some(close_file);
         Box::leak(Box::new(Patched { methods, original }))
     })
@@ -277,6 +390,9 @@ unsafe extern "C" fn sync_file(file: *mut sqlite3_file, flags: c_int) -> c_int {
     if FAILED_HANDLES.with_borrow(|failed| failed.contains(&handle)) {
         VIOLATIONS.set(VIOLATIONS.get() + 1);
     }
+    if power_is_out() {
+        return SQLITE_IOERR_FSYNC;
+    }
     let unsynced = match FAULT.get() {
         Some(Fault::Sync { at, unsynced }) if counted(at) => Some(unsynced),
         Some(Fault::EverySync) => Some(Unsynced::Kept),
@@ -286,20 +402,26 @@ unsafe extern "C" fn sync_file(file: *mut sqlite3_file, flags: c_int) -> c_int {
         FAILED.set(true);
         FAILED_HANDLES.with_borrow_mut(|failed| failed.insert(handle));
         if let Unsynced::Lost = unsynced {
-            WALS.with_borrow(|wals| {
-                wals.get(&handle).iter().for_each(|(path, held)| fs::write(path, held).unwrap());
-            });
+            // SAFETY: the file is SQLite's own.
+            with_image(file, |image| unsafe { take_back(file, image) });
         }
         return SQLITE_IOERR_FSYNC;
     }
+    with_image(file, Image::sync);
     // SAFETY: the arguments are SQLite's own.
-    let code = unsafe { (original(file).xSync.unwrap())(file, flags) };
-    WALS.with_borrow_mut(|wals| {
-        if let Some((path, held)) = wals.get_mut(&handle) {
-            *held = fs::read(path).unwrap();
-        }
-    });
-    code
+    unsafe { (original(file).xSync.unwrap())(file, flags) }
+}
+
+/// Makes the file what it was when it was last synced.
+unsafe fn take_back(file: *mut sqlite3_file, image: &mut Image) {
+    image.unsynced.clear();
+    let length = image.synced.len();
+    // SAFETY: the file is SQLite's own, and the bytes are there for as long as the call lasts.
+    unsafe {
+        let bytes = image.synced.as_ptr().cast();
+        assert_eq!((original(file).xTruncate.unwrap())(file, length as sqlite3_int64), SQLITE_OK);
+        assert_eq!((original(file).xWrite.unwrap())(file, bytes, length as c_int, 0), SQLITE_OK);
+    }
 }
 
 unsafe extern "C" fn write_file(
@@ -308,29 +430,81 @@ unsafe extern "C" fn write_file(
     length: c_int,
     offset: sqlite3_int64,
 ) -> c_int {
-    if let Some(Fault::Full { at, torn }) = FAULT.get()
-        && counted(at)
-    {
+    if power_is_out() {
+        return SQLITE_IOERR_WRITE;
+    }
+    let full = match FAULT.get() {
+        Some(Fault::Full { at, torn }) if counted(at) => Some(torn),
+        _ => None,
+    };
+    let written = match full {
+        None => length,
+        Some(true) => length / 2,
+        Some(false) => 0,
+    };
+    // SAFETY: SQLite hands over `length` bytes, and `written` is no more.
+    let copy = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), written as usize) }.to_vec();
+    let operation = Operation::Write { offset: offset as usize, bytes: copy };
+    with_image(file, |image| image.unsynced.push(operation));
+    // SAFETY: the arguments are SQLite's own, but for a length that may be shorter.
+    let code = unsafe { (original(file).xWrite.unwrap())(file, bytes, written, offset) };
+    if full.is_some() {
         FAILED.set(true);
-        if torn {
-            // SAFETY: the arguments are SQLite's own, with a shorter length.
-            unsafe { (original(file).xWrite.unwrap())(file, bytes, length / 2, offset) };
-        }
         return SQLITE_FULL;
     }
+    code
+}
+
+unsafe extern "C" fn truncate_file(file: *mut sqlite3_file, length: sqlite3_int64) -> c_int {
+    if power_is_out() {
+        return SQLITE_IOERR_TRUNCATE;
+    }
+    let operation = Operation::Truncate { length: length as usize };
+    with_image(file, |image| image.unsynced.push(operation));
     // SAFETY: the arguments are SQLite's own.
-    unsafe { (original(file).xWrite.unwrap())(file, bytes, length, offset) }
+    unsafe { (original(file).xTruncate.unwrap())(file, length) }
 }
 
 unsafe extern "C" fn close_file(file: *mut sqlite3_file) -> c_int {
     FAILED_HANDLES.with_borrow_mut(|failed| failed.remove(&(file as usize)));
-    WALS.with_borrow_mut(|wals| wals.remove(&(file as usize)));
+    PATHS.with_borrow_mut(|paths| paths.remove(&(file as usize)));
     // SAFETY: the argument is SQLite's own.
     unsafe { (original(file).xClose.unwrap())(file) }
+}
+
+unsafe extern "C" fn delete_file(vfs: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
+    if power_is_out() {
+        return SQLITE_IOERR_DELETE;
+    }
+    // SAFETY: the arguments are SQLite's own, and are passed on as they came.
+    unsafe {
+        let path = PathBuf::from(CStr::from_ptr(name).to_str().unwrap());
+        IMAGES.with_borrow_mut(|images| images.remove(&path));
+        let default = sqlite3_vfs_find(std::ptr::null());
+        ((*default).xDelete.unwrap())(vfs, name, sync)
+    }
+}
+
+fn with_image(file: *mut sqlite3_file, change: impl FnOnce(&mut Image)) {
+    let path = PATHS.with_borrow(|paths| paths.get(&(file as usize)).cloned());
+    IMAGES.with_borrow_mut(|images| {
+        if let Some(image) = path.and_then(|path| images.get_mut(&path)) {
+            change(image);
+        }
+    });
 }
 
 /// Whether this is the call that was meant.
 fn counted(at: u32) -> bool {
     COUNT.set(COUNT.get() + 1);
     COUNT.get() == at
+}
+
+/// Whether this is the moment of the power cut, or later.
+fn power_is_out() -> bool {
+    let Some(Fault::PowerCut { at }) = FAULT.get() else { return false };
+    counted(at);
+    let out = COUNT.get() >= at;
+    FAILED.set(FAILED.get() || out);
+    out
 }

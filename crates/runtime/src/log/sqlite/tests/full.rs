@@ -93,7 +93,7 @@ fn fill(log: &mut SqliteLog, limit: usize) -> Vec<String> {
 fn refuses_everything_and_keeps_all(log: &mut SqliteLog, written: &[String]) {
     let large = entry("refused", &[("task-2", &"x".repeat(20_000))]);
     let large = conformance::with_effects(large, &[conformance::effect("e1")]);
-    assert_eq!(log.append(&[large.clone()]), Err(LogError::Full));
+    assert_eq!(log.append(std::slice::from_ref(&large)), Err(LogError::Full));
     assert_eq!(log.append(&[large]), Err(LogError::Full));
     let Head { seq, hash } = log.head();
     let snapshot = Snapshot { seq, hash, data: vec![0; 100_000] };
