@@ -59,7 +59,7 @@ pub struct SqliteLog {
     pages: Arc<AtomicI32>,
     settings: Settings,
     // Dropped last: until then the log is ours.
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 /// What only tests change.
@@ -91,7 +91,7 @@ impl SqliteLog {
             marker: None,
             pages,
             settings,
-            _lock: Some(lock),
+            lock: Some(lock),
         };
         log.open_file()?;
         Ok(log)
@@ -125,13 +125,13 @@ impl SqliteLog {
             marker: None,
             pages: Arc::default(),
             settings: Settings::default(),
-            _lock: None,
+            lock: None,
         })
     }
 
     /// Looks again at a log that was opened for reading: what its owner has written since is seen from here on.
     pub fn refresh(&mut self) -> Result<Head, LogError> {
-        if self._lock.is_none() {
+        if self.lock.is_none() {
             self.ledger = load(self.connection()?)?;
         }
         Ok(self.ledger.head())
@@ -179,10 +179,12 @@ impl SqliteLog {
 
     /// Before anything is written: the log is ours, and its file is open.
     fn ready(&mut self) -> Result<(), LogError> {
-        if self._lock.is_none() {
-            return Err(LogError::ReadOnly);
-        }
+        let Some(lock) = &self.lock else { return Err(LogError::ReadOnly) };
         if self.connection.is_none() {
+            // What another process has written since would otherwise be taken for our own.
+            if !lock.is_at(&Lock::path(&self.path)) {
+                return Err(LogError::Usurped { since: self.ledger.head().seq });
+            }
             self.open_file()?;
         }
         Ok(())
@@ -227,7 +229,7 @@ impl SqliteLog {
         if let Some(connection) = self.connection.take() {
             abandon(connection);
         }
-        let _ = self.open_file();
+        let _ = self.ready();
     }
 
     /// Moves what the write-ahead log holds into the database, when it is time. What was committed is durable with or

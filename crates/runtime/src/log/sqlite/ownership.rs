@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,11 @@ impl Owner {
     fn lives_here(&self, here: &Owner) -> bool {
         self.host == here.host && self.started != 0 && started(self.pid) == Some(self.started)
     }
+
+    /// Whether it may still run, here or on another machine.
+    fn may_live(&self, here: &Owner) -> bool {
+        self.host != here.host || self.started == 0 || self.lives_here(here)
+    }
 }
 
 /// Field 22 of `/proc/<pid>/stat`. The command's name, field 2, is in parentheses and may hold anything, also
@@ -44,6 +50,11 @@ pub(super) fn started(pid: u32) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }
+
+/// A process that was killed between starting a child and the child's becoming its own program leaves a copy of the
+/// lock to the child for that moment. So a lock whose holder is known to be dead is waited for a little.
+const WAIT: Duration = Duration::from_millis(5);
+const WAITS_MAX: u32 = 400;
 
 /// Held while the log is open.
 #[derive(Debug)]
@@ -55,13 +66,22 @@ impl Lock {
     pub fn take(path: &Path, owner: &Owner) -> Result<Lock, LogError> {
         let io = |error: std::io::Error| LogError::Io { doing: "locked", why: error.to_string() };
         crash::point("lock: before");
+        let mut waits = 0;
         loop {
             let mut options = OpenOptions::new();
             let mut file =
                 options.read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(LogError::Held { holder: recorded(&mut file) }),
+                Err(TryLockError::WouldBlock) => {
+                    let holder = recorded(&mut file);
+                    if waits == WAITS_MAX || holder.as_ref().is_some_and(|holder| holder.may_live(owner)) {
+                        return Err(LogError::Held { holder });
+                    }
+                    waits += 1;
+                    std::thread::sleep(WAIT);
+                    continue;
+                }
                 Err(TryLockError::Error(error)) => return Err(io(error)),
             }
             // Someone may have deleted the file between our opening and our locking it: that lock holds nothing.
@@ -82,6 +102,11 @@ impl Lock {
         }
     }
 
+    /// False if the file was deleted or replaced: then another process may have taken the log over.
+    pub fn is_at(&self, path: &Path) -> bool {
+        is_at(&self.file, path)
+    }
+
     /// Beside the database: `log.db` is locked by `log.db.lock`.
     pub fn path(database: &Path) -> PathBuf {
         super::beside(database, ".lock")
@@ -92,6 +117,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // The record goes before the lock does. Should that fail, the next one finds a pid that no longer runs.
         let _ = self.file.set_len(0);
+        // Said out loud, and not left to the closing: a child that was just started may have the file open as well.
+        let _ = self.file.unlock();
     }
 }
 
