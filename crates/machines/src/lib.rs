@@ -22,3 +22,6 @@ pub use wire::Wire;
 
 /// Milliseconds since the Unix epoch. Always given, never read from a clock.
 pub type Millis = i64;
+
+#[cfg(test)]
+mod tests;

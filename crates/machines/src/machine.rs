@@ -17,6 +17,9 @@ pub trait Machine: Clone + Sized + 'static {
     const TABLE: &'static [Row<Self>];
     /// States that nothing leaves.
     const FINAL: &'static [Self::State];
+    /// Where an instance stands before it exists. Its rows make one, so that a creation is an event like any other;
+    /// what is printed shows them as the way in to `INITIAL` and does not count it among the states.
+    const BEFORE: Option<Self::State> = None;
 
     type State: Wire;
     type Kind: Wire;
@@ -228,8 +231,9 @@ impl Code {
             Code::TaskNotFound => 404,
             Code::MissingField | Code::InvalidField => 422,
             Code::AgentTurnLimitExceeded => 200,
-            Code::AgentExecutionError => 500,
-            Code::NotAllowed
+            // As a refusal: the error was the agent's, and the answer is about the state that it left.
+            Code::AgentExecutionError
+            | Code::NotAllowed
             | Code::StaleTurn
             | Code::AgentAlreadyRunning
             | Code::AgentNotRunning

@@ -5,7 +5,7 @@
 //! its own clock stands still.
 
 use crate::Millis;
-use crate::machine::{Code, Machine, Refusal, advance};
+use crate::machine::{Code, Machine, Meta, Refusal, advance};
 use crate::wire::Wire;
 use crate::{architect, run};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,15 @@ use smol_str::SmolStr;
 pub const SUSPENSION_SECONDS_MAX: u32 = 15 * 60;
 /// How often the health of each service is asked.
 pub const HEALTH_POLL_SECONDS: u32 = 30;
+
+/// The wrapper's events on the wire, the same for every machine.
+pub const SUSPEND: &str = "SUSPEND";
+pub const RESTORE: &str = "RESTORE";
+pub const EXPIRE: &str = "SUSPEND_TIMEOUT";
+
+/// What the wrapper's state means, for the printed pages.
+pub const ABOUT: &str = "A service that the agent needs is away. Everything is kept as it was and its timers stand still; it goes on \
+     when the service is back, and is given up after 15 minutes unless configured otherwise.";
 
 /// What a machine says of itself so that it can be suspended.
 pub trait Suspends: Machine {
@@ -28,8 +37,10 @@ pub trait Suspends: Machine {
     const CANCELED: Self::State;
     const CANCEL: Self::Kind;
 
+    /// Facts about the wrapper's state, as the machine's own states have them.
+    fn meta() -> Vec<(&'static str, Meta)>;
     /// Leaves the machine in `EXPIRED`, remembering why.
-    fn expire(&mut self, why: &str);
+    fn expire(&mut self, why: &str, effects: &mut Vec<Self::Effect>);
     /// Leaves the machine in `CANCELED`.
     fn cancel(&mut self, event: &Self::Event, effects: &mut Vec<Self::Effect>);
 }
@@ -116,7 +127,7 @@ impl<M: Suspends> Suspendable<M> {
             }
             (Suspendable::Suspended { inner, suspended }, Wrapped::Expire) => {
                 let mut inner = inner.clone();
-                inner.expire(&format!("service {} stayed unavailable", suspended.service));
+                inner.expire(&format!("service {} stayed unavailable", suspended.service), effects);
                 *self = Suspendable::Live(inner);
                 Ok(())
             }
@@ -139,7 +150,7 @@ impl<M: Suspends> Suspendable<M> {
         };
         let allowed = match self {
             Suspendable::Suspended { .. } => {
-                vec!["RESTORE".to_owned(), "SUSPEND_TIMEOUT".to_owned(), M::CANCEL.name().to_owned()]
+                vec![RESTORE.to_owned(), EXPIRE.to_owned(), M::CANCEL.name().to_owned()]
             }
             Suspendable::Live(inner) => kinds_from::<M>(inner.state()),
         };
@@ -161,7 +172,7 @@ fn kinds_from<M: Suspends>(state: M::State) -> Vec<String> {
     let mut kinds: Vec<String> =
         M::Kind::ALL.iter().filter(open).map(|kind| kind.name().to_owned()).collect();
     if !M::RESTING.contains(&state) {
-        kinds.push("SUSPEND".to_owned());
+        kinds.push(SUSPEND.to_owned());
     }
     kinds
 }
@@ -169,9 +180,9 @@ fn kinds_from<M: Suspends>(state: M::State) -> Vec<String> {
 /// The event's name on the wire.
 pub fn event_name<M: Suspends>(event: &Wrapped<M::Event>) -> &'static str {
     match event {
-        Wrapped::Suspend(_) => "SUSPEND",
-        Wrapped::Restore => "RESTORE",
-        Wrapped::Expire => "SUSPEND_TIMEOUT",
+        Wrapped::Suspend(_) => SUSPEND,
+        Wrapped::Restore => RESTORE,
+        Wrapped::Expire => EXPIRE,
         Wrapped::Inner(event) => M::kind(event).name(),
     }
 }
@@ -183,18 +194,31 @@ impl Suspends for run::Run {
     const CANCELED: run::State = run::State::Idle;
     const CANCEL: run::Kind = run::Kind::Abort;
 
-    fn expire(&mut self, why: &str) {
-        self.state = Self::EXPIRED;
-        self.last_error = Some(run::LastError {
+    fn meta() -> Vec<(&'static str, Meta)> {
+        <Self as Machine>::meta(run::State::Starting)
+    }
+
+    fn expire(&mut self, why: &str, effects: &mut Vec<run::Effect>) {
+        let error = run::AppError {
             code: SmolStr::new_static("SERVICE_UNAVAILABLE"),
             message: why.to_owned(),
-            recoverable: true,
-        });
+            status: 503,
+            details: None,
+        };
+        let event = run::Event::Error { error, recoverable: true };
+        let from = self.state;
+        self.enter(Self::EXPIRED);
+        for action in [run::Action::CaptureError, run::Action::UpdateStatus] {
+            self.perform(action, from, &event, effects);
+        }
     }
 
     fn cancel(&mut self, event: &run::Event, effects: &mut Vec<run::Effect>) {
+        let from = self.state;
         self.enter(Self::CANCELED);
-        self.perform(run::Action::Cleanup, self.state, event, effects);
+        for action in [run::Action::UpdateStatus, run::Action::Cleanup] {
+            self.perform(action, from, event, effects);
+        }
     }
 }
 
@@ -206,7 +230,11 @@ impl Suspends for architect::Architect {
     const CANCELED: architect::State = architect::State::InError;
     const CANCEL: architect::Kind = architect::Kind::Abandon;
 
-    fn expire(&mut self, why: &str) {
+    fn meta() -> Vec<(&'static str, Meta)> {
+        <Self as Machine>::meta(architect::State::Waiting)
+    }
+
+    fn expire(&mut self, why: &str, _effects: &mut Vec<architect::Effect>) {
         self.state = Self::EXPIRED;
         self.request = None;
         self.cause = Some(why.to_owned());

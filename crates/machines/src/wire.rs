@@ -7,6 +7,9 @@ pub trait Wire: Copy + Eq + Ord + std::fmt::Debug + 'static {
 
     fn name(self) -> &'static str;
 
+    /// What it means: the doc comment beside the name, so that the printed pages and the code cannot differ.
+    fn about(self) -> &'static str;
+
     fn read(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.name().eq_ignore_ascii_case(name))
     }
@@ -15,16 +18,20 @@ pub trait Wire: Copy + Eq + Ord + std::fmt::Debug + 'static {
 /// Declares an enum whose variants carry their wire names, with serde and `Display` speaking those names.
 #[macro_export]
 macro_rules! wire_enum {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal),* $(,)? }) => {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $doc:literal])* $variant:ident = $wire:literal),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$doc])* $variant),* }
+        pub enum $name { $($(#[doc = $doc])* $variant),* }
 
         impl $crate::wire::Wire for $name {
             const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             fn name(self) -> &'static str {
                 match self { $(Self::$variant => $wire),* }
+            }
+
+            fn about(self) -> &'static str {
+                match self { $(Self::$variant => concat!("", $($doc),*).trim_ascii()),* }
             }
         }
 

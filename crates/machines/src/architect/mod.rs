@@ -33,8 +33,8 @@ const TABLE: &[Row<Architect>] = &[
     row(Escalated,   HumanAnswer,     &[],               &[HandleRequest],    Request),
     row(Escalated,   Timeout,         &[],               &[RememberCause],    InError),
     row(Done,        RequestArrived,  &[],               &[KeepRequest],      Waiting),
-    row(InError,     RequestArrived,  &[],               &[KeepRequest],      Waiting),
-    row(InError,     Recover,         &[],               &[],                 Waiting),
+    row(InError,     RequestArrived,  &[],               &[ForgetCause, KeepRequest], Waiting),
+    row(InError,     Recover,         &[],               &[ForgetCause],      Waiting),
 
     // Staying is always valid, runs nothing and leaves no transition in the log.
     row(Waiting,     Stay,            &[],               &[],                 Waiting),
@@ -51,12 +51,15 @@ crate::wire_enum! {
     pub enum State {
         /// Before `start`: there is no architect yet.
         New = "new",
+        /// Nothing in hand. Any request moves it on.
         Waiting = "WAITING",
         /// The workspace is being cloned or updated.
         Setup = "SETUP",
+        /// Stories whose dependencies are done are put on the board.
         Dispatching = "DISPATCHING",
         /// Stories are out; coders' requests come in.
         Monitoring = "MONITORING",
+        /// One request is being answered: by a rule where there is one, by the architect's agent where not.
         Request = "REQUEST",
         /// Waits for a person, two hours unless configured otherwise.
         Escalated = "ESCALATED",
@@ -90,6 +93,7 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Guard {
+        /// Stories of an approved spec are open.
         SpecInWork = "specInWork",
         NoSpecInWork = "!specInWork",
     }
@@ -107,6 +111,7 @@ crate::wire_enum! {
         CloseSpec = "closeSpec",
         AskHuman = "askHuman",
         RememberCause = "rememberCause",
+        ForgetCause = "forgetCause",
     }
 }
 
@@ -185,6 +190,7 @@ impl Machine for Architect {
     const INITIAL: State = Waiting;
     const TABLE: &'static [Row<Self>] = TABLE;
     const FINAL: &'static [State] = &[];
+    const BEFORE: Option<State> = Some(New);
 
     type State = State;
     type Kind = Kind;
@@ -257,9 +263,10 @@ impl Machine for Architect {
                     _ => "no answer in time".to_owned(),
                 });
             }
-            (KeepRequest, _) => self.cause = None,
-            // This pair is in no row.
-            (TakeRequest, _) => {}
+            (ForgetCause, _) => self.cause = None,
+            // The queue is not this machine's: not taking the request is all that keeping it means. The other pair
+            // is in no row.
+            (KeepRequest | TakeRequest, _) => {}
         }
     }
 

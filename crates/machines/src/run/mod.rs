@@ -41,6 +41,7 @@ crate::wire_enum! {
         Idle = "idle",
         /// The session is being opened; the first turn moves it on.
         Starting = "starting",
+        /// At work: each STEP is a turn whose tools may run.
         Running = "running",
         /// Waits for a person or a budget. A decision resumes or aborts it.
         Paused = "paused",
@@ -65,11 +66,18 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Guard {
+        /// The task is ASSIGNED or IN_PROGRESS, the agent is an assignee, and its worker or outside owner holds the
+        /// lease.
         HasValidTask = "hasValidTask",
+        /// `currentTurn < maxTurns`.
         WithinTurnLimit = "withinTurnLimit",
+        /// Not `withinTurnLimit`: exactly one of the two takes a STEP.
         AtTurnLimit = "atTurnLimit",
+        /// The run is `running`.
         CanPause = "canPause",
+        /// The run is `paused` or `error`.
         CanResume = "canResume",
+        /// For ERROR, what the event says; for RESUME, what the last ERROR said.
         IsRecoverable = "isRecoverable",
         NotRecoverable = "!isRecoverable",
     }
@@ -178,7 +186,22 @@ pub struct LastError {
 #[serde(deny_unknown_fields)]
 pub struct StepMark {
     pub turn: u32,
+    /// As hexadecimal text: many readers of JSON keep only 53 bits of a number.
+    #[serde(with = "hex")]
     pub digest: u64,
+}
+
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(digest: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{digest:016x}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map_err(D::Error::custom)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -304,7 +327,13 @@ pub enum StreamEvent {
     #[serde(rename = "agent:cleanup")]
     Cleanup { status: State },
     #[serde(rename = "approval:requested")]
-    ApprovalRequested { reason: PauseReason, current_turn: u32, max_turns: u32 },
+    ApprovalRequested {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        task_id: Option<SmolStr>,
+        reason: &'static str,
+        current_turn: u32,
+        max_turns: u32,
+    },
 }
 
 impl Default for Run {
@@ -323,6 +352,20 @@ impl Default for Run {
 }
 
 impl Run {
+    /// The limit asks a person, whether a STEP met it or a PAUSE came before one could.
+    fn publish_pause(&self, reason: PauseReason, effects: &mut Vec<Effect>) {
+        publish(effects, StreamEvent::Paused { reason, turn: self.current_turn });
+        if reason == PauseReason::TurnLimit {
+            let event = StreamEvent::ApprovalRequested {
+                task_id: self.task.as_ref().map(|task| task.id.clone()),
+                reason: "turn_limit_reached",
+                current_turn: self.current_turn,
+                max_turns: self.max_turns,
+            };
+            publish(effects, event);
+        }
+    }
+
     pub fn tool_allowed(&self, tool: &str) -> bool {
         self.allowed_tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool))
     }
@@ -331,17 +374,15 @@ impl Run {
         if turn < 1 {
             return Err(invalid(self, event, "turn", "turn must be 1 or more"));
         }
-        // Where no row takes a STEP at all, the state is the better answer than the turn.
-        if !matches!(self.state, Starting | Running | Paused) {
-            return Ok(Checked::New);
-        }
+        // A report that arrives twice is answered as it was the first time, wherever the run has come to since.
         if self.last_step.is_some_and(|last| last.turn == turn && last.digest == digest(event)) {
             return Ok(Checked::Repeated);
         }
-        if self.state == Paused {
+        // Where no row takes a STEP at all, the state is the better answer than the turn.
+        if !matches!(self.state, Starting | Running) {
             return Ok(Checked::New);
         }
-        let next = self.current_turn + 1;
+        let next = self.current_turn.saturating_add(1);
         if turn != next {
             let message =
                 format!("turn {turn} was reported, but the next turn is {next}; nothing of it was executed");
@@ -437,7 +478,7 @@ impl Machine for Run {
         }
     }
 
-    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+    fn perform(&mut self, action: Action, from: State, event: &Event, effects: &mut Vec<Effect>) {
         match (action, event) {
             (InitializeExecution, Event::Start { task_id, options, .. }) => {
                 self.current_turn = 0;
@@ -454,19 +495,29 @@ impl Machine for Run {
             (UpdateStatus, _) => {
                 match event {
                     Event::Resume { max_turns, .. } => {
-                        self.max_turns = max_turns.unwrap_or(self.max_turns);
+                        // A limit below the turns taken means that none is left, not that some were too many.
+                        self.max_turns =
+                            max_turns.map_or(self.max_turns, |limit| limit.max(self.current_turn));
                         self.pause_reason = None;
+                        // The turn that met the limit was not run: the same report is a new one now.
+                        self.last_step = self.last_step.filter(|last| last.turn <= self.current_turn);
                     }
                     Event::Pause { reason, .. } => self.pause_reason = Some(*reason),
-                    Event::Step { .. } if self.state == Paused => {
-                        self.pause_reason = Some(PauseReason::TurnLimit)
+                    Event::Step { turn, .. } if self.state == Paused => {
+                        self.pause_reason = Some(PauseReason::TurnLimit);
+                        self.last_step = Some(StepMark { turn: *turn, digest: digest(event) });
                     }
                     _ => {}
                 }
                 publish(effects, StreamEvent::StateUpdate { status: self.state, turn: self.current_turn });
             }
             (IncrementTurn, _) => {
-                self.current_turn += 1;
+                // The row that leaves `starting` names no tool action, but a first turn's calls are calls like any.
+                if from == Starting {
+                    self.perform(ExecuteToolCall, from, event, effects);
+                    self.perform(AuditToolCall, from, event, effects);
+                }
+                self.current_turn = self.current_turn.saturating_add(1);
                 self.last_step = Some(StepMark { turn: self.current_turn, digest: digest(event) });
             }
             (CaptureError, Event::Error { error, recoverable }) => {
@@ -496,23 +547,10 @@ impl Machine for Run {
             }
             (PublishEvent, _) => match event {
                 Event::Step { .. } if self.state == Paused => {
-                    publish(
-                        effects,
-                        StreamEvent::Paused { reason: PauseReason::TurnLimit, turn: self.current_turn },
-                    );
-                    publish(
-                        effects,
-                        StreamEvent::ApprovalRequested {
-                            reason: PauseReason::TurnLimit,
-                            current_turn: self.current_turn,
-                            max_turns: self.max_turns,
-                        },
-                    );
+                    self.publish_pause(PauseReason::TurnLimit, effects)
                 }
                 Event::Step { turn, .. } => publish(effects, StreamEvent::Step { turn: *turn }),
-                Event::Pause { reason, .. } => {
-                    publish(effects, StreamEvent::Paused { reason: *reason, turn: self.current_turn });
-                }
+                Event::Pause { reason, .. } => self.publish_pause(*reason, effects),
                 // Ours is the count that stands: a report can be wrong.
                 Event::Complete { result, .. } => publish(
                     effects,
@@ -598,7 +636,7 @@ fn digest(event: &Event) -> u64 {
     let mut hash = Digest(0xcbf2_9ce4_8422_2325);
     if let Event::Step { turn, tool_calls, output } = event {
         hash.bytes(&turn.to_le_bytes());
-        hash.bytes(output.as_deref().unwrap_or_default().as_bytes());
+        hash.text(output.as_deref().unwrap_or_default());
         for call in tool_calls {
             hash.text(&call.id);
             hash.text(&call.tool);
@@ -626,14 +664,29 @@ impl Digest {
         match value {
             Value::Null => self.bytes(b"n"),
             Value::Bool(yes) => self.bytes(if *yes { b"t" } else { b"f" }),
-            Value::Number(number) => self.text(&number.to_string()),
-            Value::String(text) => self.text(text),
-            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Number(number) => {
+                self.bytes(b"0");
+                self.text(&number.to_string());
+            }
+            Value::String(text) => {
+                self.bytes(b"s");
+                self.text(text);
+            }
+            Value::Array(items) => {
+                self.bytes(b"[");
+                self.bytes(&(items.len() as u64).to_le_bytes());
+                items.iter().for_each(|item| self.value(item));
+            }
             Value::Object(fields) => self.fields(fields),
         }
     }
 
     fn fields(&mut self, fields: &serde_json::Map<String, Value>) {
+        self.bytes(b"{");
+        self.bytes(&(fields.len() as u64).to_le_bytes());
+        // By name: a client that writes its object again may do so in another order.
+        let mut fields: Vec<_> = fields.iter().collect();
+        fields.sort_by_key(|(name, _)| *name);
         for (name, value) in fields {
             self.text(name);
             self.value(value);

@@ -14,9 +14,6 @@ use Guard::*;
 use Kind::*;
 use Status::*;
 
-/// What each way into a status requires, whichever status it comes from.
-const ENTER_IN_PROGRESS: [Guard; 2] = [HasAssignees, HasWorkPlan];
-
 const HUMAN: &[Who] = &[Who::Any(Role::Human)];
 const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
 const SYSTEM: &[Who] = &[Who::Any(Role::System)];
@@ -52,48 +49,50 @@ const fn row(
 
 #[rustfmt::skip]
 const TABLE: &[Row<Task>] = &[
-    //  from           event            guards                                                        actions                                to             who
-    row(Inbox,         ToAssigned,      &[HasAssignees],                                              &[SetAssignees],                       Assigned,      ASSIGN),
-    row(Inbox,         ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+    //  from           event            guards                                                         actions                                          to             who
+    row(Inbox,         ToAssigned,      &[HasAssignees],                                               &[SetAssignees],                                 Assigned,      ASSIGN),
+    row(Inbox,         ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
 
-    row(Assigned,      ToInbox,         &[],                                                          &[ClearAssignees],                     Inbox,         UNASSIGN),
-    row(Assigned,      ToInProgress,    &ENTER_IN_PROGRESS,                                           &[SetWorkPlan],                        InProgress,    WORK),
-    row(Assigned,      ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+    row(Assigned,      ToInbox,         &[],                                                           &[ClearAssignees],                               Inbox,         UNASSIGN),
+    row(Assigned,      ToInProgress,    &[HasWorkPlan, HasAssignees],                                  &[SetAssignees, SetWorkPlan],                    InProgress,    WORK),
+    row(Assigned,      ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
 
-    row(InProgress,    ToReview,        &[HasDeliverable, HasChecklist, CostIsComputed],              &[AttachSubmission],                   Review,        WORK),
-    row(InProgress,    ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
-    row(InProgress,    ToBlocked,       &[HasReason],                                                 &[RememberReason],                     Blocked,       BLOCK),
-    row(InProgress,    ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+    row(InProgress,    ToReview,        &[HasDeliverable, HasChecklist, CostIsComputed],               &[AttachSubmission],                             Review,        WORK),
+    row(InProgress,    ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
+    row(InProgress,    ToBlocked,       &[HasReason],                                                  &[RememberReason],                               Blocked,       BLOCK),
+    row(InProgress,    ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
 
-    row(Review,        ToInProgress,    &[HasAssignees, HasWorkPlan, HasFeedback, ReviewCyclesLeft],  &[CountReviewCycle, PostFeedback],     InProgress,    REVISE),
-    row(Review,        ToInProgress,    &[HasAssignees, HasWorkPlan, HasFeedback, ReviewLimitReached], &[PostFeedback, SummariseLoop],       Blocked,       REVISE),
-    row(Review,        LandingFailed,   &[HasFeedback, LandingRoundsLeft],                            &[CountLandingRound, PostFeedback],    InProgress,    SYSTEM),
-    row(Review,        LandingFailed,   &[HasFeedback, LandingLimitReached],                          &[PostFeedback, BlockLanding],         Blocked,       SYSTEM),
-    row(Review,        ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
-    row(Review,        ToBlocked,       &[HasReason],                                                 &[RememberReason],                     Blocked,       HUMAN_OR_SYSTEM),
-    row(Review,        ToDone,          &[HasApprovalRecord, MergeLanded],                            &[RecordCompletion],                   Done,          FINISH),
-    row(Review,        ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+    row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewCyclesLeft],   &[CountReviewCycle, PostFeedback, SetAssignees, SetWorkPlan], InProgress, REVISE),
+    row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewLimitReached], &[PostFeedback, SummariseLoop],                  Blocked,       REVISE),
+    row(Review,        LandingFailed,   &[HasFeedback, LandingRoundsLeft],                             &[CountLandingRound, PostFeedback],              InProgress,    SYSTEM),
+    row(Review,        LandingFailed,   &[HasFeedback, LandingLimitReached],                           &[PostFeedback, BlockLanding],                   Blocked,       SYSTEM),
+    row(Review,        ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
+    row(Review,        ToBlocked,       &[HasReason],                                                  &[RememberReason],                               Blocked,       HUMAN_OR_SYSTEM),
+    row(Review,        ToDone,          &[HasApprovalRecord, MergeLanded],                             &[RecordCompletion],                             Done,          FINISH),
+    row(Review,        ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
 
-    row(NeedsApproval, ToInbox,         &[HasDecision],                                               &[ForgetOrigin, ClearAssignees],       Inbox,         HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToAssigned,      &[HasDecision, HasAssignees],                                 &[ForgetOrigin, SetAssignees],         Assigned,      HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToInProgress,    &[HasDecision, HasAssignees, HasWorkPlan],                    &[ForgetOrigin, SetWorkPlan],          InProgress,    HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToReview,        &[HasDecision, HasDeliverable, HasChecklist, CostIsComputed], &[ForgetOrigin, AttachSubmission],     Review,        HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToBlocked,       &[HasDecision, HasReason],                                    &[ForgetOrigin, RememberReason],       Blocked,       HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToDone,          &[HasDecision, HasApprovalRecord, MergeLanded],               &[ForgetOrigin, RecordCompletion],     Done,          HUMAN_OR_SYSTEM),
-    row(NeedsApproval, ToCanceled,      &[HasDecision],                                               &[ForgetOrigin, Cancel],               Canceled,      HUMAN),
+    row(NeedsApproval, ToInbox,         &[HasDecision, IsClarified],                                   &[Unblock, ForgetOrigin, ClearAssignees],        Inbox,         HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToAssigned,      &[HasDecision, HasAssignees, IsClarified],                     &[Unblock, ForgetOrigin, SetAssignees],          Assigned,      HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToInProgress,    &[HasDecision, HasWorkPlan, HasAssignees, IsClarified],        &[Unblock, ForgetOrigin, SetAssignees, SetWorkPlan], InProgress, HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToReview,        &[HasDecision, HasDeliverable, HasChecklist, CostIsComputed, IsClarified], &[Unblock, ForgetOrigin, AttachSubmission], Review,  HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToBlocked,       &[HasDecision, HasReason],                                     &[ForgetOrigin, RememberReason],                 Blocked,       HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToDone,          &[HasDecision, HasApprovalRecord, MergeLanded],                &[Unblock, ForgetOrigin, RecordCompletion],      Done,          HUMAN_OR_SYSTEM),
+    row(NeedsApproval, ToCanceled,      &[HasDecision],                                                &[ForgetOrigin, Cancel],                         Canceled,      HUMAN),
 
-    row(Blocked,       ToAssigned,      &[HasAssignees, IsClarified],                                 &[Unblock, SetAssignees],              Assigned,      HUMAN),
-    row(Blocked,       ToInProgress,    &[HasAssignees, HasWorkPlan, IsClarified],                    &[Unblock, SetWorkPlan],               InProgress,    HUMAN),
-    row(Blocked,       ToNeedsApproval, &[HasApprovalRequest],                                        &[RememberOrigin],                     NeedsApproval, HUMAN_OR_SYSTEM),
-    row(Blocked,       ToCanceled,      &[],                                                          &[Cancel],                             Canceled,      HUMAN),
+    row(Blocked,       ToAssigned,      &[HasAssignees, IsClarified],                                  &[Unblock, SetAssignees],                        Assigned,      HUMAN),
+    row(Blocked,       ToInProgress,    &[HasWorkPlan, HasAssignees, IsClarified],                     &[Unblock, SetAssignees, SetWorkPlan],           InProgress,    HUMAN),
+    row(Blocked,       ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
+    row(Blocked,       ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
 ];
 
 crate::wire_enum! {
     /// In the order of the matrix's columns.
     pub enum Status {
-        /// New, not yet assigned.
+        /// New, and nobody's. A claim or an assignment moves it on.
         Inbox = "INBOX",
+        /// Given to someone who has not begun. A work plan moves it on.
         Assigned = "ASSIGNED",
+        /// Being worked on. It may be without a worker for a while: the next one goes on in the same branch.
         InProgress = "IN_PROGRESS",
         /// The gate is green. An approval sends it to the merge queue; the landing makes it DONE.
         Review = "REVIEW",
@@ -101,7 +100,9 @@ crate::wire_enum! {
         NeedsApproval = "NEEDS_APPROVAL",
         /// Cannot go on. Only a person leads it out.
         Blocked = "BLOCKED",
+        /// Approved, and landed where it has code. Final.
         Done = "DONE",
+        /// Given up by a person. Final; it satisfies no dependency.
         Canceled = "CANCELED",
     }
 }
@@ -117,27 +118,43 @@ crate::wire_enum! {
         ToDone = "move DONE",
         ToCanceled = "move CANCELED",
         /// A merge conflict, or tests that are red as merged. It counts no review cycle.
-        LandingFailed = "landing failed",
+        LandingFailed = "landing_failed",
     }
 }
 
 crate::wire_enum! {
     pub enum Guard {
+        /// `assigneeIds`, of the move or of the task, is not empty.
         HasAssignees = "hasAssignees",
+        /// `workPlan`, of the move or of the task, has 3 to 6 bullets and none is blank.
         HasWorkPlan = "hasWorkPlan",
+        /// `deliverable.content` is not blank.
         HasDeliverable = "hasDeliverable",
+        /// `reviewChecklist` is of the task's type and every item is answered.
         HasChecklist = "hasChecklist",
+        /// `costSummary` comes from the runs, not from the caller.
         CostIsComputed = "costIsComputed",
+        /// `feedback` says what to change.
         HasFeedback = "hasFeedback",
+        /// `reviewCycles` is below `maxReviewCycles`.
         ReviewCyclesLeft = "reviewCyclesLeft",
+        /// Not `reviewCyclesLeft`.
         ReviewLimitReached = "reviewLimitReached",
+        /// `landingRounds` is below `maxLandingRounds`.
         LandingRoundsLeft = "landingRoundsLeft",
+        /// Not `landingRoundsLeft`.
         LandingLimitReached = "landingLimitReached",
+        /// `approval` says who approved, when, and why.
         HasApprovalRecord = "hasApprovalRecord",
+        /// The task has no code, or its merge is in main.
         MergeLanded = "mergeLanded",
+        /// `cause` says what is asked for.
         HasApprovalRequest = "hasApprovalRequest",
+        /// `reason` says what blocks.
         HasReason = "hasReason",
+        /// `decision` answers the question.
         HasDecision = "hasDecision",
+        /// `clarification` is there, where the review limit was what blocked.
         IsClarified = "isClarified",
     }
 }
@@ -460,10 +477,22 @@ impl Task {
 
     fn may_move(&self, to: Status, by: &Sender) -> bool {
         // A claim is for oneself; that is how a specialist's list is asked.
-        let payload = Payload { assignee_ids: Some(vec![by.id.clone()]), ..Payload::default() };
+        let assignee_ids = (to == Assigned).then(|| vec![by.id.clone()]);
+        let payload = Payload { assignee_ids, ..Payload::default() };
         let event = Event::Move { to, by: by.clone(), payload: Box::new(payload) };
         let may = |row: &Row<Task>| row.who.iter().any(|who| self.permits(*who, &event));
         TABLE.iter().any(|row| row.from == self.status && row.event == kind_of_move(to) && may(row))
+    }
+
+    /// What was submitted stands while a question about it is open. Work that was asked about in the middle has
+    /// nothing that stands: an older submission is not this one.
+    fn returns_to_review(&self) -> bool {
+        self.status == NeedsApproval && self.came_from == Some(Review) && self.submission.is_some()
+    }
+
+    /// Whether the move leaves the assignees as they are. To change them is to assign.
+    fn keeps_assignees(&self, event: &Event) -> bool {
+        event.payload().assignee_ids.as_ref().is_none_or(|ids| *ids == self.assignee_ids)
     }
 
     fn is_assignee(&self, id: &SmolStr) -> bool {
@@ -517,16 +546,21 @@ impl Machine for Task {
         let by = event.sender();
         match who {
             Who::Any(role) => by.role == role,
-            Who::Assigned(role) => by.role == role && self.is_assignee(&by.id),
+            Who::Assigned(role) => {
+                by.role == role
+                    && self.is_assignee(&by.id)
+                    && (role == Role::Lead || self.keeps_assignees(event))
+            }
             Who::Claiming(role) => {
-                let only_itself = |ids: &Vec<SmolStr>| ids.iter().all(|id| *id == by.id);
-                by.role == role && event.payload().assignee_ids.as_ref().is_none_or(only_itself)
+                let ids = event.payload().assignee_ids.as_ref().unwrap_or(&self.assignee_ids);
+                by.role == role && ids.iter().all(|id| *id == by.id)
             }
             Who::ByPolicy(role) => by.role == role && self.facts.lead_may_complete,
             Who::Reviewer => {
                 self.reviewer_id.as_ref() == Some(&by.id)
                     && !self.is_assignee(&by.id)
                     && by.role != Role::Intern
+                    && self.keeps_assignees(event)
             }
         }
     }
@@ -543,7 +577,7 @@ impl Machine for Task {
             }
             HasDeliverable => match &payload.deliverable {
                 Some(deliverable) => !deliverable.content.trim().is_empty(),
-                None => self.submission.is_some() && self.status == NeedsApproval,
+                None => self.returns_to_review(),
             },
             HasChecklist => match &payload.review_checklist {
                 Some(list) => {
@@ -553,7 +587,7 @@ impl Machine for Task {
                         && !list.items.is_empty()
                         && list.items.iter().all(answered)
                 }
-                None => self.submission.is_some() && self.status == NeedsApproval,
+                None => self.returns_to_review(),
             },
             // The system computes it; in anyone else's request it is a claim.
             CostIsComputed => payload.cost_summary.is_none() || event.sender().role == Role::System,
@@ -567,7 +601,8 @@ impl Machine for Task {
             }),
             MergeLanded => !self.facts.has_code || self.facts.landed,
             HasApprovalRequest => payload.cause.is_some(),
-            HasReason => payload.reason.is_some(),
+            // A question that was asked while it was blocked leads back to the same block.
+            HasReason => payload.reason.is_some() || self.came_from == Some(Blocked),
             HasDecision => payload.decision.as_ref().is_some_and(|text| !text.trim().is_empty()),
             IsClarified => {
                 self.block_reason != Some(BlockReason::ReviewCycles)
@@ -586,12 +621,10 @@ impl Machine for Task {
             }
             ClearAssignees => self.assignee_ids.clear(),
             SetWorkPlan => {
-                if let Some(ids) = &payload.assignee_ids {
-                    self.assignee_ids.clone_from(ids);
-                }
                 if let Some(plan) = &payload.work_plan {
-                    effects.push(Effect::PostWorkPlan { bullets: plan.bullets.clone() });
-                    self.work_plan = Some(plan.clone());
+                    let bullets: Vec<String> = plan.bullets.iter().map(|b| b.trim().to_owned()).collect();
+                    effects.push(Effect::PostWorkPlan { bullets: bullets.clone() });
+                    self.work_plan = Some(WorkPlan { bullets, ..plan.clone() });
                 }
             }
             AttachSubmission => {
@@ -622,7 +655,9 @@ impl Machine for Task {
             BlockLanding => self.block_reason = Some(BlockReason::Landing),
             RememberOrigin => self.came_from = Some(from),
             ForgetOrigin => self.came_from = None,
-            RememberReason => self.block_reason = payload.reason,
+            RememberReason => self.block_reason = payload.reason.or(self.block_reason),
+            // From NEEDS_APPROVAL only where it was blocked before: a budget that is granted forgives no review.
+            Unblock if from == NeedsApproval && self.came_from != Some(Blocked) => {}
             Unblock => {
                 self.block_reason = None;
                 self.review_cycles = 0;

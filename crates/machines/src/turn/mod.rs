@@ -38,9 +38,11 @@ const TABLE: &[Row<Turn>] = &[
 
 crate::wire_enum! {
     pub enum State {
+        /// Not connected. A start moves it on; it is not queued again by itself.
         Offline = "OFFLINE",
         /// In no turn queue. Being assigned to the channel is a separate fact.
         Idle = "IDLE",
+        /// In the channel's ring, waiting for the cursor. It observes.
         Queued = "QUEUED",
         /// Holds the turn: the only one that may post.
         Active = "ACTIVE",
@@ -69,10 +71,14 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Guard {
+        /// No other agent is in the channel's queue.
         Alone = "alone",
         NotAlone = "!alone",
+        /// The channel's `humanInterruptMode` is `interrupt`.
         InterruptMode = "interruptMode",
+        /// The person gives the turn back.
         ToActive = "toActive",
+        /// The person takes the turn away.
         ToQueued = "toQueued",
     }
 }
@@ -192,7 +198,8 @@ pub enum Event {
     #[serde(rename = "human_override")]
     HumanOverride {
         at: Millis,
-        /// ACTIVE, or QUEUED to take the turn away.
+        /// ACTIVE, which it is where nothing is said, or QUEUED to take the turn away.
+        #[serde(default = "override_target")]
         to: State,
     },
     #[serde(rename = "interrupt")]
@@ -202,6 +209,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<String>,
     },
+}
+
+fn override_target() -> State {
+    Active
 }
 
 /// What a step asks of the channel and the world.
@@ -321,7 +332,7 @@ impl Machine for Turn {
             SetCurrent => effects.push(Effect::SetCurrent),
             SetTimeout => {
                 if let Event::TurnGranted { at, timeout_seconds } = event {
-                    let due = at + Millis::from(*timeout_seconds) * 1000;
+                    let due = after(*at, *timeout_seconds);
                     self.timeout_at = Some(due);
                     effects.push(Effect::StartTimer { due });
                 }
@@ -329,7 +340,7 @@ impl Machine for Turn {
             NotifyAgent => effects.push(Effect::NotifyAgent),
             PauseTurn => {
                 let (Event::WaitRequested { at, .. } | Event::Interrupt { at, .. }) = event else { return };
-                self.left_millis = self.timeout_at.take().map(|due| (due - at).max(0));
+                self.left_millis = self.timeout_at.take().map(|due| due.saturating_sub(*at).max(0));
                 self.wait_reason = Some(match event {
                     Event::Interrupt { .. } => WaitReason::HumanInterrupt,
                     _ => WaitReason::Requested,
@@ -342,7 +353,7 @@ impl Machine for Turn {
                 else {
                     return;
                 };
-                let due = at + Millis::from(*wait_seconds) * 1000;
+                let due = after(*at, *wait_seconds);
                 self.wait_until = Some(due);
                 effects.push(Effect::StartTimer { due });
             }
@@ -353,8 +364,9 @@ impl Machine for Turn {
                 effects.push(Effect::StopTimers);
                 // The same turn goes on with the time that it had left.
                 if let Some(left) = self.left_millis.take() {
-                    self.timeout_at = Some(at + left);
-                    effects.push(Effect::StartTimer { due: at + left });
+                    let due = at.saturating_add(left);
+                    self.timeout_at = Some(due);
+                    effects.push(Effect::StartTimer { due });
                 }
             }
             EndTurn => {
@@ -399,4 +411,8 @@ impl Machine for Turn {
             ("inQueue", Meta::Is(queued)),
         ]
     }
+}
+
+fn after(at: Millis, seconds: u32) -> Millis {
+    at.saturating_add(Millis::from(seconds) * 1000)
 }

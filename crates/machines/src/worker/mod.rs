@@ -38,15 +38,15 @@ const TABLE: &[Row<Worker>] = &[
     row(Stuck,   Retry,      &[],                                &[BackOff],                                Working),
 
     row(Idle,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
-    row(Ready,   Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Ready,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
     row(Working, Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
-    row(Done,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
-    row(Stuck,   Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
+    row(Done,    Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
+    row(Stuck,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
     row(Idle,    Clean,      &[],                                &[SaveWork, RemoveTree, LeaveTask],        Removed),
     row(Ready,   Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
     row(Working, Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
     row(Done,    Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
-    row(Stuck,   Clean,      &[],                                &[SaveWork, RemoveTree, LeaveTask],        Removed),
+    row(Stuck,   Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
 
     row(Idle,    Recover,    &[],                                &[],                                       Idle),
     row(Ready,   Recover,    &[TreeMissing],                     &[LoseTask],                               Idle),
@@ -59,7 +59,8 @@ const TABLE: &[Row<Worker>] = &[
     row(Working, Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                      Done),
     row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],    Working),
     row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, LoseTask],    Idle),
-    row(Done,    Recover,    &[TreeThere],                       &[SaveWork, RunGate],                      Done),
+    row(Done,    Recover,    &[TreeThere, StepUnderWay],         &[],                                       Done),
+    row(Done,    Recover,    &[TreeThere, NoStep],               &[SaveWork, RunGate],                      Done),
     row(Done,    Recover,    &[TreeMissing],                     &[OfferMerge],                             Done),
     row(Stuck,   Recover,    &[],                                &[],                                       Stuck),
 ];
@@ -72,6 +73,7 @@ crate::wire_enum! {
         Idle = "idle",
         /// Holds a task; its tree is being made. The first step moves it on.
         Ready = "ready",
+        /// Its agent is stepped on the task, or waits for the next try after a failed step.
         Working = "working",
         /// The agent claims to be finished. The gate moves it on: to `idle` when the work was handed over, to
         /// `working` when a check failed, to `stuck` when no fix is left.
@@ -103,24 +105,36 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Guard {
+        /// The name is valid and no worker has it.
         NameFree = "nameFree",
+        /// Every dependency of the task is DONE and nobody holds its lease.
         TaskClaimable = "taskClaimable",
+        /// `DONE` is a line of its own in the final message of the step, or was said by the completion call.
         SaysDone = "saysDone",
         SaysNotDone = "!saysDone",
+        /// With the step that is reported, fewer than `max_steps` were taken on the task.
         StepsLeft = "stepsLeft",
         NoStepsLeft = "!stepsLeft",
+        /// With the failure that is reported, fewer than five in a row.
         ErrorsLeft = "errorsLeft",
         LastError = "!errorsLeft",
+        /// The gate sent the work back fewer than `max_fix_rounds` times.
         FixesLeft = "fixesLeft",
         NoFixesLeft = "!fixesLeft",
+        /// The task was canceled, or another worker took it up again.
         TaskCanceledOrTaken = "taskCanceledOrTaken",
+        /// No process of the worker lives, or `--force` ends it first.
         NoLiveProcess = "noLiveProcess",
+        /// The tree of the task is at its path, clean or dirty.
         TreeThere = "treeThere",
         TreeMissing = "!treeThere",
+        /// A step or a gate still runs under its keeper.
         StepUnderWay = "stepUnderWay",
         NoStep = "!stepUnderWay",
+        /// `DONE` stands in the last final message.
         SaidDone = "saidDone",
         NotSaidDone = "!saidDone",
+        /// The agent can go on in its session.
         SessionResumable = "sessionResumable",
         SessionGone = "!sessionResumable",
     }
@@ -174,8 +188,11 @@ pub const FIX_ROUNDS_MAX: u32 = 3;
 /// The longest wait between two tries.
 pub const BACKOFF_SECONDS_MAX: u32 = 60;
 
-/// 2, 4, 8, 16, 32 and then 60 seconds.
+/// 2, 4, 8, 16, 32 and then 60 seconds; none where no step failed.
 pub fn backoff_seconds(errors: u32) -> u32 {
+    if errors == 0 {
+        return 0;
+    }
     2u32.checked_pow(errors).unwrap_or(BACKOFF_SECONDS_MAX).min(BACKOFF_SECONDS_MAX)
 }
 
@@ -193,6 +210,10 @@ pub struct Worker {
     pub errors: u32,
     #[serde(default)]
     pub fix_rounds: u32,
+    /// The gate was reached by running out of steps, not by a DONE: green still needs a person's review. Kept, so
+    /// that a gate that is run again after a restart knows it too.
+    #[serde(default)]
+    pub out_of_steps: bool,
     #[serde(default)]
     pub limits: Limits,
 }
@@ -280,7 +301,15 @@ pub enum Effect {
 
 impl Default for Worker {
     fn default() -> Self {
-        Self { status: New, task: None, step_count: 0, errors: 0, fix_rounds: 0, limits: Limits::default() }
+        Self {
+            status: New,
+            task: None,
+            step_count: 0,
+            errors: 0,
+            fix_rounds: 0,
+            out_of_steps: false,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -290,6 +319,7 @@ impl Machine for Worker {
     const INITIAL: State = Idle;
     const TABLE: &'static [Row<Self>] = TABLE;
     const FINAL: &'static [State] = &[Removed];
+    const BEFORE: Option<State> = Some(New);
 
     type State = State;
     type Kind = Kind;
@@ -330,8 +360,8 @@ impl Machine for Worker {
             (TaskClaimable, Event::Assign { claimable, .. }) => *claimable,
             (SaysDone, Event::StepOk { done }) => *done,
             // The step that is being reported counts: the twentieth is the last.
-            (StepsLeft, _) => self.step_count + 1 < self.limits.max_steps,
-            (ErrorsLeft, _) => self.errors + 1 < ERRORS_MAX,
+            (StepsLeft, _) => self.step_count.saturating_add(1) < self.limits.max_steps,
+            (ErrorsLeft, _) => self.errors.saturating_add(1) < ERRORS_MAX,
             (FixesLeft, _) => self.fix_rounds < self.limits.max_fix_rounds,
             (TaskCanceledOrTaken, Event::Released { reason }) => {
                 matches!(reason, ReleaseReason::Canceled | ReleaseReason::Taken)
@@ -358,7 +388,7 @@ impl Machine for Worker {
         }
     }
 
-    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+    fn perform(&mut self, action: Action, from: State, event: &Event, effects: &mut Vec<Effect>) {
         match (action, event) {
             (TakeTask, Event::Assign { task, limits, .. }) => {
                 *self = Worker {
@@ -370,23 +400,29 @@ impl Machine for Worker {
             }
             (MakeTree, Event::Assign { task, .. }) => effects.push(Effect::MakeTree { task: task.clone() }),
             (FirstPrompt, _) => effects.push(Effect::FirstPrompt),
-            (CountStep, _) => self.step_count += 1,
+            (CountStep, _) => self.step_count = self.step_count.saturating_add(1),
             (ResetErrors, _) => self.errors = 0,
-            (CountError, _) => self.errors += 1,
+            (CountError, _) => self.errors = self.errors.saturating_add(1),
             // Counted from the last failure, so that a retry by hand after that time starts at once.
             (BackOff, _) => effects.push(Effect::BackOff { seconds: backoff_seconds(self.errors) }),
             (NextStep, _) => effects.push(Effect::NextStep),
-            (RunGate, _) => effects
-                .push(Effect::RunGate { max_steps_reached: matches!(event, Event::StepOk { done: false }) }),
+            (RunGate, _) => {
+                // A gate that is run again stands on what led to it the first time.
+                if from != Done {
+                    self.out_of_steps = matches!(event, Event::StepOk { done: false });
+                }
+                effects.push(Effect::RunGate { max_steps_reached: self.out_of_steps });
+            }
             // A fix round is a step more, so that work that ran out of steps can still be mended.
             (CountFix, _) => {
                 self.fix_rounds += 1;
-                self.limits.max_steps = self.limits.max_steps.max(self.step_count + 1);
+                self.limits.max_steps = self.limits.max_steps.max(self.step_count.saturating_add(1));
             }
             (GiveBackLease, _) => effects.push(Effect::GiveBackLease),
             (LeaveTask | LoseTask, _) => {
                 *self = Worker { status: self.status, limits: self.limits, ..Worker::default() };
             }
+            (EndProcess, Event::Cleanup { live_process: false, .. }) => {}
             (EndProcess, _) => effects.push(Effect::EndProcess),
             (SaveWork, Event::Recover { tree: Tree::Clean, .. }) => {}
             (SaveWork, _) => effects.push(Effect::SaveWork),
@@ -413,7 +449,9 @@ impl Machine for Worker {
             (Event::Retry, _) => "only a stuck worker can be tried again",
             (Event::Kill, Idle) => "the worker has no task to end",
             (Event::Kill, Done) => "the gate is deciding; wait for it, or use `adj cleanup`",
-            (Event::Cleanup { .. }, _) => "a process of it still lives; `--force` ends it first",
+            (Event::Cleanup { .. }, Ready | Working | Done | Stuck | Idle) => {
+                "a process of it still lives; `--force` ends it first"
+            }
             (Event::Released { .. }, Stuck) => "a stuck worker stays, for a person to see",
             _ => "no row of the worker's table takes this event here",
         };
