@@ -24,4 +24,4 @@ pub use wire::Wire;
 pub type Millis = i64;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

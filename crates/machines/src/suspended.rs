@@ -245,3 +245,6 @@ impl Suspends for architect::Architect {
         self.perform(architect::Action::RememberCause, self.state, event, effects);
     }
 }
+
+#[cfg(test)]
+mod tests;

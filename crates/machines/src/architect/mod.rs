@@ -287,3 +287,6 @@ impl Machine for Architect {
         vec![("terminal", Meta::Is(matches!(state, Done | InError)))]
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// The longest line that is read, in bytes.
 pub const LINE_LENGTH_MAX: usize = 1 << 20;
 /// How many parts of a value are tried in search of the one that is wrong.
-const SEARCHED_PARTS_MAX: usize = 32;
+const TRIES_MAX: usize = 64;
 
 /// Takes `{"state":…,"event":…}` and answers `{"ok":true,"state":…,"effects":[…]}` or
 /// `{"ok":false,"code":…,"message":…,"allowed":[…]}`, with `errors` where fields are to blame.
@@ -326,32 +326,53 @@ fn read<T: DeserializeOwned>(fields: Map<String, Value>, place: &str) -> Result<
     })
 }
 
-/// The path of the field that an error is about, found by leaving parts out: the one without which the reader
-/// complains of something else. Serde forgets the way to a field of a tagged value.
+/// The path of the part that an error is about. Serde forgets the way to a field of a tagged value, so it is found
+/// again by trying: the part without which the reader complains of something else; or, for a field that is
+/// missing, the part that makes a difference when it has one.
 fn culprit<T: DeserializeOwned>(root: &Value, message: &str) -> String {
-    let complains_otherwise = |path: &[Part]| {
-        let mut without = root.clone();
-        cut(&mut without, path);
-        serde_json::from_value::<T>(without).err().is_none_or(|error| error.to_string() != message)
+    let otherwise = |changed: &Value| {
+        T::deserialize(changed).err().is_none_or(|error: serde_json::Error| error.to_string() != message)
     };
-    let mut path: Vec<Part> = Vec::new();
-    while let Some(value) = at(root, &path) {
-        let parts: Vec<Part> = match value {
-            Value::Object(fields) => fields.keys().cloned().map(Part::Field).collect(),
-            Value::Array(items) => (0..items.len()).map(Part::Item).collect(),
-            _ => break,
-        };
-        let found = parts.into_iter().take(SEARCHED_PARTS_MAX).find(|part| {
-            // The type was looked at before, and without it nothing can be read.
-            let is_type = path.is_empty() && *part == Part::Field("type".to_owned());
-            !is_type && complains_otherwise(&[path.as_slice(), std::slice::from_ref(part)].concat())
-        });
-        match found {
-            Some(part) => path.push(part),
-            None => break,
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let differs = |path: &[Part]| {
+        let mut changed = root.clone();
+        match missing {
+            Some(name) => {
+                if let Some(Value::Object(fields)) = at(&mut changed, path) {
+                    fields.insert(name.to_owned(), Value::Null);
+                }
+            }
+            None => cut(&mut changed, path),
+        }
+        otherwise(&changed)
+    };
+    // What is missing here is not missing further in.
+    if missing.is_some() && differs(&[]) {
+        return String::new();
+    }
+    let mut found: Vec<Part> = Vec::new();
+    let mut ahead = vec![Vec::new()];
+    let mut tries_left = TRIES_MAX;
+    while let Some(path) = ahead.pop() {
+        for part in parts_of(root, &path) {
+            let path = [path.as_slice(), &[part]].concat();
+            let Some(left) = tries_left.checked_sub(1) else { return shown(&found) };
+            tries_left = left;
+            match (differs(&path), missing) {
+                (true, Some(_)) => return shown(&path),
+                // Not this one, but perhaps something in it.
+                (false, Some(_)) => ahead.push(path),
+                // This one, and perhaps something in it more exactly.
+                (true, None) => {
+                    found.clone_from(&path);
+                    ahead = vec![path];
+                    break;
+                }
+                (false, None) => {}
+            }
         }
     }
-    path.iter().map(Part::to_string).collect()
+    shown(&found)
 }
 
 /// One step of the way to a value.
@@ -361,39 +382,41 @@ enum Part {
     Item(usize),
 }
 
-impl std::fmt::Display for Part {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Part::Field(name) => write!(f, ".{}", shortened(name)),
-            Part::Item(index) => write!(f, "[{index}]"),
+fn shown(path: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Field(name) => format!(".{}", shortened(name)),
+        Part::Item(index) => format!("[{index}]"),
+    };
+    path.iter().map(part).collect()
+}
+
+fn parts_of(root: &Value, path: &[Part]) -> Vec<Part> {
+    match at(&mut root.clone(), path) {
+        // The type was looked at before, and without it nothing can be read.
+        Some(Value::Object(fields)) => {
+            let read_before = |name: &&String| path.is_empty() && *name == "type";
+            fields.keys().filter(|name| !read_before(name)).cloned().map(Part::Field).collect()
         }
+        Some(Value::Array(items)) => (0..items.len()).map(Part::Item).collect(),
+        _ => Vec::new(),
     }
 }
 
-fn at<'a>(root: &'a Value, path: &[Part]) -> Option<&'a Value> {
+fn at<'a>(root: &'a mut Value, path: &[Part]) -> Option<&'a mut Value> {
     path.iter().try_fold(root, |value, part| match part {
-        Part::Field(name) => value.get(name),
-        Part::Item(index) => value.get(index),
+        Part::Field(name) => value.get_mut(name),
+        Part::Item(index) => value.get_mut(index),
     })
 }
 
-fn cut(value: &mut Value, path: &[Part]) {
-    match (value, path) {
-        (Value::Object(fields), [Part::Field(name)]) => {
+fn cut(root: &mut Value, path: &[Part]) {
+    let Some((last, way)) = path.split_last() else { return };
+    match (at(root, way), last) {
+        (Some(Value::Object(fields)), Part::Field(name)) => {
             fields.remove(name);
         }
-        (Value::Array(items), [Part::Item(index)]) if *index < items.len() => {
+        (Some(Value::Array(items)), Part::Item(index)) if *index < items.len() => {
             items.remove(*index);
-        }
-        (Value::Object(fields), [Part::Field(name), rest @ ..]) => {
-            if let Some(value) = fields.get_mut(name) {
-                cut(value, rest);
-            }
-        }
-        (Value::Array(items), [Part::Item(index), rest @ ..]) => {
-            if let Some(value) = items.get_mut(*index) {
-                cut(value, rest);
-            }
         }
         _ => {}
     }

@@ -3,8 +3,9 @@
 //! Invariants: a turn past the limit is never paid for, the run asks a person instead; a tool that is not
 //! allowed is refused before it runs; an event that no row takes changes nothing.
 
-use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, row};
+use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, allowed_kinds, row};
 use crate::names::TaskId;
+use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -593,6 +594,13 @@ impl Machine for Run {
         }
     }
 
+    fn allowed(&self, event: &Event) -> Vec<String> {
+        let hopeless =
+            self.state == InError && !self.last_error.as_ref().is_some_and(|error| error.recoverable);
+        let open = allowed_kinds(self, event).into_iter().filter(|kind| !(hopeless && *kind == Resume));
+        open.map(|kind| kind.name().to_owned()).collect()
+    }
+
     fn meta(state: State) -> Vec<(&'static str, Meta)> {
         let facts = |start, active, tools, input, decision| {
             vec![
@@ -701,3 +709,6 @@ pub fn task_of(event: &Event) -> Option<TaskId> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -420,8 +420,8 @@ pub struct Payload {
 }
 
 impl Payload {
-    fn is_empty(payload: &Box<Payload>) -> bool {
-        **payload == Payload::default()
+    fn is_empty(payload: &Payload) -> bool {
+        *payload == Payload::default()
     }
 }
 
@@ -736,3 +736,6 @@ pub fn answer(refusal: &Refusal) -> serde_json::Value {
         "allowedTransitions": refusal.allowed,
     })
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -4,7 +4,7 @@
 //! passes it on; a restarted agent is not queued again by itself.
 
 use crate::Millis;
-use crate::machine::{Code, Machine, Meta, Row, row};
+use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, row};
 use serde::{Deserialize, Serialize};
 
 use Action::*;
@@ -312,6 +312,17 @@ impl Machine for Turn {
         }
     }
 
+    fn check(&self, event: &Event) -> Result<Checked, Refusal> {
+        match event {
+            Event::HumanOverride { to, .. } if self.state == Waiting && !matches!(to, Active | Queued) => {
+                let message = "an override leads to ACTIVE or QUEUED";
+                Err(Refusal::of(self, event, Code::InvalidField, message)
+                    .with(vec![FieldError::new("to", message)]))
+            }
+            _ => Ok(Checked::New),
+        }
+    }
+
     fn holds(&self, guard: Guard, event: &Event) -> bool {
         match (guard, event) {
             (Alone, Event::TurnComplete { alone }) => *alone,
@@ -391,9 +402,6 @@ impl Machine for Turn {
             Event::Interrupt { mode, .. } if *mode != InterruptBehaviour::Interrupt => {
                 (Code::NotAllowed, "the channel's mode does not interrupt")
             }
-            Event::HumanOverride { .. } if self.state == Waiting => {
-                (Code::NotAllowed, "an override leads to ACTIVE or QUEUED")
-            }
             _ => (Code::NotAllowed, "the agent's place in the channel does not take this"),
         }
     }
@@ -416,3 +424,6 @@ impl Machine for Turn {
 fn after(at: Millis, seconds: u32) -> Millis {
     at.saturating_add(Millis::from(seconds) * 1000)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

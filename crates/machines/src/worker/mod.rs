@@ -476,3 +476,6 @@ impl Machine for Worker {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
