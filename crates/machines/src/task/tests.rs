@@ -39,7 +39,7 @@ impl Script for Task {
             assignee_ids: value("for")
                 .map(|ids| ids.split(',').filter(|id| !id.is_empty()).map(SmolStr::from).collect()),
             work_plan: value("plan").map(|count| {
-                let bullets = (0..count.parse().unwrap()).map(|bullet| format!(" step {bullet} "));
+                let bullets = (0..count.parse().unwrap()).map(|bullet| format!(" step {bullet}"));
                 WorkPlan::new(bullets)
             }),
             deliverable: text("deliverable").map(|content| Deliverable { content, artifacts: Vec::new() }),
