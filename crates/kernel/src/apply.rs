@@ -642,15 +642,18 @@ fn audit(audit: &mut Audit, e: &ToolAudited) {
     match e.status {
         run::ToolStatus::Pending | run::ToolStatus::Running => {
             audit.calls += 1;
+            audit.open.insert(e.call.clone());
             audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
             audit.last_call = Some(e.digest);
         }
         run::ToolStatus::Error => {
+            audit.open.remove(&e.call);
             let again = audit.failing_tool.as_ref() == Some(&e.tool);
             audit.failures = if again { audit.failures + 1 } else { 1 };
             audit.failing_tool = Some(e.tool.clone());
         }
         run::ToolStatus::Complete => {
+            audit.open.remove(&e.call);
             if audit.failing_tool.as_ref() == Some(&e.tool) {
                 audit.failing_tool = None;
                 audit.failures = 0;

@@ -1,3 +1,440 @@
-pub fn check(_w: &crate::World) -> Vec<String> {
-    vec![]
+//! What holds after every commit, whatever happened. Checked in tests, in the simulator, in debug builds, and by
+//! `adj verify`. Each has a sabotage test that trips it.
+
+use crate::effect::{Effect, Timer};
+use crate::world::{Holder, Run, Task, World};
+use machines::names::{RunId, TaskId};
+use machines::suspended::Suspends;
+use machines::task::Status;
+use machines::{Machine, Wire, run, worker};
+use std::collections::{BTreeMap, BTreeSet};
+
+machines::wire_enum! {
+    pub enum Invariant {
+        OneTurnHolder = "at most one agent of a channel holds the turn",
+        LeaseIsMutual = "a task has at most one live lease, and its holder has that task in hand",
+        WorkerHasTask = "a worker that is ready, working, done or stuck has exactly one task, and no other has any",
+        TreesApart = "no two workers share a task, and no two open tasks a tree or branch",
+        DoneIsLanded = "a task that is DONE with code has its landing recorded",
+        ClosedIsFinal = "a ticket is closed by us only for a task that is DONE or CANCELED",
+        LiveRunIsHeld = "no run is starting or running without a lease holder",
+        TimersAreNeeded = "every timer that a state needs exists, and no other",
+        FinalIsLeftAlone = "a task that is DONE or CANCELED has no lease, no open run, no question and no place in the queue",
+        NothingLeavesFinal = "nothing leaves a final state",
+        KeysAgree = "the answers kept for idempotency keys agree with their order and their number is bounded",
+        SuspendedKeepsOrigin = "what is suspended keeps the state that it came from, and is known as suspended",
+        IndexesAgree = "what is derived agrees with what it is derived from",
+        QueueAgrees = "what is queued or landing is in REVIEW, and approved with the tip that it has",
+        StepsAgree = "what is under way for a run is in the outbox, and the other way round",
+        MoneyAdds = "what runs spent and set aside adds up in every total",
+        QuestionsAgree = "a task in NEEDS_APPROVAL waits for an open question, and no other task does",
+        NothingSleeps = "while the fleet runs, whoever holds a task has something under way or a timer to wake it",
+        PastIsKnown = "what must end before a task goes on is in the outbox",
+        NoCycles = "dependencies have no cycle",
+    }
+}
+
+/// An invariant that does not hold, with the values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub invariant: Invariant,
+    pub detail: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: {} is false: {}", self.invariant, self.invariant.name(), self.detail)
+    }
+}
+
+/// Collects what does not hold.
+struct Check<'w> {
+    world: &'w World,
+    violations: Vec<Violation>,
+}
+
+impl Check<'_> {
+    fn that(&mut self, invariant: Invariant, holds: bool, detail: impl FnOnce() -> String) {
+        if !holds {
+            self.violations.push(Violation { invariant, detail: detail() });
+        }
+    }
+}
+
+/// Everything that does not hold in `world`.
+pub fn check(world: &World) -> Vec<Violation> {
+    let mut check = Check { world, violations: Vec::new() };
+    check.channels();
+    check.workers();
+    check.tasks();
+    check.runs();
+    check.timers();
+    check.keys();
+    check.indexes();
+    check.queue();
+    check.effects();
+    check.money();
+    check.cycles();
+    check.violations
+}
+
+/// What a commit may not do, whatever it decided.
+pub fn check_commit(before: &World, after: &World) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for task in before.tasks.values() {
+        let now = after.task(&task.id).map(Task::status);
+        if matches!(task.status(), Status::Done | Status::Canceled) && now != Some(task.status()) {
+            let detail = format!("task `{}` was {} and is {now:?}", task.id, task.status());
+            violations.push(Violation { invariant: Invariant::NothingLeavesFinal, detail });
+        }
+    }
+    violations
+}
+
+impl Check<'_> {
+    fn channels(&mut self) {
+        for (name, channel) in &self.world.channels {
+            let holders: Vec<_> = channel
+                .places
+                .iter()
+                .filter(|(_, place)| place.holds_turn())
+                .map(|(agent, _)| agent.as_str())
+                .collect();
+            self.that(Invariant::OneTurnHolder, holders.len() <= 1, || {
+                format!("in `{name}`: {}", holders.join(", "))
+            });
+        }
+    }
+
+    fn workers(&mut self) {
+        use worker::State::*;
+        let world = self.world;
+        let mut in_hand: BTreeMap<&TaskId, &str> = BTreeMap::new();
+        for worker in world.workers.values() {
+            let name = &worker.name;
+            let (state, task) = (worker.machine.status, &worker.machine.task);
+            let holds = matches!(state, Ready | Working | Done | Stuck);
+            self.that(Invariant::WorkerHasTask, holds == task.is_some(), || {
+                format!("worker `{name}` is {state} with task {task:?}")
+            });
+            let Some(id) = task else { continue };
+            if let Some(other) = in_hand.insert(id, name.as_str()) {
+                self.that(Invariant::TreesApart, false, || {
+                    format!("`{name}` and `{other}` both have `{id}`")
+                });
+            }
+            let leased = world.leaseholder(id).is_some_and(|holder| holder.name == *name);
+            self.that(Invariant::LeaseIsMutual, leased == (state != Stuck), || {
+                format!(
+                    "worker `{name}` is {state}, and the lease of `{id}` is {:?}",
+                    world.task(id).map(|t| &t.lease)
+                )
+            });
+        }
+        for worker in world.workers.values().filter(|_| world.fleet_running) {
+            let Some(task) = worker.machine.task.as_ref().and_then(|id| world.task(id)) else { continue };
+            let Some(run) = world.run_of(&task.id) else { continue };
+            let moves = run.step.is_some()
+                || run.is_suspended()
+                || run.question.is_some()
+                || !task.unfinished.is_empty()
+                || world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
+            self.that(Invariant::NothingSleeps, moves || worker.machine.status == Stuck, || {
+                format!(
+                    "worker `{}` is {} and nothing moves it; run.{}",
+                    worker.name,
+                    worker.machine.status,
+                    run.machine.name()
+                )
+            });
+        }
+    }
+
+    fn tasks(&mut self) {
+        let world = self.world;
+        let mut places: BTreeMap<&str, &TaskId> = BTreeMap::new();
+        let mut holders: BTreeMap<&str, &TaskId> = BTreeMap::new();
+        for task in world.tasks.values() {
+            let (id, status) = (&task.id, task.status());
+            let closed = matches!(status, Status::Done | Status::Canceled);
+            if let Some(lease) = &task.lease {
+                let mutual = match &lease.holder {
+                    Holder::Worker(name) => {
+                        if let Some(other) = holders.insert(name.as_str(), id) {
+                            self.that(Invariant::LeaseIsMutual, false, || {
+                                format!("`{name}` holds `{id}` and `{other}`")
+                            });
+                        }
+                        world.worker(name).is_some_and(|worker| worker.machine.task.as_ref() == Some(id))
+                    }
+                    Holder::Outside(_) => true,
+                };
+                self.that(Invariant::LeaseIsMutual, mutual, || {
+                    format!("`{id}` is held by {:?}, which does not have it", lease.holder)
+                });
+            }
+            if let Some(place) = task.place.as_ref().filter(|_| !closed) {
+                for part in [&place.tree, &place.branch] {
+                    if let Some(other) = places.insert(part, id) {
+                        self.that(Invariant::TreesApart, false, || {
+                            format!("`{id}` and `{other}` share {part}")
+                        });
+                    }
+                }
+            }
+            self.that(
+                Invariant::DoneIsLanded,
+                !(status == Status::Done && task.has_code) || task.landed.is_some(),
+                || format!("`{id}` is DONE with code and has not landed"),
+            );
+            let run_open = world.run_of(id).is_some_and(|run| run.is_open() || run.is_suspended());
+            let in_queue = task.queued.is_some() || task.held_up.is_some();
+            let engaged = task.lease.is_some()
+                || run_open
+                || in_queue
+                || task.approval.is_some()
+                || task.gate.is_some();
+            self.that(Invariant::FinalIsLeftAlone, !(closed && engaged), || {
+                format!(
+                    "`{id}` is {status}: lease {:?}, open run {run_open}, question {:?}",
+                    task.lease, task.approval
+                )
+            });
+            let open = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));
+            let waits = open.is_some_and(|approval| approval.decided.is_none());
+            self.that(Invariant::QuestionsAgree, (status == Status::NeedsApproval) == waits, || {
+                format!("`{id}` is {status} and waits for {:?}", task.approval)
+            });
+            let known = task.unfinished.iter().all(|effect| world.effects.contains_key(effect));
+            let waiting = task.afterwards.is_empty() || !task.unfinished.is_empty();
+            let gate = task.gate.as_ref().is_none_or(|effect| world.effects.contains_key(effect));
+            self.that(Invariant::PastIsKnown, known && waiting && gate, || {
+                format!("`{id}`: unfinished {:?}, afterwards {}", task.unfinished, task.afterwards.len())
+            });
+        }
+    }
+
+    fn runs(&mut self) {
+        let world = self.world;
+        for run in world.runs.values() {
+            let held = world.task(&run.task).is_some_and(|task| {
+                task.run.as_ref() == Some(&run.id)
+                    && task.lease.as_ref().is_some_and(|lease| lease.holder == run.holder)
+            });
+            self.that(Invariant::LiveRunIsHeld, !run.is_live() || held, || {
+                format!("run `{}` is {} and nobody holds `{}`", run.id, run.machine.name(), run.task)
+            });
+            let resting = <run::Run as Suspends>::RESTING.contains(&run.machine.inner().state());
+            let known = world.suspended.contains(&run.id);
+            self.that(
+                Invariant::SuspendedKeepsOrigin,
+                run.is_suspended() == known && !(known && resting),
+                || {
+                    format!(
+                        "run `{}` is {} over {}, and known as suspended: {known}",
+                        run.id,
+                        run.machine.name(),
+                        run.state()
+                    )
+                },
+            );
+            let asked = run.question.is_none() || (run.state() == run::State::Paused && run.step.is_some());
+            self.that(Invariant::QuestionsAgree, asked, || {
+                format!("run `{}` is {} with a call that waits", run.id, run.machine.name())
+            });
+        }
+    }
+
+    fn timers(&mut self) {
+        let world = self.world;
+        let mut needed: BTreeSet<Timer> = BTreeSet::new();
+        needed.extend(world.suspended.iter().map(|run| Timer::Suspension { run: run.clone() }));
+        for run in world.runs.values() {
+            needed.extend(
+                run.question.as_ref().map(|question| Timer::Question { approval: question.approval.clone() }),
+            );
+        }
+        for (service, health) in &world.health {
+            needed.extend(health.resets_at.map(|_| Timer::Reset { service: service.clone() }));
+            if !health.healthy {
+                needed.insert(Timer::HealthPoll);
+            }
+        }
+        for task in world.tasks.values() {
+            needed.extend(task.held_up.as_ref().map(|_| Timer::Checkout { task: task.id.clone() }));
+            if let Some(Holder::Outside(_)) = task.lease.as_ref().map(|lease| &lease.holder) {
+                needed.insert(Timer::OutsideLease { task: task.id.clone() });
+            }
+        }
+        for worker in world.workers.values() {
+            let timer = Timer::Backoff { worker: worker.name.clone() };
+            let in_error = worker
+                .machine
+                .task
+                .as_ref()
+                .and_then(|id| world.run_of(id))
+                .is_some_and(|run| run.state() == run::State::InError);
+            let backs_off = worker.machine.status == worker::State::Working && in_error;
+            // With the fleet stopped, one that came due waits for the next start instead.
+            if backs_off && (world.fleet_running || world.timers.contains_key(&timer)) {
+                needed.insert(timer);
+            }
+        }
+        let there: BTreeSet<Timer> = world.timers.keys().cloned().collect();
+        self.that(Invariant::TimersAreNeeded, there == needed, || {
+            let missing: Vec<_> = needed.difference(&there).collect();
+            let surplus: Vec<_> = there.difference(&needed).collect();
+            format!("missing {missing:?}, not needed {surplus:?}")
+        });
+    }
+
+    fn keys(&mut self) {
+        let world = self.world;
+        let ordered = world
+            .kept_order
+            .iter()
+            .all(|(order, key)| world.kept.get(key).is_some_and(|kept| kept.order == *order));
+        let bounded = world.kept.len() <= world.config.limits.kept_answers;
+        self.that(
+            Invariant::KeysAgree,
+            ordered && bounded && world.kept.len() == world.kept_order.len(),
+            || format!("{} answers, {} in order", world.kept.len(), world.kept_order.len()),
+        );
+    }
+
+    fn indexes(&mut self) {
+        let world = self.world;
+        let claimable: BTreeSet<_> = world.tasks.values().filter_map(|task| world.claim_key(task)).collect();
+        self.that(Invariant::IndexesAgree, claimable.iter().eq(world.claimable.iter()), || {
+            format!("claimable is {:?} and should be {claimable:?}", world.claimable)
+        });
+        let is_idle =
+            |worker: &&std::sync::Arc<crate::world::Worker>| worker.machine.status == worker::State::Idle;
+        let idle = world.workers.values().filter(is_idle).map(|worker| &worker.name);
+        self.that(Invariant::IndexesAgree, idle.eq(world.idle.iter()), || {
+            format!("idle is {:?}", world.idle)
+        });
+        for status in Status::ALL {
+            let count = world.tasks.values().filter(|task| task.status() == *status).count();
+            let kept = world.counts.get(status).copied().unwrap_or(0) as usize;
+            self.that(Invariant::IndexesAgree, count == kept, || {
+                format!("{count} tasks are {status}, {kept} are counted")
+            });
+        }
+        for (timer, effect) in &world.timers {
+            let same = matches!(world.effects.get(effect).map(AsRef::as_ref), Some(Effect::Timer { timer: there, .. }) if there == timer);
+            self.that(Invariant::IndexesAgree, same, || format!("timer {timer:?} has no effect `{effect}`"));
+        }
+        let waits =
+            |on: &TaskId, id: &TaskId| world.dependents.get(on).is_some_and(|waiting| waiting.contains(id));
+        for task in world.tasks.values() {
+            let known = task.depends_on.iter().all(|on| waits(on, &task.id));
+            self.that(Invariant::IndexesAgree, known, || {
+                format!("`{}` is not known to wait for all of {:?}", task.id, task.depends_on)
+            });
+        }
+    }
+
+    fn queue(&mut self) {
+        let world = self.world;
+        let approved = |task: &Task| {
+            let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+            task.status() == Status::Review
+                && task.approved.as_ref().is_some_and(|approved| approved.tip == tip)
+        };
+        for (key, id) in &world.queue {
+            let agrees = world.task(id).is_some_and(|task| task.queued == Some(*key) && approved(task));
+            self.that(Invariant::QueueAgrees, agrees, || format!("`{id}` is queued"));
+        }
+        let queued = world.tasks.values().filter(|task| task.queued.is_some()).count();
+        self.that(Invariant::QueueAgrees, queued == world.queue.len(), || {
+            format!("{queued} tasks say that they are queued")
+        });
+        if let Some(landing) = &world.landing {
+            let agrees = world.task(&landing.task).is_some_and(approved)
+                && world.effects.contains_key(&landing.effect);
+            self.that(Invariant::QueueAgrees, agrees, || format!("`{}` is landing", landing.task));
+        }
+    }
+
+    fn effects(&mut self) {
+        let world = self.world;
+        let steps: BTreeMap<_, &RunId> =
+            world.runs.values().filter_map(|run| Some((run.step.as_ref()?, &run.id))).collect();
+        for (step, run) in &steps {
+            self.that(Invariant::StepsAgree, world.effects.contains_key(*step), || {
+                format!("run `{run}` waits for `{step}`")
+            });
+        }
+        for (id, effect) in &world.effects {
+            let of_run = match effect.as_ref() {
+                Effect::StartStep { .. }
+                | Effect::PrepareTree { .. }
+                | Effect::RunGate { worker: Some(_), .. } => true,
+                Effect::WriteTicket { task, status, .. } if status == "closed" => {
+                    let closed = world
+                        .task(task)
+                        .is_some_and(|t| matches!(t.status(), Status::Done | Status::Canceled));
+                    self.that(Invariant::ClosedIsFinal, closed, || {
+                        format!("the ticket of `{task}` is to be closed")
+                    });
+                    false
+                }
+                _ => false,
+            };
+            self.that(Invariant::StepsAgree, !of_run || steps.contains_key(id), || {
+                format!("{} `{id}` is in the outbox and no run waits for it", effect.kind())
+            });
+        }
+    }
+
+    fn money(&mut self) {
+        let world = self.world;
+        let sum = |of: fn(&Run) -> u64| world.runs.values().map(|run| of(run)).sum::<u64>();
+        let (cost, reserved) = (sum(|run| run.spend.cost), sum(|run| run.reserved));
+        let by_task: u64 = world.tasks.values().map(|task| task.spend.cost).sum();
+        let reserved_by_task: u64 = world.tasks.values().map(|task| task.spend.reserved).sum();
+        let by_agent: u64 = world.spend.by_agent.values().map(|total| total.cost).sum();
+        let by_day: u64 = world.spend.by_day.values().map(|total| total.cost).sum();
+        let reserved_by_agent: u64 = world.spend.by_agent.values().map(|total| total.reserved).sum();
+        let reserved_by_day: u64 = world.spend.by_day.values().map(|total| total.reserved).sum();
+        let spent = [by_task, by_agent, by_day, world.spend.cost];
+        let held = [reserved_by_task, reserved_by_agent, reserved_by_day, world.spend.reserved];
+        self.that(Invariant::MoneyAdds, spent.iter().all(|total| *total == cost), || {
+            format!("runs spent {cost}, totals say {spent:?}")
+        });
+        self.that(Invariant::MoneyAdds, held.iter().all(|total| *total == reserved), || {
+            format!("runs set {reserved} aside, totals say {held:?}")
+        });
+    }
+
+    /// Without recursion: chains can be long. Tasks whose dependencies are all settled are taken away until none is
+    /// left; what remains is a cycle, or waits for one.
+    fn cycles(&mut self) {
+        let world = self.world;
+        let mut open: BTreeMap<&TaskId, usize> = BTreeMap::new();
+        let mut ready: Vec<&TaskId> = Vec::new();
+        for task in world.tasks.values() {
+            let count = task.depends_on.iter().filter(|on| world.tasks.contains_key(*on)).count();
+            if count == 0 {
+                ready.push(&task.id);
+            } else {
+                open.insert(&task.id, count);
+            }
+        }
+        while let Some(id) = ready.pop() {
+            for waiting in world.dependents.get(id).into_iter().flatten() {
+                if let Some(count) = open.get_mut(waiting) {
+                    *count -= 1;
+                    if *count == 0 {
+                        open.remove(waiting);
+                        ready.push(waiting);
+                    }
+                }
+            }
+        }
+        self.that(Invariant::NoCycles, open.is_empty(), || {
+            format!("these wait for each other: {:?}", open.keys().collect::<Vec<_>>())
+        });
+    }
 }

@@ -781,7 +781,7 @@ fn session_used(d: &mut Draft, id: &TaskId) {
 
 /// Adds what was used to run, worker, task, agent and day. An unknown price is charged what was set aside.
 fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
-    if usage == Usage::default() {
+    if usage == Usage::default() && turn == 0 {
         return;
     }
     let Some(run) = d.world.run(run_id) else { return };
@@ -793,8 +793,8 @@ fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
         worker: holder_worker(&run.holder).cloned(),
         day: d.day(),
         turn,
-        cost: usage.cost.unwrap_or(fallback),
-        priced: usage.cost.is_some(),
+        cost: if usage == Usage::default() { 0 } else { usage.cost.unwrap_or(fallback) },
+        priced: usage.cost.is_some() || usage == Usage::default(),
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
     };
@@ -822,22 +822,23 @@ fn turn_taken(
 ) -> Ruled {
     d.rule(Rule::TurnTaken);
     session_used(d, id);
-    let run = d.run(run_id)?;
     // A report that comes twice is counted once.
-    if turn > run.turns_charged {
+    let first_report = turn > d.run(run_id)?.turns_charged;
+    if first_report {
         charge(d, run_id, turn, usage);
     }
     let run = d.run(run_id)?;
     let machine = run.machine.inner().clone();
+    let (allowed, denied): (Vec<_>, Vec<_>) =
+        calls.iter().cloned().partition(|call| machine.tool_allowed(&call.tool));
     if run.is_live() && turn > machine.current_turn {
-        let (allowed, denied): (Vec<_>, Vec<_>) =
-            calls.iter().cloned().partition(|call| machine.tool_allowed(&call.tool));
-        let event = run::Event::Step {
-            turn: machine.current_turn + 1,
-            tool_calls: allowed,
-            output: output.map(str::to_owned),
-        };
-        d.step_run(run_id, event)?;
+        let turn = machine.current_turn + 1;
+        d.step_run(
+            run_id,
+            run::Event::Step { turn, tool_calls: allowed, output: output.map(str::to_owned) },
+        )?;
+    }
+    if first_report {
         for call in calls {
             audit_call(d, run_id, call);
         }
@@ -920,7 +921,9 @@ fn tool_result(
     output: &str,
     millis: u64,
 ) -> Ruled {
-    audit_result(d, run_id, call, tool, ok, output, millis);
+    if d.run(run_id)?.audit.open.contains(call) {
+        audit_result(d, run_id, call, tool, ok, output, millis);
+    }
     detect_failures(d, id, run_id).map(drop)
 }
 
@@ -1023,6 +1026,9 @@ fn call_asked(
 ) -> Ruled {
     ensure_turn(d, run_id, turn)?;
     let run = d.run(run_id)?;
+    if run.question.as_ref().is_some_and(|question| question.call == *call) {
+        return Ok(());
+    }
     let answer = |allow, note: &str| Effect::AnswerCall {
         task: id.clone(),
         run: run_id.clone(),

@@ -233,6 +233,8 @@ pub struct Question {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     pub calls: u64,
+    /// Calls whose result is not known yet. A result that comes twice counts once.
+    pub open: OrdSet<SmolStr>,
     /// The last call's tool and input, and how often it came in a row.
     pub last_call: Option<u64>,
     pub same_calls: u32,

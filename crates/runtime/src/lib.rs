@@ -2,3 +2,4 @@
 
 pub mod crash;
 pub mod log;
+pub mod sim;

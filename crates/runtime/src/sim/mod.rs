@@ -1,0 +1,196 @@
+//! The simulator: the real kernel on a memory log, with scripted agents, a virtual clock, and faults.
+//!
+//! One seed is one life of a fleet: tickets come in, workers take them, steps, gates and landings are played, and
+//! whatever the seed's plan holds goes wrong on the way. After every commit all invariants hold; after every
+//! crash the log folds to the World that was lost; at the end every task is DONE, or waits for a reason that the
+//! plan holds. Same seed, same trace, byte for byte.
+
+mod outside;
+mod people;
+mod random;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use machines::wire::Wire;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use stage::run;
+
+machines::wire_enum! {
+    /// What can go wrong.
+    pub enum Fault {
+        CrashAfterAppend = "crash-after-append",
+        CrashAfterEffect = "crash-after-effect",
+        LostOutcome = "lost-outcome",
+        DuplicatedOutcome = "duplicated-outcome",
+        LateOutcome = "late-outcome",
+        AgentCrash = "agent-crash",
+        AgentTimeout = "agent-timeout",
+        SessionLost = "session-lost",
+        TreeFails = "tree-fails",
+        EffectFails = "effect-fails",
+        DoneLie = "done-lie",
+        RedTests = "red-tests",
+        Conflict = "conflict",
+        RedMerge = "red-merge",
+        MainMoved = "main-moved",
+        CheckoutInTheWay = "checkout-in-the-way",
+        Outage = "outage",
+        OutageWithReset = "outage-with-reset",
+        LongOutage = "long-outage",
+        ClockJump = "clock-jump",
+        TicketChanged = "ticket-changed",
+
+        AgentCrashesAlways = "agent-crashes-always",
+        TestsStayRed = "tests-stay-red",
+        NeverLands = "never-lands",
+        KeeperLost = "keeper-lost",
+        TreeGone = "tree-gone",
+        NoChanges = "no-changes",
+        NeverDone = "never-done",
+        Loop = "loop",
+        ToolFailures = "tool-failures",
+        ToolDenied = "tool-denied",
+        RedAction = "red-action",
+        FewTurns = "few-turns",
+        TightBudget = "tight-budget",
+        TightDay = "tight-day",
+        ReviewByPerson = "review-by-person",
+        OutsideAgent = "outside-agent",
+        Cancel = "cancel",
+        Kill = "kill",
+        OddMoves = "odd-moves",
+        TicketClosed = "ticket-closed",
+        PersonLate = "person-late",
+        PersonNever = "person-never",
+    }
+}
+
+impl Fault {
+    /// Passes by itself: with only such faults every task is DONE without a person.
+    pub fn passes(self) -> bool {
+        self < Fault::AgentCrashesAlways
+    }
+
+    /// The fault as people type it, or what is known instead.
+    pub fn list(names: &str) -> Result<BTreeSet<Fault>, String> {
+        match names.trim() {
+            "none" | "" => return Ok(BTreeSet::new()),
+            "passing" => return Ok(Fault::ALL.iter().copied().filter(|fault| fault.passes()).collect()),
+            "all" => return Ok(Fault::ALL.iter().copied().collect()),
+            _ => {}
+        }
+        let read = |name: &str| {
+            Fault::read(name.trim()).ok_or_else(|| {
+                let known: Vec<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+                format!("`{name}` is not a fault; known: none, passing, all, {}", known.join(", "))
+            })
+        };
+        names.split(',').map(read).collect()
+    }
+}
+
+/// One life to be played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub seed: u64,
+    pub tasks: u32,
+    pub workers: u32,
+    pub faults: BTreeSet<Fault>,
+}
+
+impl Plan {
+    /// The plan of a seed: which of the faults that are allowed this life has.
+    pub fn of_seed(seed: u64, tasks: u32, workers: u32, allowed: &BTreeSet<Fault>) -> Plan {
+        let mut random = random::Random::new(seed ^ 0x5eed);
+        let density = random.below(4);
+        let faults = allowed.iter().copied().filter(|_| random.below(4) < density).collect();
+        Plan { seed, tasks, workers, faults }
+    }
+
+    /// The command that plays it again.
+    pub fn command(&self) -> String {
+        let faults: Vec<_> = self.faults.iter().map(|fault| fault.name()).collect();
+        let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(",") };
+        format!(
+            "adj sim --seed {} --tasks {} --workers {} --faults {faults} --exact",
+            self.seed, self.tasks, self.workers
+        )
+    }
+}
+
+/// How often each rule, row and fault was hit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    pub rules: BTreeMap<&'static str, u64>,
+    pub rows: BTreeMap<(&'static str, usize), u64>,
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+impl Hits {
+    pub fn add(&mut self, other: &Hits) {
+        fn sum<K: Ord + Copy>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+            for (key, count) in from {
+                *into.entry(*key).or_default() += count;
+            }
+        }
+        sum(&mut self.rules, &other.rules);
+        sum(&mut self.rows, &other.rows);
+        sum(&mut self.faults, &other.faults);
+    }
+
+    /// Rules, rows of task, worker and run, and faults that were never hit.
+    pub fn never(&self) -> Vec<String> {
+        fn rows<M: machines::Machine>(hits: &Hits, never: &mut Vec<String>) {
+            for (index, row) in M::TABLE.iter().enumerate() {
+                if !hits.rows.contains_key(&(M::NAME, index)) {
+                    let guards: Vec<_> = row.guards.iter().map(|guard| guard.name()).collect();
+                    never.push(format!(
+                        "row {} {} {} [{}] → {}",
+                        M::NAME,
+                        row.from.name(),
+                        row.event.name(),
+                        guards.join(", "),
+                        row.to.name()
+                    ));
+                }
+            }
+        }
+        let mut never: Vec<String> = kernel::Rule::ALL
+            .iter()
+            .filter(|rule| !self.rules.contains_key(rule.name()))
+            .map(|rule| format!("rule {}", rule.name()))
+            .collect();
+        rows::<machines::task::Task>(self, &mut never);
+        rows::<machines::worker::Worker>(self, &mut never);
+        rows::<machines::run::Run>(self, &mut never);
+        never.extend(
+            Fault::ALL
+                .iter()
+                .filter(|f| !self.faults.contains_key(f.name()))
+                .map(|f| format!("fault {}", f.name())),
+        );
+        never
+    }
+}
+
+/// How a life ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub tasks: u32,
+    pub done: u32,
+    pub canceled: u32,
+    /// Tasks that wait, each with what it waits for.
+    pub waiting: Vec<String>,
+    pub commits: u64,
+    pub events: u64,
+    pub crashes: u64,
+    pub virtual_millis: i64,
+    pub cost: u64,
+    pub hits: Hits,
+    /// What must not have happened.
+    pub failure: Option<String>,
+    /// A digest of the trace: the same for the same plan.
+    pub digest: u64,
+}

@@ -1,0 +1,428 @@
+//! The people around a fleet: one who decides what waits for a person, one who disturbs, and an agent that runs
+//! outside and reports its own life.
+
+use super::Fault;
+use super::stage::{Item, Stage, outside_agent, task_id};
+use kernel::command::{Ask, Decision};
+use kernel::config;
+use kernel::{Actor, Millis};
+use machines::names::{TaskId, WorkerName};
+use machines::run::{self, ToolCall, ToolStatus};
+use machines::task::{self, BlockReason, Payload, Status};
+use machines::wire::Wire;
+use machines::worker;
+use smol_str::SmolStr;
+
+/// Times that the person looks; a life ends.
+const LOOKS_MAX: u64 = 150;
+
+fn person() -> Actor {
+    Actor::Human(SmolStr::new_static("ann"))
+}
+
+/// What a person asks may be refused; that is their business.
+fn ask(stage: &mut Stage, ask: Ask) -> Result<bool, String> {
+    Ok(stage.submit(person(), ask, None)?.is_ok())
+}
+
+/// Looks at what waits for a person and decides some of it.
+pub fn look(stage: &mut Stage) -> Result<(), String> {
+    if stage.has(Fault::PersonNever) {
+        stage.hit(Fault::PersonNever);
+        return Ok(());
+    }
+    stage.looks += 1;
+    if stage.looks > LOOKS_MAX {
+        return Ok(());
+    }
+    decide_approvals(stage)?;
+    review(stage)?;
+    unblock(stage)?;
+    let late = stage.has(Fault::PersonLate);
+    if late {
+        stage.hit(Fault::PersonLate);
+    }
+    let minutes: Millis = if late { stage.random.between(60, 1200) } else { stage.random.between(2, 20) };
+    stage.later(minutes * 60_000, Item::Person);
+    Ok(())
+}
+
+fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
+    let open: Vec<_> = stage.world.approvals.values().filter(|a| a.decided.is_none()).cloned().collect();
+    for approval in open {
+        let approve = !stage.random.once_in(5);
+        let decision = Decision {
+            approve,
+            note: if stage.random.once_in(2) { "go on".to_owned() } else { String::new() },
+            to: (!approve && stage.random.once_in(4) && stage.has(Fault::Cancel)).then_some(Status::Canceled),
+            raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1),
+            complete: approve && approval.cause == task::ApprovalCause::TurnLimit && stage.random.once_in(3),
+        };
+        ask(stage, Ask::Decide { id: approval.id.clone(), decision })?;
+    }
+    Ok(())
+}
+
+fn review(stage: &mut Stage) -> Result<(), String> {
+    let waiting: Vec<_> = stage
+        .world
+        .tasks
+        .values()
+        .filter(|task| task.status() == Status::Review && task.approved.is_none())
+        .map(|task| (task.id.clone(), task.place.as_ref().and_then(|place| place.tip.clone())))
+        .collect();
+    for (id, tip) in waiting {
+        // Someone who asks for changes again and again is part of a life too.
+        let picky = stage.has(Fault::ReviewByPerson) && stage.plan.seed % 4 == 1;
+        if picky || stage.random.once_in(6) {
+            let payload = Payload { feedback: Some("please mend this".to_owned()), ..Payload::default() };
+            ask(stage, Ask::MoveTask { id, to: Status::InProgress, payload: Box::new(payload) })?;
+        } else {
+            ask(stage, Ask::Approve { id, tip, note: String::new() })?;
+        }
+    }
+    Ok(())
+}
+
+fn unblock(stage: &mut Stage) -> Result<(), String> {
+    let stuck: Vec<WorkerName> = stage
+        .world
+        .workers
+        .values()
+        .filter(|worker| worker.machine.status == worker::State::Stuck)
+        .map(|worker| worker.name.clone())
+        .collect();
+    for name in stuck {
+        match stage.random.below(4) {
+            0 => ask(stage, Ask::Kill { worker: name })?,
+            1 => ask(stage, Ask::Cleanup { worker: name, force: false })?,
+            _ => ask(stage, Ask::Retry { worker: name })?,
+        };
+    }
+    let blocked: Vec<TaskId> = stage
+        .world
+        .tasks
+        .values()
+        .filter(|task| task.status() == Status::Blocked)
+        .map(|task| task.id.clone())
+        .collect();
+    for id in blocked {
+        let idle = stage.world.idle.iter().next().cloned();
+        match (stage.random.below(3), idle) {
+            (0, Some(worker)) => ask(stage, Ask::Assign { worker, task: id })?,
+            _ => {
+                let payload =
+                    Payload { clarification: Some("do it like this".to_owned()), ..full_payload(stage) };
+                let to = if stage.random.once_in(4) { Status::Assigned } else { Status::InProgress };
+                ask(stage, Ask::MoveTask { id, to, payload: Box::new(payload) })?
+            }
+        };
+    }
+    Ok(())
+}
+
+/// Everything that a move could require.
+fn full_payload(stage: &Stage) -> Payload {
+    Payload {
+        assignee_ids: Some(vec![SmolStr::new(stage.world.config.fleet.agent.as_str())]),
+        work_plan: Some(task::WorkPlan::new(["look", "change", "test"])),
+        deliverable: Some(task::Deliverable { content: "by hand".to_owned(), artifacts: Vec::new() }),
+        review_checklist: Some(task::Checklist {
+            task_type: task::TaskType::Feature,
+            items: vec![task::ChecklistItem { item: "looked at".to_owned(), answer: Some("yes".to_owned()) }],
+        }),
+        feedback: Some("once more".to_owned()),
+        reason: Some(BlockReason::Manual),
+        cause: Some(task::ApprovalCause::Escalation),
+        approval: Some(task::Completion {
+            approval_id: None,
+            approved_by: SmolStr::new_static("ann"),
+            approved_at: stage.now,
+            decision_note: "fine".to_owned(),
+        }),
+        decision: Some("so be it".to_owned()),
+        ..Payload::default()
+    }
+}
+
+pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
+    let number = stage.random.below(u64::from(stage.plan.tasks)) as u32 + 1;
+    let id = task_id(number);
+    match fault {
+        Fault::ClockJump => {
+            // Forward by up to an hour, or back by a few minutes.
+            let jump = if stage.random.once_in(3) {
+                -stage.random.between(1, 300_000)
+            } else {
+                stage.random.between(1, 3_600_000)
+            };
+            stage.now += jump;
+        }
+        Fault::Cancel => {
+            ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?;
+        }
+        Fault::Kill => {
+            let busy: Vec<_> = stage
+                .world
+                .workers
+                .values()
+                .filter(|w| w.machine.task.is_some())
+                .map(|w| w.name.clone())
+                .collect();
+            if let Some(worker) = stage.random.pick(&busy).cloned() {
+                match stage.random.below(4) {
+                    0 => ask(stage, Ask::Cleanup { worker, force: true })?,
+                    1 => {
+                        ask(stage, Ask::Clean { worker })?;
+                        ask(stage, Ask::StartFleet { workers: stage.plan.workers })?
+                    }
+                    _ => ask(stage, Ask::Kill { worker })?,
+                };
+            }
+        }
+        Fault::OddMoves => odd_move(stage, &id)?,
+        Fault::TicketClosed | Fault::TicketChanged => {
+            let ticket = stage.world.tickets.get(id.as_str()).cloned();
+            let Some(ticket) = ticket.filter(|ticket| ticket.status != "closed") else { return Ok(()) };
+            let closed = fault == Fault::TicketClosed;
+            let task = ticket.task.as_ref().and_then(|task| stage.world.task(task)).cloned();
+            let Some(task) = task else { return Ok(()) };
+            let body = format!("{} and mind the edge", task.body);
+            let status = if closed { "closed" } else { "open" };
+            stage.ticket(
+                &id,
+                status,
+                task.priority,
+                task.depends_on.clone(),
+                if closed { &task.body } else { &body },
+                true,
+            )?;
+            if closed && stage.random.once_in(2) {
+                // Opened again: a new task, linked to the old, where the old one is closed for good.
+                let mut work = stage.outside.works.get(&id).cloned().expect("every ticket has work");
+                work.steps_done = 0;
+                work.mishaps.clear();
+                if let Ok(again) = TaskId::new(format!("{id}-r2")) {
+                    stage.outside.works.entry(again).or_insert(work);
+                }
+                if matches!(stage.world.task(&id).map(|task| task.status()), Some(Status::Canceled)) {
+                    stage.ticket(&id, "open", 2, Vec::new(), "again", true)?;
+                }
+            }
+        }
+        // Struck at recovery, not here.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Whatever a person could think of.
+fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
+    let run = stage.world.task(id).and_then(|task| task.run.clone());
+    let agent = stage.world.config.fleet.agent.clone();
+    match (stage.random.below(12), run) {
+        (0, Some(run)) => {
+            let event = run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
+            ask(stage, Ask::RunEvent { run, event })?;
+        }
+        (1, Some(run)) => {
+            let event =
+                run::Event::Resume { feedback: Some("go on".to_owned()), input: None, max_turns: None };
+            ask(stage, Ask::RunEvent { run, event })?;
+        }
+        (2, Some(run)) => {
+            let event = run::Event::Abort { reason: "enough".to_owned() };
+            ask(stage, Ask::RunEvent { run, event })?;
+        }
+        (3, _) => {
+            ask(stage, Ask::StopFleet)?;
+            ask(stage, Ask::Comment { id: id.clone(), text: "stopped for a moment".to_owned() })?;
+            ask(stage, Ask::StartFleet { workers: stage.plan.workers })?;
+        }
+        (4, _) => {
+            let on = task_id(stage.random.below(u64::from(stage.plan.tasks)) as u32 + 1);
+            ask(stage, Ask::AddDependency { id: id.clone(), on: on.clone() })?;
+            ask(stage, Ask::RemoveDependency { id: id.clone(), on })?;
+        }
+        (5, _) => {
+            ask(
+                stage,
+                Ask::EditTask {
+                    id: id.clone(),
+                    title: None,
+                    body: Some("changed".to_owned()),
+                    priority: Some(0),
+                    plan: None,
+                    reviewer: Some(SmolStr::new_static("rex")),
+                },
+            )?;
+        }
+        (6, _) => {
+            // A reviewer that is an agent asks for changes; a lead finishes where policy allows.
+            let rex = Actor::Agent {
+                name: machines::names::AgentName::new("rex").expect("a constant"),
+                role: config::Role::Lead,
+            };
+            let payload = Payload { feedback: Some("not yet".to_owned()), ..Payload::default() };
+            let _ = stage.submit(
+                rex.clone(),
+                Ask::MoveTask { id: id.clone(), to: Status::InProgress, payload: Box::new(payload) },
+                None,
+            )?;
+            let _ = stage.submit(
+                rex,
+                Ask::Approve { id: id.clone(), tip: None, note: "fine".to_owned() },
+                None,
+            )?;
+        }
+        (7, _) => {
+            let lead = Actor::Agent { name: agent, role: config::Role::Lead };
+            let payload = full_payload(stage);
+            let to = *stage.random.pick(Status::ALL).expect("there are statuses");
+            let _ =
+                stage.submit(lead, Ask::MoveTask { id: id.clone(), to, payload: Box::new(payload) }, None)?;
+        }
+        _ => {
+            let to = *stage.random.pick(Status::ALL).expect("there are statuses");
+            if to != Status::Canceled || stage.random.once_in(4) {
+                let payload = full_payload(stage);
+                ask(stage, Ask::MoveTask { id: id.clone(), to, payload: Box::new(payload) })?;
+            }
+        }
+    }
+    let again = stage.random.between(10_000, 400_000);
+    if stage.random.below(5) > 0 {
+        stage.later(again, Item::Disturb(Fault::OddMoves));
+    }
+    Ok(())
+}
+
+/// An agent that Adjutant did not launch: it is given a task, reports its turns, and hands it in, or goes silent.
+pub fn outside_agent_acts(stage: &mut Stage, step: u32) -> Result<(), String> {
+    let agent = outside_agent();
+    let actor = Actor::Agent { name: agent.clone(), role: config::Role::Specialist };
+    let mine = stage
+        .world
+        .tasks
+        .values()
+        .find(|task| {
+            task.machine.assignee_ids.iter().any(|id| id == agent.as_str())
+                && !matches!(task.status(), Status::Done | Status::Canceled)
+        })
+        .map(|task| (task.id.clone(), task.run.clone(), task.status()));
+    match mine {
+        None => {
+            let free = stage
+                .world
+                .tasks
+                .values()
+                .find(|task| task.status() == Status::Inbox)
+                .map(|task| task.id.clone());
+            let Some(id) = free else { return Ok(()) };
+            stage.hit(Fault::OutsideAgent);
+            let payload =
+                Payload { assignee_ids: Some(vec![SmolStr::new(agent.as_str())]), ..Payload::default() };
+            // It claims for itself.
+            let _ = stage.submit(
+                actor,
+                Ask::MoveTask { id, to: Status::Assigned, payload: Box::new(payload) },
+                None,
+            )?;
+        }
+        Some((id, _, Status::Assigned)) => {
+            let payload = Payload {
+                work_plan: Some(task::WorkPlan::new(["look", "change", "test"])),
+                ..Payload::default()
+            };
+            let _ = stage.submit(
+                actor.clone(),
+                Ask::MoveTask { id: id.clone(), to: Status::InProgress, payload: Box::new(payload) },
+                None,
+            )?;
+            let _ = stage.submit(
+                actor,
+                Ask::OpenRun { task: id, prompt: "do it".to_owned(), options: None },
+                None,
+            )?;
+        }
+        Some((id, Some(run), Status::InProgress)) => {
+            let machine = stage.world.run(&run).map(|run| run.machine.inner().clone()).unwrap_or_default();
+            let turn = machine.current_turn + 1;
+            let event = match (machine.state, stage.random.below(12)) {
+                (run::State::Paused | run::State::InError, 0) => {
+                    run::Event::Abort { reason: "gives up".to_owned() }
+                }
+                (run::State::Paused | run::State::InError, _) => {
+                    run::Event::Resume { feedback: None, input: None, max_turns: Some(8) }
+                }
+                (run::State::Idle, _) => {
+                    let _ = stage.submit(
+                        actor.clone(),
+                        Ask::OpenRun { task: id.clone(), prompt: "again".to_owned(), options: None },
+                        None,
+                    )?;
+                    return again(stage, step);
+                }
+                (run::State::Completed, 0..3) => run::Event::Start {
+                    task_id: SmolStr::new(id.as_str()),
+                    prompt: "once more".to_owned(),
+                    options: None,
+                },
+                (run::State::Completed, _) => {
+                    let payload = Payload {
+                        approval: None,
+                        reason: None,
+                        cause: None,
+                        assignee_ids: None,
+                        ..full_payload(stage)
+                    };
+                    let _ = stage.submit(
+                        actor,
+                        Ask::MoveTask { id, to: Status::Review, payload: Box::new(payload) },
+                        None,
+                    )?;
+                    return again(stage, step);
+                }
+                (_, 0) => run::Event::Error { error: app_error(), recoverable: true },
+                (_, 1) => run::Event::Error { error: app_error(), recoverable: stage.random.once_in(2) },
+                (_, 2) => run::Event::Abort { reason: "gives up".to_owned() },
+                (_, 3) => run::Event::Pause { reason: run::PauseReason::Confirmation, context: None },
+                (_, 4..6) => run::Event::Complete { result: "done".to_owned(), diff: None, turn_count: turn },
+                (_, 6) => run::Event::Step { turn, tool_calls: vec![call("Forbidden", turn)], output: None },
+                // Turns go on past the limit; the machine says so.
+                _ => run::Event::Step {
+                    turn,
+                    tool_calls: if stage.random.once_in(2) { vec![call("Edit", turn)] } else { Vec::new() },
+                    output: None,
+                },
+            };
+            let _ = stage.submit(actor, Ask::RunEvent { run, event }, None)?;
+        }
+        Some(_) => {}
+    }
+    again(stage, step)
+}
+
+fn again(stage: &mut Stage, step: u32) -> Result<(), String> {
+    if step < 120 {
+        // Now and then it is silent for longer than its lease.
+        let wait = if stage.random.once_in(15) { 400_000 } else { stage.random.between(1_000, 60_000) };
+        stage.later(wait, Item::Outside(step + 1));
+    }
+    Ok(())
+}
+
+fn call(tool: &'static str, turn: u32) -> ToolCall {
+    ToolCall {
+        id: SmolStr::new(format!("o{turn}")),
+        tool: SmolStr::new_static(tool),
+        input: [("n".to_owned(), serde_json::Value::from(turn))].into_iter().collect(),
+        output: None,
+        duration: None,
+        status: ToolStatus::Pending,
+    }
+}
+
+fn app_error() -> run::AppError {
+    run::AppError { code: SmolStr::new_static("E"), message: "broke".to_owned(), status: 500, details: None }
+}

@@ -1,0 +1,50 @@
+use super::*;
+
+/// Plays seeds until one fails, and says how to play that one again.
+fn play(seeds: std::ops::Range<u64>, tasks: u32, workers: u32, allowed: &BTreeSet<Fault>) -> Hits {
+    let mut hits = Hits::default();
+    for seed in seeds {
+        let plan = Plan::of_seed(seed, tasks, workers, allowed);
+        let report = run(&plan, &mut |_| {});
+        if let Some(failure) = &report.failure {
+            panic!("seed {seed} failed: {failure}\nreplay: {}", plan.command());
+        }
+        hits.add(&report.hits);
+    }
+    hits
+}
+
+#[test]
+fn without_faults_every_task_is_done_without_a_person() {
+    for seed in 0..10 {
+        let plan = Plan { seed, tasks: 12, workers: 4, faults: BTreeSet::new() };
+        let report = run(&plan, &mut |_| {});
+        assert_eq!((report.failure, report.done, report.waiting), (None, 12, vec![]), "seed {seed}");
+    }
+}
+
+#[test]
+fn with_faults_that_pass_every_task_is_done_without_a_person() {
+    let passing = Fault::list("passing").unwrap();
+    for seed in 0..60 {
+        let plan = Plan::of_seed(seed, 8, 3, &passing);
+        let report = run(&plan, &mut |_| {});
+        assert_eq!((report.failure, report.done, report.waiting), (None, 8, vec![]), "replay: {}", plan.command());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    let plan = Plan::of_seed(7, 8, 3, &Fault::list("all").unwrap());
+    let (mut first, mut second) = (String::new(), String::new());
+    run(&plan, &mut |line| first.push_str(line));
+    run(&plan, &mut |line| second.push_str(line));
+    assert_eq!(first, second);
+}
+
+/// Every rule, every row of task, worker and run, and every fault is hit: what is never hit is not tested.
+#[test]
+fn whatever_goes_wrong_every_invariant_holds_and_every_rule_is_used() {
+    let hits = play(0..400, 6, 3, &Fault::list("all").unwrap());
+    assert_eq!(hits.never(), Vec::<String>::new());
+}
