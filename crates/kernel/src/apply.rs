@@ -110,7 +110,7 @@ impl World {
             Event::SentBackTo(e) => self.edit_task(&e.id, |task| task.sent_back = Some(e.what.clone())),
             Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
-                task.has_code = e.has_code;
+                task.has_code = Some(e.has_code);
                 task.needs_person.clone_from(&e.needs_person);
                 if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
                     place.tip = Some(tip.clone());
@@ -344,6 +344,7 @@ impl World {
             // What was submitted is judged anew each time.
             if e.to == task::Status::InProgress {
                 task.needs_person = None;
+                task.has_code = None;
             }
         })?;
         taken.ok_or_else(|| format!("task `{}` has no row from {} to {} here", e.id, e.from, e.to))
@@ -430,7 +431,7 @@ impl World {
             lost_workers: 0,
             empty_diffs: 0,
             needs_person: None,
-            has_code: false,
+            has_code: None,
             approved: None,
             queued: None,
             held_up: None,

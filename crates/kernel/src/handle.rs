@@ -238,7 +238,7 @@ impl<'c> Draft<'c> {
             lead_may_complete: self.world.config.policy.lead_may_complete,
             max_review_cycles: self.world.config.policy.max_review_cycles,
             max_landing_rounds: self.world.config.policy.max_landing_rounds,
-            has_code: task.has_code,
+            has_code: task.has_code(),
             landed: task.landed.is_some(),
         };
         let cost = task::CostSummary {

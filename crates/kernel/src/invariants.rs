@@ -184,7 +184,7 @@ impl Check<'_> {
             }
             self.that(
                 Invariant::DoneIsLanded,
-                !(status == Status::Done && task.has_code) || task.landed.is_some(),
+                !(status == Status::Done && task.has_code()) || task.landed.is_some(),
                 || format!("`{id}` is DONE with code and has not landed"),
             );
             let run_open = world.run_of(id).is_some_and(|run| run.is_open() || run.is_suspended());

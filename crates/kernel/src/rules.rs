@@ -393,6 +393,16 @@ fn quit_step(d: &mut Draft, run_id: &RunId) {
     unreserve(d, run_id);
 }
 
+/// Ends a gate that runs without a worker.
+fn quit_gate(d: &mut Draft, id: &TaskId) {
+    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
+        d.end(&gate, "superseded");
+        d.emit(GateAlone { id: id.clone(), effect: None });
+        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
+        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+    }
+}
+
 /// Forgets the call that waits: its process is gone or going. The decision will go into the next prompt.
 fn drop_question(d: &mut Draft, run_id: &RunId) {
     if let Some(question) = d.world.run(run_id).and_then(|run| run.question.clone()) {
@@ -408,6 +418,7 @@ fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Ruled {
         quit_step(d, run);
         drop_question(d, run);
     }
+    quit_gate(d, id);
     let holder = match reason {
         ReleaseReason::Canceled => d.world.worker_of(id),
         _ => d.world.leaseholder(id),
@@ -1527,7 +1538,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
 fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: SmolStr, note: String) -> Ruled {
     d.rule(Rule::Approved);
     d.emit(TaskApproved { id: id.clone(), tip, by, at: d.at(), note });
-    if d.task(id)?.has_code {
+    if d.task(id)?.has_code() {
         d.emit(Queued { id: id.clone() });
         Ok(())
     } else {
@@ -1633,8 +1644,14 @@ fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
     tidy_up(d, id)
 }
 
-/// After a final status: close the ticket, remove the tree, delete the branch. In that order.
+/// After a final status: nobody works on it or waits for it, the ticket is closed, the tree removed, the branch
+/// deleted. In that order.
 fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        abort_run(d, &run, "the task is closed")?;
+    }
+    release(d, id, ReleaseReason::Canceled)?;
+    unqueue(d, id)?;
     let task = d.task(id)?;
     let status = task.status();
     let (ticket, place) = (task.ticket.clone(), task.place.clone());
@@ -1691,6 +1708,7 @@ pub(crate) fn person_moves(
     }
     // What is under way knows the task by its approval and its run; both are needed after the move.
     let approval = d.task(id)?.approval.clone();
+    let came_from = d.task(id)?.machine.came_from;
     d.move_task(id, actor, to, payload.clone())?;
     let to = d.task(id)?.status();
     if from == Status::NeedsApproval {
@@ -1710,6 +1728,7 @@ pub(crate) fn person_moves(
         }
         (Status::InProgress, Status::Blocked) => out_of_hands(d, id, ReleaseReason::Blocked),
         (Status::InProgress, Status::Review) => handed_in(d, id),
+        (Status::NeedsApproval, Status::Review) => back_to_review(d, id, came_from),
         (Status::Review, Status::InProgress | Status::Blocked) => {
             d.rule(Rule::ChangesAsked);
             unqueue(d, id)?;
@@ -1718,11 +1737,7 @@ pub(crate) fn person_moves(
             }
             Ok(())
         }
-        (_, Status::Review) => reviewed_by_policy(d, id),
-        (_, Status::Done) => {
-            unqueue(d, id)?;
-            tidy_up(d, id)
-        }
+        (_, Status::Done) => tidy_up(d, id),
         _ => Ok(()),
     }
 }
@@ -1779,6 +1794,11 @@ fn out_of_hands(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Ruled {
     release(d, id, reason)
 }
 
+/// Where the gate had let it through before, it stands as it stood; otherwise it was handed in by hand.
+fn back_to_review(d: &mut Draft, id: &TaskId, came_from: Option<Status>) -> Ruled {
+    if came_from == Some(Status::Review) { reviewed_by_policy(d, id) } else { handed_in(d, id) }
+}
+
 /// Handed in without our gate: a person looks at it, whatever the policy.
 fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::TakenOut);
@@ -1793,10 +1813,6 @@ fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
     }
     let tip = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
     release(d, id, ReleaseReason::Taken)?;
-    if let Some(gate) = d.task(id)?.gate.clone() {
-        d.end(&gate, "superseded");
-        d.emit(GateAlone { id: id.clone(), effect: None });
-    }
     let needs_person = Some(SmolStr::new_static(PERSON_NEEDED_BY_HAND));
     d.emit(GatePassed { id: id.clone(), has_code: tip.is_some(), tip, needs_person });
     Ok(())
@@ -1804,17 +1820,6 @@ fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
 
 fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::Canceled);
-    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
-        abort_run(d, &run, "the task was canceled")?;
-    }
-    release(d, id, ReleaseReason::Canceled)?;
-    if let Some(gate) = d.task(id)?.gate.clone() {
-        d.end(&gate, "superseded");
-        d.emit(GateAlone { id: id.clone(), effect: None });
-        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
-    }
-    unqueue(d, id)?;
     close_approval(d, id, "canceled", "the task was canceled");
     tidy_up(d, id)
 }
@@ -2279,6 +2284,7 @@ fn decided_for(d: &mut Draft, id: &TaskId, approval: &crate::world::Approval, de
             if waits {
                 release(d, id, ReleaseReason::Blocked)?;
             }
+            after_approval(d, id, to, came_from)?;
             let said = if decision.approve { "allowed" } else { "denied" };
             d.emit(NoteLeft {
                 id: id.clone(),
@@ -2323,7 +2329,7 @@ fn decided_for(d: &mut Draft, id: &TaskId, approval: &crate::world::Approval, de
             if !decision.note.trim().is_empty() {
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(&decision.note) });
             }
-            after_approval(d, id, to)?;
+            after_approval(d, id, to, came_from)?;
         }
         _ => denied(d, id, decision, note)?,
     }
@@ -2331,9 +2337,9 @@ fn decided_for(d: &mut Draft, id: &TaskId, approval: &crate::world::Approval, de
 }
 
 /// What the status that an approval leads to brings with it.
-fn after_approval(d: &mut Draft, id: &TaskId, to: Status) -> Ruled {
+fn after_approval(d: &mut Draft, id: &TaskId, to: Status, came_from: Status) -> Ruled {
     match to {
-        Status::Review => reviewed_by_policy(d, id),
+        Status::Review => back_to_review(d, id, Some(came_from)),
         Status::Canceled => canceled(d, id),
         Status::Done => tidy_up(d, id),
         _ => Ok(()),
@@ -2341,9 +2347,10 @@ fn after_approval(d: &mut Draft, id: &TaskId, to: Status) -> Ruled {
 }
 
 fn denied(d: &mut Draft, id: &TaskId, decision: &Decision, note: &str) -> Ruled {
+    let came_from = d.task(id)?.machine.came_from.unwrap_or(Status::InProgress);
     let to = decision.to.unwrap_or(Status::Blocked);
     leave_approval(d, id, to, note)?;
-    after_approval(d, id, to)
+    after_approval(d, id, to, came_from)
 }
 
 /// A person's decision leads the task out of NEEDS_APPROVAL.

@@ -102,7 +102,8 @@ pub struct Task {
     pub empty_diffs: u32,
     /// Why the policy may not approve it.
     pub needs_person: Option<SmolStr>,
-    pub has_code: bool,
+    /// Whether the gate found a change in the branch. Unknown until it has looked.
+    pub has_code: Option<bool>,
     pub approved: Option<Approved>,
     pub queued: Option<QueueKey>,
     /// The user's checkout is in the way of the landing; what to do about it.
@@ -412,6 +413,11 @@ impl World {
 impl Task {
     pub fn status(&self) -> Status {
         self.machine.status
+    }
+
+    /// Whether there is something to land. What is not known counts as code wherever somebody worked on it.
+    pub fn has_code(&self) -> bool {
+        self.has_code.unwrap_or(self.place.is_some())
     }
 }
 

@@ -59,6 +59,11 @@ pub fn service() -> ServiceName {
 }
 
 impl Work {
+    /// One step, and nothing goes wrong.
+    pub fn plain() -> Work {
+        Work { tip: 1, steps_needed: 1, steps_done: 0, green: true, changes: true, mishaps: Vec::new() }
+    }
+
     /// The first mishap that belongs to this phase; it happens once.
     fn take(&mut self, faults: &[Fault]) -> Option<Fault> {
         let at = self.mishaps.iter().position(|mishap| faults.contains(mishap))?;
@@ -104,7 +109,7 @@ impl Outside {
         }
         let turn = world.run_of(task).map_or(0, |run| run.machine.inner().current_turn);
         let mut script = Script { outputs: VecDeque::new(), turn, turns_left, calls: self.calls };
-        let Some(work) = self.works.get_mut(task) else { return Vec::new() };
+        let work = self.works.entry(task.clone()).or_insert_with(Work::plain);
         let mishap = work.take(STEP_MISHAPS);
         match mishap {
             Some(Fault::AgentCrash | Fault::AgentCrashesAlways) => {

@@ -199,12 +199,6 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
             )?;
             if closed && stage.random.once_in(2) {
                 // Opened again: a new task, linked to the old, where the old one is closed for good.
-                let mut work = stage.outside.works.get(&id).cloned().expect("every ticket has work");
-                work.steps_done = 0;
-                work.mishaps.clear();
-                if let Ok(again) = TaskId::new(format!("{id}-r2")) {
-                    stage.outside.works.entry(again).or_insert(work);
-                }
                 if matches!(stage.world.task(&id).map(|task| task.status()), Some(Status::Canceled)) {
                     stage.ticket(&id, "open", 2, Vec::new(), "again", true)?;
                 }

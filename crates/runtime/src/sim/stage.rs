@@ -139,10 +139,9 @@ impl<'t> Stage<'t> {
                 return self.end();
             }
         }
-        Err(format!(
-            "it does not end: after {TURNS_MAX} turns {} effects are pending",
-            self.world.effects.len()
-        ))
+        let pending: Vec<_> =
+            self.world.effects.iter().map(|(id, effect)| format!("{} {id}", effect.kind())).collect();
+        Err(format!("it does not end: after {TURNS_MAX} turns these are pending: {}", pending.join(", ")))
     }
 
     /// Every task has reached its end, and nothing is under way: what is still on the agenda changes nothing.
@@ -449,29 +448,29 @@ impl<'t> Stage<'t> {
             process.over = process.outputs.is_empty();
             process.written.push_back(next);
         }
-        let written: Vec<Happened> = process.written.drain(..).collect();
-        let over = process.over;
         let fence = Fence { effect: step.to_string(), attempt };
-        let held = self.log.renew(&fence, self.now + LEASE_MILLIS).map_err(|error| error.to_string())?;
-        if !held {
-            // Fenced: whoever holds it now reads on from here.
-            let process = self.outside.processes.get_mut(step);
-            process.into_iter().for_each(|process| process.written.extend(written.iter().cloned()));
+        // Fenced: whoever holds it now reads on from what was written.
+        if !self.log.renew(&fence, self.now + LEASE_MILLIS).map_err(|error| error.to_string())? {
             return Ok(());
         }
-        for what in written {
+        let owner = self.owner;
+        while let Some(what) = self.outside.processes.get(step).and_then(|process| process.written.front().cloned()) {
+            // The executor is gone; the next one takes up what was written.
             if self.strikes(Fault::LostOutcome, 15) {
-                // The executor is gone; the next one takes up what was written.
-                let process = self.outside.processes.get_mut(step);
-                process.into_iter().for_each(|process| process.written.push_back(what.clone()));
                 return Ok(());
             }
             if self.strikes(Fault::DuplicatedOutcome, 8) {
                 self.outcome(step, attempt, what.clone())?;
             }
             self.outcome(step, attempt, what)?;
+            if let Some(process) = self.outside.processes.get_mut(step) {
+                process.written.pop_front();
+            }
+            if owner != self.owner {
+                return Ok(());
+            }
         }
-        if !over {
+        if self.outside.processes.get(step).is_some_and(|process| !process.over) {
             let delay = self.random.between(1_000, 20_000);
             self.later(delay, Item::Output { step: step.clone(), attempt });
         }
@@ -609,7 +608,7 @@ impl<'t> Stage<'t> {
         for task in self.world.tasks.values().cloned().collect::<Vec<_>>() {
             let merged = self.outside.merges.values().filter(|id| **id == task.id).count();
             match (task.status(), merged) {
-                (Status::Done, count) if count != usize::from(task.has_code) => {
+                (Status::Done, count) if count != usize::from(task.has_code()) => {
                     return Err(format!("`{}` is DONE and was merged {count} times", task.id));
                 }
                 (Status::Done, _) => self.report.done += 1,
@@ -686,7 +685,9 @@ impl<'t> Stage<'t> {
                     None => Err(format!("`{}` waits for a dependency that is not there", task.id)),
                 };
             }
-            (Status::Assigned, _) => &[Fault::OutsideAgent, Fault::OddMoves],
+            (Status::Inbox | Status::Assigned | Status::InProgress, _) => {
+                &[Fault::OutsideAgent, Fault::OddMoves, Fault::TightBudget, Fault::TightDay]
+            }
             _ => &person,
         };
         if causes.iter().any(|fault| self.has(*fault)) {
