@@ -1,0 +1,199 @@
+//! How a command ends when it does not simply end well: what was wrong, what to do next, and the exit code.
+
+use machines::Refusal;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The exit codes, as `adj --help` lists them.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the work failed
+  2  wrong usage or bad input
+  3  refused by a rule; the machine's answer is printed
+  4  not found
+  5  a server or a service cannot be reached";
+
+/// The kinds of end that a script can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    Usage,
+    Refused,
+    NotFound,
+    Unreachable,
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Refused => 3,
+            Exit::NotFound => 4,
+            Exit::Unreachable => 5,
+        }
+    }
+
+    /// The problem's name, and the HTTP status that says the same.
+    fn problem(self) -> (&'static str, u16) {
+        match self {
+            Exit::Done => ("done", 200),
+            Exit::Failed => ("failed", 500),
+            Exit::Usage => ("usage", 400),
+            Exit::Refused => ("refused", 409),
+            Exit::NotFound => ("not-found", 404),
+            Exit::Unreachable => ("unreachable", 503),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// What was wrong, where, and what to do next. The message is a lowercase fragment; the hint stands beside it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+    /// More members of the problem document.
+    members: Map<String, Value>,
+    /// The reader of our output has gone. Nobody is there to be told.
+    unheard: bool,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None, members: Map::new(), unheard: false }
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, message)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Tells it, as text on stderr or as one document on stdout, and gives the code to end with.
+    pub fn report(&self, json: bool, quiet: bool, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+        if self.unheard {
+            return Exit::Done;
+        }
+        // Where neither can be written there is nobody left to tell; the code still says it.
+        let _ = if json { writeln!(stdout, "{}", self.problem()) } else { self.tell(quiet, stderr) };
+        let _ = stdout.flush();
+        self.exit
+    }
+
+    fn tell(&self, quiet: bool, stderr: &mut dyn Write) -> io::Result<()> {
+        writeln!(stderr, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) if !quiet => writeln!(stderr, "hint: {hint}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The members of RFC 9457, the hint, and what else the answer holds.
+    fn problem(&self) -> Value {
+        let (name, status) = self.exit.problem();
+        let mut problem = json!({
+            "type": format!("urn:adjutant:problem:{name}"),
+            "title": name.replace('-', " "),
+            "status": status,
+            "detail": self.message,
+        });
+        if let Some(hint) = &self.hint {
+            problem["hint"] = json!(hint);
+        }
+        for (name, value) in &self.members {
+            problem[name] = value.clone();
+        }
+        problem
+    }
+}
+
+/// The machine's answer, with what it would take instead.
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let mut failure = Self::new(Exit::Refused, refusal.to_string());
+        failure.members.insert("status".to_owned(), json!(refusal.code.status()));
+        failure.members.insert("code".to_owned(), json!(refusal.code));
+        failure.members.insert("errors".to_owned(), json!(refusal.errors));
+        failure.members.insert("allowed".to_owned(), json!(refusal.allowed));
+        failure
+    }
+}
+
+/// Reading stdin or writing stdout went wrong. Nothing else that a command does fails as a bare I/O error.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let unheard = error.kind() == io::ErrorKind::BrokenPipe;
+        Self { unheard, ..Self::new(Exit::Failed, format!("standard input or output: {error}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machines::{Code, FieldError};
+
+    fn told(failure: &Failure, json: bool, quiet: bool) -> (String, String, u8) {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let exit = failure.report(json, quiet, &mut stdout, &mut stderr);
+        (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), exit.code())
+    }
+
+    fn refusal() -> Refusal {
+        Refusal {
+            machine: "task".to_owned(),
+            state: "ASSIGNED".to_owned(),
+            event: "move IN_PROGRESS".to_owned(),
+            code: Code::MissingField,
+            message: "something that the move requires is missing".to_owned(),
+            errors: vec![FieldError::new("workPlan", "Work plan required for IN_PROGRESS")],
+            allowed: vec!["INBOX".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_the_machines_answer() {
+        let expected = "error: task.ASSIGNED does not take `move IN_PROGRESS`: something that the move requires is missing; \
+                        workPlan: Work plan required for IN_PROGRESS (allowed: INBOX)\n";
+        assert_eq!(told(&refusal().into(), false, false), (String::new(), expected.to_owned(), 3));
+    }
+
+    #[test]
+    fn a_refusal_is_a_problem_document_where_json_was_asked_for() {
+        let (stdout, stderr, exit) = told(&refusal().into(), true, false);
+        let problem: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((stderr.as_str(), exit), ("", 3));
+        assert_eq!((&problem["status"], &problem["code"]), (&json!(422), &json!("MISSING_FIELD")));
+        assert_eq!(problem["allowed"], json!(["INBOX"]));
+    }
+
+    #[test]
+    fn a_hint_is_left_out_where_quiet_was_asked_for() {
+        let failure = Failure::not_found("there is no task t-1").hint("`adj task ls` lists them");
+        assert_eq!(
+            told(&failure, false, false).1,
+            "error: there is no task t-1\nhint: `adj task ls` lists them\n"
+        );
+        assert_eq!(told(&failure, false, true).1, "error: there is no task t-1\n");
+    }
+
+    #[test]
+    fn a_reader_who_has_gone_is_not_told_anything() {
+        let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(told(&failure, false, false), (String::new(), String::new(), 0));
+    }
+}

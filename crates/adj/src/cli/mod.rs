@@ -1,0 +1,125 @@
+//! The command line: arguments in, text or one JSON document out, and an exit code that says which kind of end it was.
+//!
+//! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
+
+mod completions;
+mod failure;
+mod machine;
+mod man;
+mod nearest;
+
+pub use failure::{Exit, Failure};
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run a fleet of coding agents on the tasks of a git repository.
+#[derive(Debug, Parser)]
+#[command(name = "adj", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = failure::EXIT_CODES, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command understands.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Work on the project in DIR instead of the git repository around the current directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Talk to the server at URL instead of the embedded one [env: ADJ_SERVER]
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Print data as one JSON document, errors too
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print only what was asked for: no progress, no hints
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Print without colors [env: NO_COLOR]
+    #[arg(long, global = true)]
+    pub no_color: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look at the five state machines, and try them
+    #[command(subcommand)]
+    Machine(machine::Command),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+    /// Print the manual page
+    Man(man::Man),
+}
+
+/// What a command works with: what was said for all of them, and where its output goes.
+pub struct Context<'a> {
+    pub globals: Globals,
+    pub out: &'a mut dyn Write,
+}
+
+/// Parses, runs, reports, and ends with the code that `adj --help` lists.
+pub fn main() -> ExitCode {
+    let mut stdout = io::stdout().lock();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    // A wrong command line is answered as JSON too where that was asked for, and it could not be parsed to know.
+    let json = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json");
+    let matches = match Cli::command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return usage(&error, json, &mut stdout),
+    };
+    let Cli { mut globals, command } = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, json, &mut stdout),
+    };
+    globals.server = globals.server.or_else(|| set_variable("ADJ_SERVER"));
+    globals.no_color |= set_variable("NO_COLOR").is_some();
+    let context = Context { globals, out: &mut stdout };
+    let quiet = context.globals.quiet;
+    match run(command, context).and_then(|()| Ok(stdout.flush()?)) {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => failure.report(json, quiet, &mut stdout, &mut io::stderr().lock()).into(),
+    }
+}
+
+fn run(command: Command, context: Context) -> Result<(), Failure> {
+    match command {
+        Command::Machine(command) => machine::run(command, context),
+        Command::Completions(command) => completions::run(&command, context),
+        Command::Man(command) => man::run(&command, context),
+    }
+}
+
+/// A variable that is set and not empty; an empty one means the same as none.
+fn set_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Help and version are answers; everything else that clap says is a wrong command line.
+fn usage(error: &clap::Error, json: bool, stdout: &mut dyn Write) -> ExitCode {
+    use clap::error::ErrorKind;
+    // One word for one thing: what clap calls a tip is a hint everywhere else.
+    let text = error.render().to_string().replace("\n\n  tip: ", "\nhint: ");
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Whoever closed the pipe has read enough.
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        return Exit::Done.into();
+    }
+    if json {
+        let said = text.split("\n\n").next().unwrap_or_default();
+        let (message, hint) =
+            said.split_once("\nhint: ").unwrap_or((said, "`adj --help` lists what there is"));
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let failure = Failure::new(Exit::Usage, message).hint(hint);
+        return failure.report(json, false, stdout, &mut io::stderr().lock()).into();
+    }
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+    Exit::Usage.into()
+}

@@ -1,0 +1,88 @@
+use super::{adj, command, snapshot};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+#[test]
+fn help_is_as_people_read_it() {
+    for (line, name) in [
+        ("--help", "help.txt"),
+        ("machine --help", "help-machine.txt"),
+        ("machine ls --help", "help-machine-ls.txt"),
+        ("machine show --help", "help-machine-show.txt"),
+        ("machine step --help", "help-machine-step.txt"),
+        ("completions --help", "help-completions.txt"),
+        ("man --help", "help-man.txt"),
+    ] {
+        let ran = adj(line);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{line}");
+        snapshot(name, &ran.stdout);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_2_and_says_what_was_wrong() {
+    for (line, name) in [
+        ("", "usage-nothing.txt"),
+        ("machin", "usage-unknown-command.txt"),
+        ("machine show", "usage-missing-name.txt"),
+        ("machine show run --format svg", "usage-unknown-format.txt"),
+        ("machine ls --jsn", "usage-unknown-option.txt"),
+        ("completions tcsh", "usage-unknown-shell.txt"),
+    ] {
+        let ran = adj(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{line}");
+        snapshot(name, &ran.stderr);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_one_document_where_json_was_asked_for() {
+    let ran = adj("machine show --json");
+    let problem: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, ran.stderr.as_str(), &problem["status"]), (2, "", &json!(400)));
+    assert_eq!(problem["type"], "urn:adjutant:problem:usage");
+    assert_eq!(problem["detail"], "the following required arguments were not provided: <NAME>");
+    let problem: Value = serde_json::from_str(&adj("machin --json").stdout).unwrap();
+    assert_eq!(problem["hint"], "a similar subcommand exists: 'machine'");
+}
+
+#[test]
+fn the_version_is_printed() {
+    assert_eq!(adj("--version").stdout, format!("adj {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn each_shell_has_completions_that_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = adj(&format!("completions {shell}"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        assert!(ran.stdout.contains("machine"), "{shell}");
+    }
+}
+
+#[test]
+fn adj_and_each_of_its_commands_have_a_manual_page() {
+    let page = adj("man").stdout;
+    assert!(page.contains(".TH adj 1") && page.contains("Exit codes"), "{page}");
+    assert!(adj("man machine step").stdout.contains(".TH adj-machine-step 1"));
+    let ran = adj("man machine stp");
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (4, "error: there is no command `machine stp`\nhint: `adj --help` lists the commands\n")
+    );
+}
+
+/// `adj … | head -1`: the reader has enough, and that is no error.
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let mut child = command("machine step run")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"{}\n{}\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+}
