@@ -38,8 +38,7 @@ impl Doc {
     }
 
     pub fn table(&self) -> String {
-        let mut text =
-            format!("{} (seed {}), one per {}: {}\n\n", self.machine, self.seed, self.instance, self.answers);
+        let mut text = format!("{}, one per {}: {}\n\n", self.machine, self.instance, self.answers);
         let states = self.states.iter().map(|state| {
             let mark = if state.name == self.initial { "→" } else { "" };
             let name = if state.is_final { format!("{} (final)", state.name) } else { state.name.to_owned() };

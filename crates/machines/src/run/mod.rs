@@ -590,7 +590,19 @@ impl Machine for Run {
             (Event::Complete { .. }, Idle | Completed) => {
                 (Code::AgentNoAvailableTask, "no task is under way; it may have been cancelled")
             }
-            _ => (Code::AgentNotRunning, "the run is not in a state that takes this event; see `allowed`"),
+            (Event::Resume { .. }, Idle | Completed) => {
+                (Code::AgentNotRunning, "there is no run to resume; START one")
+            }
+            (Event::Resume { .. }, _) => {
+                (Code::AgentNotRunning, "the run goes on by itself; only a paused or failed one is resumed")
+            }
+            (_, Idle | Completed) => (Code::AgentNotRunning, "no run is under way; START one first"),
+            (_, Starting) => (Code::AgentNotRunning, "the run has not begun; its first STEP moves it on"),
+            (_, Paused) => (Code::AgentNotRunning, "the run is paused; RESUME it first, or ABORT it"),
+            (_, InError) => {
+                (Code::AgentNotRunning, "the run has failed; RESUME it where it can go on, or ABORT it")
+            }
+            (_, Running) => (Code::AgentNotRunning, "no row of the run's table takes this event here"),
         }
     }
 

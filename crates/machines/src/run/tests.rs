@@ -270,6 +270,24 @@ fn events_that_the_matrix_does_not_mark_are_refused_with_a_code() {
     }
 }
 
+/// Facts that are part of the table and of the API.
+#[test]
+fn each_state_says_what_can_be_done_in_it() {
+    let yes = |state| {
+        let facts = Run::meta(state).into_iter().filter(|(_, fact)| *fact == Meta::Is(true));
+        facts.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+    };
+    let expected = [
+        "canStart",
+        "hasActiveTask resourcesAllocated",
+        "hasActiveTask resourcesAllocated canExecuteTools",
+        "hasActiveTask resourcesAllocated awaitingInput",
+        "hasActiveTask resourcesAllocated requiresDecision",
+        "canStart",
+    ];
+    assert_eq!(State::ALL.iter().map(|state| yes(*state)).collect::<Vec<_>>(), expected);
+}
+
 /// 50, 100 and 200 by kind; the project's number over that; the run's over both; always 1 to 200.
 #[test]
 fn the_narrowest_scope_that_names_a_limit_wins() {

@@ -1,8 +1,10 @@
 //! The walk: from fresh states, every sample event in every state that can be reached.
 
-use crate::machine::{Code, Machine, advance, rows_taking};
+use crate::machine::{Code, Machine, advance, replay, rows_taking};
 use crate::wire::Wire;
 use crate::{architect, run, task, turn, worker};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Where a walk stops looking for new machines. Some counters have no limit: a person may try again for ever.
@@ -17,16 +19,18 @@ struct Walk<M: Machine> {
     one_sender: fn(&M::Event, &M::Event) -> bool,
 }
 
-impl<M: Machine + PartialEq + std::fmt::Debug> Walk<M>
+impl<M: Machine + PartialEq + std::fmt::Debug + Serialize + DeserializeOwned> Walk<M>
 where
-    M::Event: std::fmt::Debug,
+    M::Event: std::fmt::Debug + PartialEq + Serialize + DeserializeOwned,
     M::Effect: std::fmt::Debug + PartialEq,
 {
     fn go(self) {
         let mut met: BTreeSet<String> = self.starts.iter().map(|start| format!("{start:?}")).collect();
         let mut ahead: VecDeque<M> = self.starts.clone().into();
         let mut taken = BTreeSet::new();
+        self.samples.iter().for_each(stored);
         while let Some(machine) = ahead.pop_front() {
+            stored(&machine);
             for event in &self.samples {
                 let rows = rows_taking(&machine, event);
                 assert!(rows.len() <= 1, "rows {rows:?} all take {event:?} in {machine:?}");
@@ -37,6 +41,9 @@ where
                         match step.row {
                             Some(row) => {
                                 taken.insert(row);
+                                let mut again = machine.clone();
+                                replay(&mut again, event, step.to).expect("what was taken can be replayed");
+                                assert!(again == next, "{event:?} replayed in {machine:?} leads elsewhere");
                                 let allowed = machine.allowed(event);
                                 assert!(
                                     allowed.contains(&(self.named)(event)),
@@ -84,6 +91,12 @@ where
                     .is_none_or(|refusal| refusal.code != Code::Forbidden)
         })
     }
+}
+
+/// What is written down is what is read back.
+fn stored<T: PartialEq + std::fmt::Debug + Serialize + DeserializeOwned>(value: &T) {
+    let text = serde_json::to_string(value).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).as_ref().ok(), Some(value), "{text}");
 }
 
 fn by_kind<M: Machine>(event: &M::Event) -> String {

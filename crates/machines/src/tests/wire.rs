@@ -32,7 +32,7 @@ fn a_run_is_stepped_in_its_documented_shape() {
     check(
         "run",
         r#"{"state":{"state":"paused","currentTurn":3,"maxTurns":50},"event":{"type":"PAUSE","reason":"budget"}}"#,
-        r#"{"ok":false,"code":"AGENT_NOT_RUNNING","message":"the run is not in a state that takes this event; see `allowed`","allowed":["RESUME","ABORT"]}"#,
+        r#"{"ok":false,"code":"AGENT_NOT_RUNNING","message":"the run is paused; RESUME it first, or ABORT it","allowed":["RESUME","ABORT"]}"#,
     );
 }
 
