@@ -14,6 +14,10 @@ use serde_json::{Map, Value};
 
 /// The longest line that is read, in bytes.
 pub const LINE_LENGTH_MAX: usize = 1 << 20;
+/// How much is said of what a reader complained of: it quotes what it was given.
+const MESSAGE_LENGTH_MAX: usize = 400;
+/// The largest value, in bytes, that is searched for what is wrong in it.
+const SEARCHED_LENGTH_MAX: usize = 64 << 10;
 /// How many parts of a value are tried in search of the one that is wrong.
 const TRIES_MAX: usize = 64;
 
@@ -172,8 +176,7 @@ fn parts(line: &str) -> Result<(Value, Value), Unread> {
     const SHAPE: &str = r#"a line is {"state": …, "event": …}"#;
     if line.len() > LINE_LENGTH_MAX {
         return Err(Unread(format!(
-            "the line has {} bytes, and {LINE_LENGTH_MAX} is the most that is read",
-            line.len()
+            "the line is longer than {LINE_LENGTH_MAX} bytes, the most that is read"
         )));
     }
     let value: Value =
@@ -321,8 +324,9 @@ fn read<T: DeserializeOwned>(fields: Map<String, Value>, place: &str) -> Result<
     let value = Value::Object(fields);
     serde_json::from_value(value.clone()).map_err(|error| {
         let message = error.to_string();
-        let path = culprit::<T>(&value, &message);
-        Unread(format!("in `{place}{path}`: {message}"))
+        let small = value.to_string().len() <= SEARCHED_LENGTH_MAX;
+        let path = if small { culprit::<T>(&value, &message) } else { String::new() };
+        Unread(format!("in `{place}{path}`: {}", cut_short(&message, MESSAGE_LENGTH_MAX)))
     })
 }
 
@@ -437,8 +441,14 @@ fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
 }
 
+/// A name as it can be shown: short, and without what a terminal would obey.
 fn shortened(text: &str) -> String {
-    const SHOWN: usize = 40;
-    let shown: String = text.chars().take(SHOWN).flat_map(char::escape_default).collect();
-    if text.chars().nth(SHOWN).is_some() { format!("{shown}…") } else { shown }
+    cut_short(&text.escape_debug().to_string(), 40)
+}
+
+fn cut_short(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -158,7 +158,7 @@ fn what_cannot_be_read_is_said_with_its_place() {
         "unknown field `now`; kill has none",
     );
     says("turn", &format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000)), "recursion limit");
-    says("turn", &" ".repeat(LINE_LENGTH_MAX + 1), "is the most that is read");
+    says("turn", &" ".repeat(LINE_LENGTH_MAX + 1), "the most that is read");
     assert!(step_bytes("run", b"{\"state\":\xff").contains("not UTF-8: byte 10 is wrong"));
 }
 
