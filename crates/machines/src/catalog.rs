@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here knows a row. Everything is read from the tables, so it cannot differ from what runs.
 
+mod blame;
 mod print;
 mod step;
 
