@@ -182,3 +182,9 @@ fn requests_are_of_seven_types() {
     let types: Vec<_> = RequestType::ALL.iter().map(|request| request.name()).collect();
     assert_eq!(types, ["question", "plan", "code", "completion", "budget", "merge", "spec"]);
 }
+
+#[test]
+fn done_and_error_are_where_the_work_ends() {
+    let ends = State::ALL.iter().filter(|state| Architect::meta(**state) == [("terminal", Meta::Is(true))]);
+    assert_eq!(ends.map(|state| state.name()).collect::<Vec<_>>(), ["DONE", "ERROR"]);
+}

@@ -139,8 +139,14 @@ fn a_person_may_make_every_move_of_the_matrix_and_no_other() {
         let human = Sender { id: "me".into(), role: Role::Human };
         assert_eq!(task(from).moves_of(&human), marked, "{from}");
         for to in Status::ALL {
-            let code = codes(&task(from), &["human"], &format!("{to} {everything}")).remove(0);
-            assert_eq!(code, if marked.contains(to) { "ok" } else { "NOT_ALLOWED" }, "{from} to {to}");
+            let line = format!("human {to} {everything}");
+            let came = step(&task(from), &task(from).read(&line.split(' ').collect::<Vec<_>>()));
+            let ended = came.map(|step| step.state.status).map_err(|refusal| refusal.code);
+            assert_eq!(
+                ended,
+                if marked.contains(to) { Ok(*to) } else { Err(Code::NotAllowed) },
+                "{from} to {to}"
+            );
         }
     }
 }
@@ -348,6 +354,24 @@ fn a_question_about_a_blocked_task_does_not_unblock_it_by_itself() {
     );
 }
 
+/// Whichever way it leads out of BLOCKED, the counters begin again.
+#[test]
+fn an_unblocked_task_starts_its_counters_anew() {
+    let blocked = Task {
+        block_reason: Some(BlockReason::Landing),
+        review_cycles: 2,
+        landing_rounds: 3,
+        ..task(Blocked)
+    };
+    let asked = Task { status: NeedsApproval, came_from: Some(Blocked), ..blocked.clone() };
+    for to in ["ASSIGNED", "IN_PROGRESS"] {
+        check(blocked.clone(), &format!("human {to} -> {to} []"));
+        check(asked.clone(), &format!("human {to} decision=yes -> {to} []"));
+    }
+    check(asked.clone(), "human INBOX decision=yes -> INBOX []");
+    check(asked, "human REVIEW decision=yes deliverable=d checklist=answered -> REVIEW []");
+}
+
 #[test]
 fn a_granted_budget_forgives_no_review() {
     let reviewed = Task { review_cycles: 2, landing_rounds: 1, ..task(InProgress) };
@@ -403,9 +427,8 @@ proptest! {
                     prop_assert!(task.work_plan.as_ref().is_some_and(WorkPlan::is_complete));
                     prop_assert!(!task.assignee_ids.is_empty());
                 }
-                if task.status == Blocked {
-                    prop_assert!(task.block_reason.is_some());
-                }
+                let asked_while_blocked = task.status == NeedsApproval && task.came_from == Some(Blocked);
+                prop_assert_eq!(task.block_reason.is_some(), task.status == Blocked || asked_while_blocked);
             }
         }
     }
