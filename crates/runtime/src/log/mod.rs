@@ -205,7 +205,7 @@ pub struct Fence {
 }
 
 /// One row of the log, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     pub seq: Seq,
     pub stream: String,

@@ -593,18 +593,9 @@ fn scan_rows(
         )
         .map_err(|error| failure("read", error))?;
     let mut rows = statement.query([after.seq as i64]).map_err(|error| failure("read", error))?;
-    // One record for all: its texts are overwritten, so a scan of a million records allocates a few times.
-    let mut record = Record {
-        seq: 0,
-        stream: String::new(),
-        version: 0,
-        at: 0,
-        actor: String::new(),
-        command: String::new(),
-        kind: String::new(),
-        data: String::new(),
-        hash: [0; 32],
-    };
+    // One record for all: its texts are overwritten, so a scan of a million records allocates a few times. One thread
+    // for all, too: handing records to another one, to be checked there, cost more than it took away.
+    let mut record = Record::default();
     loop {
         let next = chain.end().seq + 1;
         let Some(row) = rows.next().map_err(|error| unreadable_record(next, error))? else { break };
@@ -763,8 +754,15 @@ fn failure(doing: &'static str, error: rusqlite::Error) -> LogError {
         (_, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC) => {
             LogError::Sync { why: errno.to_string() }
         }
-        // SQLite calls a quota or a limit on file size an I/O error like any other.
-        (ErrorCode::SystemIoFailure, _) if errno.raw_os_error().is_some_and(means_full) => LogError::Full,
+        // SQLite calls a quota or a limit on file size an error like any other. Only where something was to grow:
+        // `errno` may be a leftover where nothing was asked of the system.
+        (
+            _,
+            ffi::SQLITE_IOERR_WRITE
+            | ffi::SQLITE_IOERR_SHMSIZE
+            | ffi::SQLITE_IOERR_SHMOPEN
+            | ffi::SQLITE_CANTOPEN,
+        ) if errno.raw_os_error().is_some_and(means_full) => LogError::Full,
         (ErrorCode::SystemIoFailure, _) => LogError::Io { doing, why: format!("{error}: {errno}") },
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => {
             LogError::Damaged { part: "database", why: error.to_string() }
@@ -804,5 +802,7 @@ fn beside(database: &Path, ending: &str) -> PathBuf {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }

@@ -1,5 +1,6 @@
 //! The process is killed at every crash point in turn.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use super::script::{STEPS, finish, state, states, step};
@@ -41,7 +42,40 @@ fn a_process_killed_anywhere_loses_nothing_it_acknowledged() {
     assert!(points.len() > 80, "only {} crash points", points.len());
 }
 
-/// Not a test of its own: what the test above starts, and kills.
+#[test]
+fn the_log_of_a_killed_owner_is_free_at_once_and_whole() {
+    let folder = Folder::new();
+    let mut owner = child("log::sqlite::tests::crash::holding_child", &folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(owner.stdout.take().unwrap()).lines();
+    assert!(said.map(Result::unwrap).any(|line| line.ends_with("holding")));
+
+    match SqliteLog::open(&folder.database(), &Owner::current()).map(drop) {
+        Err(LogError::Held { holder: Some(holder) }) => assert_eq!(holder.pid, owner.id()),
+        other => panic!("{other:?}"),
+    }
+    // Looking is allowed.
+    assert_eq!(commands(&SqliteLog::open_readonly(&folder.database()).unwrap()), ["c1", "c2", "c3"]);
+
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert_eq!(commands(&folder.open()), ["c1", "c2", "c3"]);
+}
+
+/// Not a test of its own: holds a log until it is killed.
+#[test]
+fn holding_child() {
+    let Some(folder) = child_folder(CHILD_FOLDER) else { return };
+    let mut log = SqliteLog::open(&folder.join("log.db"), &Owner::current()).unwrap();
+    numbered(&mut log, 1..=3);
+    println!("holding");
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+/// Not a test of its own: what the first test starts, and kills.
 #[test]
 fn acknowledging_child() {
     let Some(folder) = child_folder(CHILD_FOLDER) else { return };
