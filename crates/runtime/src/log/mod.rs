@@ -282,3 +282,53 @@ pub enum Appended {
     /// The outcome of an attempt that is no longer the current one. Nothing of the entry was written.
     Fenced { effect: String, attempt: u32 },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What people read, and what they look up.
+    #[test]
+    fn errors_say_what_was_wrong_and_where() {
+        let path = PathBuf::from("log.db");
+        let owner = Owner { pid: 4711, started: 99, host: "mill".into() };
+        let errors = [
+            LogError::Full,
+            LogError::Sync { why: "input/output error".into() },
+            LogError::Io { doing: "written", why: "no such device".into() },
+            LogError::Corrupt { seq: 17, why: "it is missing".into() },
+            LogError::Damaged { part: "outbox", why: "effect `e1` is there twice".into() },
+            LogError::Lost { acknowledged: 9, found: 7 },
+            LogError::Missing { path: path.clone(), acknowledged: None },
+            LogError::Missing { path: path.clone(), acknowledged: Some(9) },
+            LogError::Foreign { path, why: "its application id is 0x0".into() },
+            LogError::Newer { what: "schema", found: 7, known: 1 },
+            LogError::Held { holder: Some(owner) },
+            LogError::Held { holder: None },
+            LogError::Usurped { since: 3 },
+            LogError::Beyond { after: 5, last: 3 },
+            LogError::Duplicate { effect: "e1".into() },
+        ];
+        let messages: Vec<_> = errors.iter().map(LogError::to_string).collect();
+        assert_eq!(
+            messages,
+            [
+                "no space is left for the log",
+                "the log could not be synced to disk: input/output error",
+                "the log could not be written: no such device",
+                "record 17 of the log is damaged: it is missing",
+                "the log is damaged: outbox: effect `e1` is there twice",
+                "the log ends at record 7, but record 9 was acknowledged",
+                "there is no log at log.db",
+                "there is no log at log.db, though record 9 was acknowledged",
+                "log.db is not a log of adjutant: its application id is 0x0",
+                "the log's schema is version 7, and this version of adjutant knows up to 1",
+                "the log is held by process 4711 on mill",
+                "the log is held by a process that has not said its name",
+                "another process has written to the log since record 3",
+                "there is no record 5: the log ends at 3",
+                "effect `e1` is already pending",
+            ]
+        );
+    }
+}

@@ -8,9 +8,73 @@ use std::fs;
 use std::sync::atomic::AtomicU32;
 
 use super::*;
+use crate::log::MemoryLog;
 use crate::log::conformance::{self, Damage, Specimen, commands, entry, everything, numbered};
 
 conformance::conformance!(OnDisk::new());
+
+/// Small numbers, so that effects, streams and attempts meet often; reopened now and then.
+#[test]
+fn any_course_of_events_is_on_disk_what_it_is_in_memory() {
+    for seed in 1..=10 {
+        let mut random = Random(seed);
+        let folder = Folder::new();
+        let mut disk = folder.open();
+        let mut memory = MemoryLog::new();
+        for now in 0..120 {
+            let effect = format!("e{}", random.below(6));
+            let fence = conformance::fence(&effect, random.below(4));
+            match random.below(9) {
+                0 => assert_eq!(disk.lease("r", now, now + 9, 2), memory.lease("r", now, now + 9, 2)),
+                1 => assert_eq!(disk.renew(&fence, now + 20), memory.renew(&fence, now + 20)),
+                2 => assert_eq!(disk.release(&fence), memory.release(&fence)),
+                3 => {
+                    drop(disk);
+                    disk = folder.open();
+                }
+                _ => {
+                    let batch: Vec<_> = (0..random.below(4)).map(|_| random.entry()).collect();
+                    assert_eq!(disk.append(&batch), memory.append(&batch), "seed {seed}");
+                }
+            }
+            assert_eq!(disk.due(now), memory.due(now));
+            assert_eq!(disk.next_due(), memory.next_due());
+            assert_eq!(script::state(&disk), script::state(&memory), "seed {seed}");
+        }
+        assert!(memory.head().seq > 20);
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    /// Marsaglia's xorshift.
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as u32 % limit
+    }
+
+    fn entry(&mut self) -> Entry {
+        let records: Vec<_> = (0..self.below(4)).map(|_| format!("task-{}", self.below(3))).collect();
+        let records: Vec<_> = records.iter().map(|stream| (stream.as_str(), "x")).collect();
+        let mut entry = entry("c", &records);
+        if self.below(2) == 0 {
+            entry.expected = vec![("task-1".to_owned(), u64::from(self.below(9)))];
+        }
+        if self.below(3) == 0 {
+            entry.fence = Some(conformance::fence(&format!("e{}", self.below(6)), self.below(3)));
+        }
+        if self.below(2) == 0 {
+            let effect = conformance::effect(&format!("e{}", self.below(6)));
+            let due = (self.below(3) == 0).then(|| self.below(120).into());
+            entry.effects = vec![crate::log::NewEffect { due, ..effect }];
+        }
+        entry.finished = (0..self.below(3)).map(|_| format!("e{}", self.below(6))).collect();
+        entry
+    }
+}
 
 #[test]
 fn a_second_owner_is_told_who_holds_the_log() {
