@@ -57,6 +57,8 @@ pub struct SqliteLog {
     marker: Option<Marker>,
     /// Pages in the write-ahead log after the last commit.
     pages: Arc<AtomicI32>,
+    /// How many there were at the last checkpoint, if the write-ahead log has not begun anew since.
+    pages_seen: i32,
     settings: Settings,
     // Dropped last: until then the log is ours.
     lock: Option<Lock>,
@@ -90,6 +92,7 @@ impl SqliteLog {
             ledger: Ledger::default(),
             marker: None,
             pages,
+            pages_seen: 0,
             settings,
             lock: Some(lock),
         };
@@ -124,6 +127,7 @@ impl SqliteLog {
             ledger,
             marker: None,
             pages: Arc::default(),
+            pages_seen: 0,
             settings: Settings::default(),
             lock: None,
         })
@@ -164,6 +168,7 @@ impl SqliteLog {
         };
         connection.set_prepared_statement_cache_capacity(32);
         count_pages(&mut connection, &self.pages).map_err(|error| failure("opened", error))?;
+        self.pages_seen = 0;
         self.ledger = ledger;
         self.marker = Some(marker);
         self.connection = Some(connection);
@@ -235,11 +240,17 @@ impl SqliteLog {
     /// Moves what the write-ahead log holds into the database, when it is time. What was committed is durable with or
     /// without it, so its failure is not the caller's. SQLite's own checkpoint would sync again after a failed sync.
     fn checkpoint(&mut self) {
-        if self.pages.load(Ordering::Relaxed) < self.settings.checkpoint_pages {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if pages < self.pages_seen {
+            self.pages_seen = 0;
+        }
+        // Counted from the last one: a reader that keeps the write-ahead log from beginning anew must not cause
+        // a checkpoint with every commit.
+        if pages - self.pages_seen < self.settings.checkpoint_pages {
             return;
         }
+        self.pages_seen = pages;
         let Some(connection) = &self.connection else { return };
-        self.pages.store(0, Ordering::Relaxed);
         crash::point("checkpoint: before");
         let moved = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
         crash::point("checkpoint: after");

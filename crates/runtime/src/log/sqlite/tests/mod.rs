@@ -153,6 +153,30 @@ fn a_log_can_be_read_while_another_owns_it() {
     assert_eq!(commands(&reader).len(), 5);
 }
 
+/// A slow reader keeps its view, and the owner goes on without it; afterwards the write-ahead log begins anew.
+#[test]
+fn a_slow_reader_holds_up_nobody() {
+    let folder = Folder::new();
+    let settings = Settings { checkpoint_pages: 8, ..Settings::default() };
+    let mut log = SqliteLog::open_with(&folder.database(), &Owner::current(), settings).unwrap();
+    numbered(&mut log, 1..=3);
+    let reader = SqliteLog::open_readonly(&folder.database()).unwrap();
+    let mut seen = Vec::new();
+    reader
+        .scan(0, &mut |record| {
+            let written = log.head().seq;
+            numbered(&mut log, written + 1..=written + 20);
+            seen.push(record.seq);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(seen, [1, 2, 3]);
+    let grown = log.pages.load(Ordering::Relaxed);
+    numbered(&mut log, 64..=100);
+    assert!(log.pages.load(Ordering::Relaxed) < grown);
+    assert_eq!(commands(&reader).len(), 100);
+}
+
 #[test]
 fn a_file_of_somebody_else_is_left_alone() {
     let folder = Folder::new();
