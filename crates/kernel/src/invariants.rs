@@ -268,15 +268,12 @@ impl Check<'_> {
         }
         for worker in world.workers.values() {
             let timer = Timer::Backoff { worker: worker.name.clone() };
-            let in_error = worker
-                .machine
-                .task
-                .as_ref()
-                .and_then(|id| world.run_of(id))
-                .is_some_and(|run| run.state() == run::State::InError);
+            let Some(task) = worker.machine.task.as_ref().and_then(|id| world.task(id)) else { continue };
+            let in_error = world.run_of(&task.id).is_some_and(|run| run.state() == run::State::InError);
             let backs_off = worker.machine.status == worker::State::Working && in_error;
-            // With the fleet stopped, one that came due waits for the next start instead.
-            if backs_off && (world.fleet_running || world.timers.contains_key(&timer)) {
+            // One that came due while the fleet was stopped, or the past under way, is taken up after that.
+            let can_go_on = world.fleet_running && task.unfinished.is_empty();
+            if backs_off && (can_go_on || world.timers.contains_key(&timer)) {
                 needed.insert(timer);
             }
         }

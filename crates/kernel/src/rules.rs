@@ -2138,6 +2138,12 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
         let save = d.ask(Effect::SaveWork { task: id.clone() });
         d.emit(UnfinishedAdded { id: id.clone(), effect: save });
     }
+    // A call waited and its process is gone: only a person's decision leads on.
+    let paused =
+        run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.state() == run::State::Paused);
+    if paused && to != worker::State::Idle {
+        return release(d, &id, ReleaseReason::NeedsApproval);
+    }
     match to {
         worker::State::Idle => {
             d.rule(Rule::Lost);
@@ -2310,7 +2316,9 @@ fn decided_for(d: &mut Draft, id: &TaskId, approval: &crate::world::Approval, de
             let more =
                 u32::try_from(decision.raise.unwrap_or(u64::from(limit))).unwrap_or(run::TURN_LIMIT_MAX);
             let to = limit.saturating_add(more).min(run::TURN_LIMIT_MAX);
-            leave_approval(d, id, decision.to.unwrap_or(came_from), note)?;
+            let status = decision.to.unwrap_or(came_from);
+            leave_approval(d, id, status, note)?;
+            after_approval(d, id, status, came_from)?;
             if to > limit {
                 d.emit(TurnsRaised { id: run.clone(), to: Some(to) });
             } else {

@@ -167,11 +167,8 @@ impl Outside {
             }
         }
         self.calls = script.calls;
-        let process = Process { outputs: script.outputs,
-            written: VecDeque::new(),
-            waits_for: None,
-            over: false,
-        };
+        let process =
+            Process { outputs: script.outputs, written: VecDeque::new(), waits_for: None, over: false };
         self.processes.insert(effect.clone(), process);
         mishap.into_iter().collect()
     }

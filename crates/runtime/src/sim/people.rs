@@ -51,10 +51,16 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
     let open: Vec<_> = stage.world.approvals.values().filter(|a| a.decided.is_none()).cloned().collect();
     for approval in open {
         let approve = !stage.random.once_in(5);
+        let task = approval.task.as_ref().and_then(|task| stage.world.task(task));
+        let codeless = task.is_some_and(|task| !task.has_code());
         let decision = Decision {
             approve,
             note: if stage.random.once_in(2) { "go on".to_owned() } else { String::new() },
-            to: (!approve && stage.random.once_in(4) && stage.has(Fault::Cancel)).then_some(Status::Canceled),
+            to: match (approve, stage.random.below(4)) {
+                (true, 0) if codeless => Some(Status::Done),
+                (false, 0) if stage.has(Fault::Cancel) => Some(Status::Canceled),
+                _ => None,
+            },
             raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1),
             complete: approve && approval.cause == task::ApprovalCause::TurnLimit && stage.random.once_in(3),
         };
@@ -74,6 +80,9 @@ fn review(stage: &mut Stage) -> Result<(), String> {
     for (id, tip) in waiting {
         // Someone who asks for changes again and again is part of a life too.
         let picky = stage.has(Fault::ReviewByPerson) && stage.plan.seed % 4 == 1;
+        if stage.has(Fault::ReviewByPerson) {
+            stage.hit(Fault::ReviewByPerson);
+        }
         if picky || stage.random.once_in(6) {
             let payload = Payload { feedback: Some("please mend this".to_owned()), ..Payload::default() };
             ask(stage, Ask::MoveTask { id, to: Status::InProgress, payload: Box::new(payload) })?;
@@ -93,7 +102,13 @@ fn unblock(stage: &mut Stage) -> Result<(), String> {
         .map(|worker| worker.name.clone())
         .collect();
     for name in stuck {
-        match stage.random.below(4) {
+        match stage.random.below(6) {
+            // Left as it is: someone else may take its task up.
+            4 => continue,
+            5 => {
+                ask(stage, Ask::Clean { worker: name })?
+                    && ask(stage, Ask::StartFleet { workers: stage.plan.workers })?
+            }
             0 => ask(stage, Ask::Kill { worker: name })?,
             1 => ask(stage, Ask::Cleanup { worker: name, force: false })?,
             _ => ask(stage, Ask::Retry { worker: name })?,
@@ -162,13 +177,7 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
             ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?;
         }
         Fault::Kill => {
-            let busy: Vec<_> = stage
-                .world
-                .workers
-                .values()
-                .filter(|w| w.machine.task.is_some())
-                .map(|w| w.name.clone())
-                .collect();
+            let busy: Vec<_> = stage.world.workers.keys().cloned().collect();
             if let Some(worker) = stage.random.pick(&busy).cloned() {
                 match stage.random.below(4) {
                     0 => ask(stage, Ask::Cleanup { worker, force: true })?,

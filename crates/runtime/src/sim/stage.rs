@@ -175,7 +175,7 @@ impl<'t> Stage<'t> {
             max_steps: if self.has(Fault::NeverDone) { 3 } else { 20 },
             ..config::Fleet::default()
         };
-        let outsider = config::Agent { max_turns: Some(4), ..coder.clone() };
+        let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
         Config {
             agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)].into_iter().collect(),
             fleet,
@@ -454,7 +454,9 @@ impl<'t> Stage<'t> {
             return Ok(());
         }
         let owner = self.owner;
-        while let Some(what) = self.outside.processes.get(step).and_then(|process| process.written.front().cloned()) {
+        while let Some(what) =
+            self.outside.processes.get(step).and_then(|process| process.written.front().cloned())
+        {
             // The executor is gone; the next one takes up what was written.
             if self.strikes(Fault::LostOutcome, 15) {
                 return Ok(());
@@ -545,6 +547,18 @@ impl<'t> Stage<'t> {
         for rule in &commit.rules {
             *self.report.hits.rules.entry(rule.name()).or_default() += 1;
         }
+        // Faults that are a setting strike when a limit is reached because of them.
+        for (fault, rule) in [
+            (Fault::FewTurns, kernel::Rule::TurnLimit),
+            (Fault::TightBudget, kernel::Rule::BudgetReached),
+            (Fault::TightDay, kernel::Rule::BudgetReached),
+        ] {
+            let of_day = commit.world.day_approval.is_some();
+            let fits = fault == Fault::FewTurns || (fault == Fault::TightDay) == of_day;
+            if self.has(fault) && fits && commit.rules.contains(&rule) {
+                self.hit(fault);
+            }
+        }
         for row in &commit.rows {
             *self.report.hits.rows.entry(*row).or_default() += 1;
         }
@@ -578,10 +592,8 @@ impl<'t> Stage<'t> {
             let gone = self.strikes(Fault::TreeGone, 3);
             let keeper_lost = self.strikes(Fault::KeeperLost, 3);
             let Some(worker) = self.world.worker(&name) else { continue };
-            let Some(run) = worker.machine.task.as_ref().and_then(|id| self.world.run_of(id)) else {
-                continue;
-            };
-            let step = run.step.clone();
+            let run = worker.machine.task.as_ref().and_then(|id| self.world.run_of(id));
+            let step = run.and_then(|run| run.step.clone());
             if let (true, Some(step)) = (gone || keeper_lost, &step) {
                 self.outside.processes.remove(step);
             }
@@ -655,6 +667,7 @@ impl<'t> Stage<'t> {
             Fault::TightBudget,
             Fault::TightDay,
             Fault::RedAction,
+            Fault::OutsideAgent,
         ];
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
             (Status::Blocked, Some(B::Stuck)) => {

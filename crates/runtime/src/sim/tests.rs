@@ -29,7 +29,12 @@ fn with_faults_that_pass_every_task_is_done_without_a_person() {
     for seed in 0..60 {
         let plan = Plan::of_seed(seed, 8, 3, &passing);
         let report = run(&plan, &mut |_| {});
-        assert_eq!((report.failure, report.done, report.waiting), (None, 8, vec![]), "replay: {}", plan.command());
+        assert_eq!(
+            (report.failure, report.done, report.waiting),
+            (None, 8, vec![]),
+            "replay: {}",
+            plan.command()
+        );
     }
 }
 
