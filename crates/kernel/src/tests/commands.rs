@@ -1,0 +1,339 @@
+//! What is asked by whom: roles, keys, dependencies, texts.
+
+use super::table::*;
+use crate::command::*;
+use crate::config::Role;
+use crate::{Actor, Commit, handle};
+use machines::names::{AgentName, ChannelName};
+use machines::run;
+use machines::suspended::Wrapped;
+use machines::task::{self, Payload, Status};
+use machines::{architect, turn};
+use smol_str::SmolStr;
+
+fn agent(name: &str, role: Role) -> Actor {
+    Actor::Agent { name: AgentName::new(name).unwrap(), role }
+}
+
+fn add(title: &str, depends_on: &[&str]) -> Ask {
+    Ask::AddTask(NewTask {
+        id: Some(task(title)),
+        title: title.to_owned(),
+        depends_on: depends_on.iter().map(|id| task(id)).collect(),
+        ..NewTask::default()
+    })
+}
+
+fn assign(id: &str, to: &str) -> Ask {
+    let payload = Payload { assignee_ids: Some(vec![SmolStr::new(to)]), ..Payload::default() };
+    Ask::MoveTask { id: task(id), to: Status::Assigned, payload: Box::new(payload) }
+}
+
+#[test]
+fn a_refused_move_says_what_is_missing_and_what_this_caller_may_do() {
+    let mut table = Table::new(config());
+    table.ann(add("t1", &[])).unwrap();
+    let refusal = table.move_task(ann(), "t1", Status::Assigned, Payload::default()).unwrap_err();
+    assert_eq!(
+        (refusal.status, refusal.errors[0].message.as_str()),
+        (422, "Must have at least one assignee")
+    );
+    table.ann(assign("t1", "coder")).unwrap();
+    let coder = agent("coder", Role::Specialist);
+    let refusal = table.move_task(coder.clone(), "t1", Status::InProgress, Payload::default()).unwrap_err();
+    assert_eq!(refusal.errors[0].message, "Work plan required for IN_PROGRESS");
+    assert_eq!(refusal.allowed, ["IN_PROGRESS"]);
+    let refusal = table.move_task(coder, "t1", Status::Canceled, Payload::default()).unwrap_err();
+    assert_eq!(refusal.status, 403);
+    let refusal = table.move_task(ann(), "t1", Status::Done, Payload::default()).unwrap_err();
+    assert_eq!(
+        (refusal.status, refusal.allowed),
+        (409, vec!["INBOX".into(), "IN_PROGRESS".into(), "CANCELED".into()])
+    );
+    let refusal = table.move_task(ann(), "t9", Status::Done, Payload::default()).unwrap_err();
+    assert_eq!(refusal.status, 404);
+}
+
+/// The role comes from the credential: a claim in the payload changes nothing.
+#[test]
+fn an_intern_may_not_claim_and_a_specialist_only_for_itself() {
+    let mut table = Table::new(config());
+    table.ann(add("t1", &[])).unwrap();
+    assert_eq!(table.tell(agent("coder", Role::Intern), assign("t1", "coder")).unwrap_err().status, 403);
+    assert_eq!(table.tell(agent("coder", Role::Specialist), assign("t1", "other")).unwrap_err().status, 403);
+    table.tell(agent("coder", Role::Specialist), assign("t1", "coder")).unwrap();
+}
+
+#[test]
+fn only_the_system_reports_outcomes_and_only_people_decide() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         asks t1 git push",
+    );
+    let approval = table.world.task(&task("t1")).unwrap().approval.clone().unwrap();
+    let effect = table.effect("start_step", "t1").unwrap();
+    let mut table = table;
+    let forged = Ask::Outcome(Outcome {
+        effect,
+        what: Happened::StepFailed {
+            error: "x".to_owned(),
+            why: StepFailure::Failed,
+            usage: Usage::default(),
+        },
+    });
+    assert_eq!(table.tell(agent("coder", Role::Lead), forged).unwrap_err().status, 403);
+    let decision = Decision { approve: true, note: String::new(), to: None, raise: None, complete: false };
+    let decide = Ask::Decide { id: approval.clone(), decision: decision.clone() };
+    assert_eq!(table.tell(agent("coder", Role::Lead), decide.clone()).unwrap_err().status, 403);
+    table.ann(decide.clone()).unwrap();
+    assert_eq!(table.ann(decide).unwrap_err().code, "DECIDED");
+}
+
+#[test]
+fn the_same_key_does_a_thing_once_and_answers_it_twice() {
+    let mut table = Table::new(config());
+    table.ann(add("t1", &[])).unwrap();
+    let comment = |text: &str| Ask::Comment { id: task("t1"), text: text.to_owned() };
+    let first = table.tell_keyed(ann(), comment("one"), Some("k")).unwrap();
+    let again = table.tell_keyed(ann(), comment("one"), Some("k")).unwrap();
+    assert_eq!((first.id, first.replayed, again.replayed), (again.id, false, true));
+    assert_eq!(table.world.task(&task("t1")).unwrap().comments.len(), 1);
+    assert_eq!(table.tell_keyed(ann(), comment("two"), Some("k")).unwrap_err().code, "KEY_REUSED");
+    table.tell_keyed(ann(), comment("two"), Some("other")).unwrap();
+    assert_eq!(table.world.task(&task("t1")).unwrap().comments.len(), 2);
+}
+
+#[test]
+fn a_refusal_under_a_key_is_given_again_even_when_it_would_pass_now() {
+    let mut table = Table::new(config());
+    table.ann(add("t1", &[])).unwrap();
+    let plain = Ask::MoveTask { id: task("t1"), to: Status::Assigned, payload: Box::default() };
+    let first = table.tell_keyed(ann(), plain.clone(), Some("k")).unwrap_err();
+    table.ann(assign("t1", "coder")).unwrap();
+    assert_eq!(table.tell_keyed(ann(), plain, Some("k")).unwrap_err(), first);
+}
+
+#[test]
+fn the_oldest_answers_go_when_too_many_are_kept() {
+    let mut table = Table::with(|config| config.limits.kept_answers = 2);
+    for (key, id) in [("a", "t1"), ("b", "t2"), ("c", "t3")] {
+        table.tell_keyed(ann(), add(id, &[]), Some(key)).unwrap();
+    }
+    assert_eq!(table.world.kept.len(), 2);
+}
+
+#[test]
+fn a_cycle_is_refused_with_its_path() {
+    let mut table = Table::new(config());
+    table.ann(add("a", &[])).unwrap();
+    table.ann(add("b", &["a"])).unwrap();
+    table.ann(add("c", &["b"])).unwrap();
+    let refusal = table.ann(Ask::AddDependency { id: task("a"), on: task("c") }).unwrap_err();
+    assert_eq!(refusal.errors[0].message, "this would be a cycle: a → c → b → a");
+    assert!(table.ann(Ask::AddDependency { id: task("a"), on: task("a") }).is_err());
+}
+
+#[test]
+fn a_chain_of_a_thousand_is_no_matter() {
+    let mut world = Table::new(config()).world;
+    for number in 1..=1000u128 {
+        let depends_on = if number > 1 { vec![format!("n{}", number - 1)] } else { vec![] };
+        let depends_on: Vec<_> = depends_on.iter().map(String::as_str).collect();
+        let command = Command {
+            id: number,
+            at: 0,
+            actor: ann(),
+            key: None,
+            ask: add(&format!("n{number}"), &depends_on),
+        };
+        world = handle(&world, &command).unwrap().world;
+    }
+    assert_eq!(crate::invariants::check(&world), vec![]);
+    let command = Command {
+        id: 0,
+        at: 0,
+        actor: ann(),
+        key: None,
+        ask: Ask::AddDependency { id: task("n1"), on: task("n1000") },
+    };
+    assert!(
+        handle(&world, &command).unwrap_err().message.starts_with("this would be a cycle: n1 → n1000 → n999")
+    );
+}
+
+#[test]
+fn a_dependency_that_was_canceled_waits_for_a_person_by_name() {
+    let mut table = Table::new(config());
+    table.ann(add("a", &[])).unwrap();
+    table.ann(add("b", &["a", "nowhere"])).unwrap();
+    table.move_task(ann(), "a", Status::Canceled, Payload::default()).unwrap();
+    let why = crate::why::of_task(&table.world, &task("b"), 0).unwrap();
+    let failing: Vec<_> =
+        why.iter().filter(|g| g.guard == "dependencyDone").map(|g| g.detail.as_str()).collect();
+    assert_eq!(
+        failing,
+        [
+            "`a` was CANCELED and will never be DONE; a person must remove the dependency",
+            "`nowhere` is not known; a person must add it or remove the dependency"
+        ]
+    );
+}
+
+#[test]
+fn what_is_too_long_or_empty_is_refused_and_nothing_is_written() {
+    let mut table = Table::new(config());
+    let before = table.world.clone();
+    let long = "x".repeat(70_000);
+    assert_eq!(
+        table.ann(Ask::AddTask(NewTask { title: long, ..NewTask::default() })).unwrap_err().status,
+        422
+    );
+    assert_eq!(
+        table.ann(Ask::AddTask(NewTask { title: "  ".to_owned(), ..NewTask::default() })).unwrap_err().status,
+        422
+    );
+    let priority = Some(5);
+    assert!(
+        table.ann(Ask::AddTask(NewTask { title: "x".to_owned(), priority, ..NewTask::default() })).is_err()
+    );
+    assert_eq!(table.world, before);
+}
+
+/// A run that is reported from outside has the whole of its machine, and its tools are gated.
+#[test]
+fn an_agent_outside_reports_its_own_life() {
+    let mut table = Table::new(config());
+    let outsider = agent("outsider", Role::Specialist);
+    table.ann(add("t1", &[])).unwrap();
+    table.tell(outsider.clone(), assign("t1", "outsider")).unwrap();
+    let plan =
+        Payload { work_plan: Some(task::WorkPlan::new(["look", "change", "test"])), ..Payload::default() };
+    table.move_task(outsider.clone(), "t1", Status::InProgress, plan).unwrap();
+    let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
+    let run = table.tell(outsider.clone(), open.clone()).unwrap();
+    assert_eq!(run.state.as_deref(), Some("run.starting"));
+    assert_eq!(table.tell(outsider.clone(), open).unwrap_err().code, "AGENT_NO_AVAILABLE_TASK");
+    let run = machines::names::RunId::new(run.id.unwrap()).unwrap();
+    let step = |turn, tool: &str| Ask::RunEvent {
+        run: run.clone(),
+        event: run::Event::Step { turn, tool_calls: vec![call(tool, u64::from(turn))], output: None },
+    };
+    let refusal = table.tell(outsider.clone(), step(1, "Bash")).unwrap_err();
+    assert_eq!(refusal.code, "AGENT_TOOL_NOT_ALLOWED");
+    assert_eq!(table.world.run(&run).unwrap().audit.failures, 1, "the attempt is part of the audit");
+    table.tell(outsider.clone(), step(1, "Edit")).unwrap();
+    assert_eq!(table.tell(outsider.clone(), step(3, "Edit")).unwrap_err().code, "STALE_TURN");
+    let limit = table.tell(outsider.clone(), step(2, "Edit")).unwrap();
+    assert_eq!(limit.code.as_deref(), Some("AGENT_TURN_LIMIT_EXCEEDED"));
+    assert_eq!(table.stands("task t1"), "task t1 NEEDS_APPROVAL");
+    assert_eq!(table.tell(agent("coder", Role::Lead), step(3, "Edit")).unwrap_err().status, 403);
+}
+
+#[test]
+fn an_owner_outside_that_goes_silent_loses_its_lease_and_not_the_task() {
+    let mut table = Table::new(config());
+    let outsider = agent("outsider", Role::Specialist);
+    table.ann(add("t1", &[])).unwrap();
+    table.tell(outsider.clone(), assign("t1", "outsider")).unwrap();
+    let plan =
+        Payload { work_plan: Some(task::WorkPlan::new(["look", "change", "test"])), ..Payload::default() };
+    table.move_task(outsider.clone(), "t1", Status::InProgress, plan).unwrap();
+    table
+        .tell(outsider.clone(), Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None })
+        .unwrap();
+    let table = check(table, "silence t1 -> task t1 IN_PROGRESS, run t1.1 error");
+    let mut table = table;
+    let late = Ask::RunEvent {
+        run: machines::names::RunId::new("t1.1").unwrap(),
+        event: run::Event::Abort { reason: "late".to_owned() },
+    };
+    assert_eq!(table.tell(outsider, late).unwrap_err().code, "LEASE_ENDED");
+}
+
+/// The outcome of something that is no longer wanted is dropped whole.
+#[test]
+fn a_late_outcome_of_a_superseded_effect_changes_nothing() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn",
+    );
+    let step = table.effect("start_step", "t1").unwrap();
+    let mut table = check(table, "cancel -> task t1 CANCELED");
+    let before = table.world.clone();
+    let what = Happened::StepFinished {
+        done: true,
+        output: String::new(),
+        tip: None,
+        usage: Usage { cost: Some(5), ..Usage::default() },
+    };
+    let reply = table.tell(Actor::System, Ask::Outcome(Outcome { effect: step, what })).unwrap();
+    assert!(reply.superseded);
+    assert_eq!(table.world, before);
+}
+
+/// Computed before it is adopted: deciding changes nothing by itself, and gives the same again.
+#[test]
+fn deciding_is_pure() {
+    let table = Table::new(config());
+    let command = Command { id: 9, at: 5, actor: ann(), key: None, ask: add("t1", &[]) };
+    let before = table.world.clone();
+    let Commit { events, .. } = handle(&table.world, &command).unwrap();
+    assert_eq!(table.world, before);
+    assert_eq!(handle(&table.world, &command).unwrap().events, events);
+}
+
+#[test]
+fn a_bad_configuration_is_refused_and_the_last_good_one_stays() {
+    let mut table = Table::new(config());
+    let before = table.world.config.clone();
+    let mut bad = config();
+    bad.fleet.agent = AgentName::new("nobody").unwrap();
+    let refusal = table.ann(Ask::Configure { config: Box::new(bad) }).unwrap_err();
+    assert_eq!(refusal.message, "fleet.agent names `nobody`, which is not among the agents");
+    assert_eq!(table.world.config, before);
+}
+
+#[test]
+fn a_channel_has_one_turn_holder() {
+    let mut table = Table::new(config());
+    let room = ChannelName::new("room").unwrap();
+    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    for name in ["a", "b"] {
+        let agent = AgentName::new(name).unwrap();
+        table.ann(Ask::AddMember { channel: room.clone(), agent: agent.clone() }).unwrap();
+        for event in [turn::Event::AgentStarts, turn::Event::Assigned] {
+            table
+                .tell(Actor::System, Ask::TurnEvent { channel: room.clone(), agent: agent.clone(), event })
+                .unwrap();
+        }
+    }
+    let grant = |name: &str| Ask::TurnEvent {
+        channel: room.clone(),
+        agent: AgentName::new(name).unwrap(),
+        event: turn::Event::TurnGranted { at: 0, timeout_seconds: 60 },
+    };
+    table.tell(Actor::System, grant("a")).unwrap();
+    assert_eq!(table.tell(Actor::System, grant("b")).unwrap_err().code, "TURN_TAKEN");
+}
+
+#[test]
+fn the_architect_is_driven_by_its_table() {
+    let mut table = Table::new(config());
+    let tell = |table: &mut Table, event| {
+        table.tell(Actor::System, Ask::ArchitectEvent { event: Wrapped::Inner(event) })
+    };
+    assert_eq!(
+        tell(&mut table, architect::Event::Start).unwrap().state.as_deref(),
+        Some("architect.WAITING")
+    );
+    let seq = table.world.seq;
+    tell(&mut table, architect::Event::Stay).unwrap();
+    assert_eq!(table.world.seq, seq, "staying leaves no transition in the log");
+    assert_eq!(tell(&mut table, architect::Event::WorkspaceReady).unwrap_err().status, 409);
+}

@@ -1,0 +1,9 @@
+//! The kernel's tests: scripts that read as the rules do, a walk over everything reachable, sabotage of every
+//! invariant, and samples of every event ever written.
+
+mod commands;
+mod sabotage;
+mod samples;
+mod scripts;
+mod table;
+mod walk;

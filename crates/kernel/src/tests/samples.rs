@@ -1,0 +1,75 @@
+//! A stored type changes only while a sample of every version ever written still decodes.
+
+use super::table::*;
+use crate::Event;
+use std::collections::BTreeMap;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/events.jsonl");
+
+fn samples() -> Vec<(String, String)> {
+    let text = include_str!("../../samples/events.jsonl");
+    text.lines()
+        .map(|line| {
+            let (kind, data) = line.split_once('\t').expect("a kind, a tab, and the data");
+            (kind.to_owned(), data.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn every_event_ever_written_can_still_be_read_and_is_written_the_same() {
+    for (kind, data) in samples() {
+        let event = Event::decode(&kind, &data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+        assert_eq!(event.encode(), data, "{kind}");
+    }
+}
+
+#[test]
+fn there_is_a_sample_of_every_kind_of_event() {
+    let there: Vec<_> = samples().into_iter().map(|(kind, _)| kind).collect();
+    let missing: Vec<_> =
+        Event::KINDS.iter().filter(|kind| !there.iter().any(|known| known == *kind)).collect();
+    assert!(missing.is_empty(), "add a line for {missing:?} to {PATH}; what is there is never changed");
+}
+
+#[test]
+fn an_event_that_this_version_does_not_know_is_an_error_that_says_so() {
+    let bad = Event::decode("task_teleported", "{}").unwrap_err();
+    assert_eq!(bad.to_string(), "events of kind `task_teleported` are not known to this version");
+    assert!(
+        Event::decode("queued", "{\"id\":\"t1\",\"more\":1}").is_err(),
+        "an unknown field is not read over"
+    );
+}
+
+/// Kinds are names in a log that lives forever: two may not be alike.
+#[test]
+fn no_two_events_share_a_name() {
+    let mut seen = BTreeMap::new();
+    for kind in Event::KINDS {
+        assert_eq!(seen.insert(kind, ()), None, "{kind}");
+    }
+}
+
+/// The transitions of all machines are logged in one form.
+#[test]
+fn a_transition_is_logged_with_machine_from_to_and_trigger() {
+    let mut table = Table::new(config());
+    table.ticket("t1", "open", &[], "x").unwrap();
+    let event = Event::TaskMoved(crate::event::TaskMoved {
+        id: task("t1"),
+        from: machines::task::Status::Inbox,
+        to: machines::task::Status::Canceled,
+        input: machines::task::Event::Move {
+            to: machines::task::Status::Canceled,
+            by: machines::task::Sender { id: "ann".into(), role: machines::machine::Role::Human },
+            payload: Box::default(),
+        },
+    });
+    let logged = serde_json::to_value(event.transition().unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "event": "state_transition", "machine": "task", "agentId": "t1",
+        "from": "INBOX", "to": "CANCELED", "trigger": "move CANCELED",
+    });
+    assert_eq!(logged, expected);
+}

@@ -1,0 +1,660 @@
+//! The rules, one script each. A line is what happens; after the arrow stands what is true then.
+
+use super::table::*;
+use crate::config::Review;
+
+/// Claimed, TreeReady, TurnTaken, ClaimedDone, GateGreen, Approved, LandingStarted, LandingWritten, Landed.
+#[test]
+fn a_ticket_becomes_a_landed_task() {
+    check(
+        Table::new(config()),
+        "ticket t1     -> task t1 INBOX
+         fleet 1       -> task t1 IN_PROGRESS, worker A ready, run t1.1 starting, lease t1 A
+         tree          -> worker A working, asked start_step 1
+         turn          -> run t1.1 running
+         done          -> worker A done, asked run_gate 1
+         green         -> task t1 REVIEW, worker A idle, run t1.1 completed, lease t1 none
+         approve       -> task t1 REVIEW, asked test_merge 1
+         merge-green   -> asked move_main 1
+         main-moved    -> task t1 DONE, asked write_ticket 1, asked remove_tree 1, asked delete_branch 0
+         removed       -> asked delete_branch 1",
+    );
+}
+
+/// Dependencies: claimable only when each is DONE.
+#[test]
+fn a_task_waits_until_what_it_depends_on_is_done() {
+    check(
+        auto(),
+        "ticket t1
+         ticket t2 t1
+         fleet 2        -> task t1 IN_PROGRESS, task t2 INBOX
+         tree
+         done
+         green          -> task t1 REVIEW, task t2 INBOX
+         merge-green
+         main-moved     -> task t1 DONE, task t2 IN_PROGRESS",
+    );
+}
+
+/// StepFailed, Stuck: four waits, and the fifth failure asks for a person.
+#[test]
+fn the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         fails         -> worker A working, run t1.1 error, task t1 IN_PROGRESS
+         backoff       -> run t1.1 running, asked start_step 1
+         fails
+         backoff
+         fails
+         backoff
+         fails
+         backoff
+         fails         -> worker A stuck, task t1 BLOCKED (stuck), run t1.1 error, lease t1 none
+         retry A       -> worker A working, task t1 IN_PROGRESS, lease t1 A, asked start_step 0
+         backoff       -> run t1.1 running, asked start_step 1
+         fails         -> worker A stuck, task t1 BLOCKED (stuck)",
+    );
+}
+
+/// A success in between starts the count again.
+#[test]
+fn a_step_that_ends_well_forgets_the_failures_before_it() {
+    let script = "ticket t1
+         fleet 1
+         tree
+         fails
+         backoff
+         fails
+         backoff
+         fails
+         backoff
+         fails
+         backoff
+         step          -> worker A working
+         fails         -> worker A working";
+    check(Table::new(config()), script);
+}
+
+/// TreeFailed counts like a failed step.
+#[test]
+fn a_tree_that_cannot_be_made_is_a_failed_step() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         no-tree       -> worker A working, run t1.1 error
+         backoff       -> run t1.1 running, asked prepare_tree 1
+         tree          -> asked start_step 1",
+    );
+}
+
+/// StepRetried: one error if both fail.
+#[test]
+fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         times-out     -> worker A working, run t1.1 running, asked start_step 1",
+    );
+    assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 0);
+    let table = check(table, "times-out -> worker A working, run t1.1 error");
+    assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 1);
+}
+
+/// GateRed: three fix rounds, then stuck.
+#[test]
+fn a_red_gate_sends_the_work_back_three_times() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         red           -> worker A working, run t1.1 running, asked start_step 1
+         done
+         red           -> worker A working
+         done
+         red           -> worker A working
+         done
+         red           -> worker A stuck, task t1 BLOCKED (stuck)",
+    );
+}
+
+/// GateEmpty: one fix round, then a person, whatever the policy.
+#[test]
+fn an_empty_diff_needs_a_person_under_every_policy() {
+    check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         empty         -> worker A working
+         done
+         empty         -> task t1 REVIEW, queued t1 false, worker A idle
+         approve       -> task t1 DONE",
+    );
+}
+
+/// `max_steps`: green, and still a person's.
+#[test]
+fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
+    let table = Table::with(|config| {
+        config.fleet.review = Review::Auto;
+        config.fleet.max_steps = 2;
+    });
+    let table = check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         step          -> worker A working
+         step          -> worker A done
+         green         -> task t1 REVIEW, queued t1 false",
+    );
+    assert_eq!(table.world.task(&task("t1")).unwrap().needs_person.as_deref(), Some("max_steps"));
+}
+
+/// Outage, Restored: no error is counted, and the worker keeps its task.
+#[test]
+fn an_outage_suspends_the_run_and_goes_on_when_the_service_is_back() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         turn t1
+         outage t1     -> run t1.1 suspended, worker A working, task t1 IN_PROGRESS, lease t1 A
+         poll          -> asked check_health 1
+         away          -> run t1.1 suspended
+         poll
+         healthy       -> run t1.1 running, asked start_step 1",
+    );
+    assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 0);
+}
+
+/// SuspensionExpired: claimable again when the service is back.
+#[test]
+fn an_outage_that_lasts_frees_the_worker_and_keeps_the_task_for_later() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         outage
+         expired       -> run t1.1 error, worker A idle, task t1 IN_PROGRESS, lease t1 none
+         poll
+         healthy       -> run t1.1 running, worker A ready, lease t1 A",
+    );
+}
+
+/// ResetReached: the first goes alone; when it comes through, the others follow.
+#[test]
+fn after_a_usage_limit_one_agent_goes_first() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         turn t1
+         turn t2
+         limited t1    -> run t1.1 suspended
+         limited t2    -> run t2.1 suspended
+         poll
+         healthy       -> run t1.1 suspended, run t2.1 suspended
+         reset         -> run t1.1 running, run t2.1 suspended
+         turn t1       -> run t1.1 running, run t2.1 running",
+    );
+}
+
+/// ActionAsked, ActionDecided: the call waits in its process.
+#[test]
+fn a_red_action_waits_for_a_person_and_the_decision_answers_the_call() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         asks t1 git push -> task t1 NEEDS_APPROVAL, run t1.1 paused, worker A working, asked answer_call 0
+         yes              -> task t1 IN_PROGRESS, run t1.1 running, worker A working, asked answer_call 1
+         done             -> worker A done",
+    );
+}
+
+/// A denial refuses the call and returns to where it came from.
+#[test]
+fn a_denied_red_action_refuses_the_call_and_the_work_goes_on() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         asks t1 git push
+         no               -> task t1 IN_PROGRESS, run t1.1 running, asked answer_call 1",
+    );
+}
+
+/// Yellow asks for interns only.
+#[test]
+fn a_yellow_action_waits_for_a_person_only_where_an_intern_asks() {
+    let script = "ticket t1
+         fleet 1
+         tree
+         asks t1 curl x   -> task t1 IN_PROGRESS, asked answer_call 1";
+    check(Table::new(config()), script);
+    let intern =
+        Table::with(|config| config.fleet.agent = machines::names::AgentName::new("intern").unwrap());
+    check(
+        intern,
+        "ticket t1
+         fleet 1
+         tree
+         asks t1 curl x   -> task t1 NEEDS_APPROVAL, run t1.1 paused",
+    );
+}
+
+/// ActionUnanswered: the decision goes into the next prompt.
+#[test]
+fn a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_waiting() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         asks t1 git push
+         unanswered    -> worker A idle, run t1.1 paused, task t1 NEEDS_APPROVAL, asked end_step 1
+         yes           -> task t1 IN_PROGRESS, lease t1 none
+         ended         -> lease t1 A, worker A ready, run t1.1 running",
+    );
+    assert!(table.world.task(&task("t1")).unwrap().notes.iter().any(|note| note.contains("allowed")));
+}
+
+/// LoopDetected and ToolFailures read the audit.
+#[test]
+fn the_same_call_three_times_blocks_the_task() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         same-call
+         same-call     -> task t1 IN_PROGRESS
+         same-call     -> task t1 BLOCKED (loop), run t1.1 paused, worker A idle, asked end_step 1",
+    );
+}
+
+#[test]
+fn three_failures_of_one_tool_block_the_task() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         call-fails
+         call-fails    -> task t1 IN_PROGRESS
+         call-fails    -> task t1 BLOCKED (tool_failures), run t1.1 paused, worker A idle",
+    );
+}
+
+/// TurnLimit with its three ways out.
+#[test]
+fn the_turn_limit_asks_a_person_and_continue_resumes_the_same_run() {
+    let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(2)));
+    let table = check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         turn          -> run t1.1 paused, task t1 NEEDS_APPROVAL, worker A idle, asked end_step 1
+         ended
+         yes           -> run t1.1 running, task t1 IN_PROGRESS, worker A ready",
+    );
+    let run = table.world.run_of(&task("t1")).unwrap();
+    assert_eq!((run.machine.inner().current_turn, run.machine.inner().max_turns), (2, 4));
+}
+
+#[test]
+fn complete_at_the_turn_limit_lets_the_gate_decide_without_a_worker() {
+    let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(1)));
+    check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         turn          -> run t1.1 paused, task t1 NEEDS_APPROVAL
+         ended
+         complete      -> run t1.1 completed, task t1 IN_PROGRESS, asked run_gate 1, lease t1 none
+         green         -> task t1 REVIEW",
+    );
+}
+
+#[test]
+fn abort_at_the_turn_limit_blocks_the_task() {
+    let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(1)));
+    check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         no            -> run t1.1 idle, task t1 BLOCKED (manual)",
+    );
+}
+
+/// BudgetReached, BudgetRaised.
+#[test]
+fn a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it() {
+    let table = Table::with(|config| config.budget.task = Some(1_150));
+    check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         step          -> task t1 NEEDS_APPROVAL, run t1.1 paused, worker A idle
+         yes           -> task t1 IN_PROGRESS, run t1.1 running, worker A ready",
+    );
+}
+
+#[test]
+fn the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile() {
+    let table = Table::with(|config| config.budget.day = Some(2_050));
+    let table = check(
+        table,
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         dear-turn t1
+         step t1       -> task t1 NEEDS_APPROVAL, task t2 IN_PROGRESS
+         ticket t3     -> task t3 INBOX
+         dear-turn t2
+         step t2       -> task t2 NEEDS_APPROVAL",
+    );
+    assert_eq!(table.world.approvals.len(), 1);
+    check(table, "yes t1 -> task t1 IN_PROGRESS, task t2 IN_PROGRESS");
+}
+
+/// Reservation: two steps side by side cannot pass a limit together.
+#[test]
+fn what_is_set_aside_for_one_step_is_not_there_for_another() {
+    let table = Table::with(|config| config.budget.day = Some(1_500));
+    check(
+        table,
+        "ticket t1
+         ticket t2
+         fleet 2       -> task t1 IN_PROGRESS, task t2 INBOX, worker B idle",
+    );
+}
+
+/// ChangesAsked: three times, and the fourth blocks.
+#[test]
+fn the_fourth_request_for_changes_blocks_the_task() {
+    let round = "tree
+         done
+         green         -> task t1 REVIEW
+         changes       -> task t1 IN_PROGRESS\n";
+    let table = check(Table::new(config()), &format!("ticket t1\nfleet 1\n{round}{round}{round}"));
+    check(
+        table,
+        "tree
+         done
+         green
+         changes       -> task t1 BLOCKED (review_cycles)
+         unblock       -> task t1 IN_PROGRESS",
+    );
+}
+
+/// LandingFailed counts no review cycle; the fourth blocks.
+#[test]
+fn a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it() {
+    let round = "tree
+         done
+         green
+         conflict      -> task t1 IN_PROGRESS\n";
+    let table = check(auto(), &format!("ticket t1\nfleet 1\n{round}{round}{round}"));
+    let table = check(
+        table,
+        "tree
+         done
+         green
+         merge-red     -> task t1 BLOCKED (landing)",
+    );
+    assert_eq!(table.world.task(&task("t1")).unwrap().machine.review_cycles, 0);
+}
+
+/// LandingRepeated.
+#[test]
+fn a_main_that_was_moved_by_someone_else_is_merged_and_tested_again() {
+    check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         merge-green
+         main-elsewhere -> task t1 REVIEW, asked test_merge 1
+         merge-green
+         main-moved     -> task t1 DONE",
+    );
+}
+
+/// LandingHeldUp: others land meanwhile.
+#[test]
+fn a_checkout_in_the_way_holds_up_one_landing_and_no_other() {
+    check(
+        auto(),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         done t1
+         done t2
+         green t1
+         green t2
+         merge-green t1
+         in-the-way t1  -> task t1 REVIEW, asked test_merge 1
+         merge-green t2
+         main-moved t2  -> task t2 DONE, task t1 REVIEW
+         checkout       -> asked test_merge 1
+         merge-green t1
+         main-moved t1  -> task t1 DONE",
+    );
+}
+
+/// Between "written down" and "landed".
+#[test]
+fn what_is_written_down_to_land_can_be_neither_canceled_nor_changed() {
+    check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         merge-green
+         cancel        -> refused LANDING
+         changes       -> refused LANDING
+         main-moved    -> task t1 DONE
+         cancel        -> refused NOT_ALLOWED",
+    );
+}
+
+/// Canceled, from a task in work.
+#[test]
+fn canceling_ends_the_run_frees_the_worker_and_saves_the_tree() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         cancel        -> task t1 CANCELED, run t1.1 idle, worker A idle, asked end_step 1, asked remove_tree 0
+         ended         -> asked remove_tree 1, asked write_ticket 1
+         removed       -> asked delete_branch 0",
+    );
+}
+
+/// TicketClosed.
+#[test]
+fn a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2 t1
+         fleet 1          -> task t1 IN_PROGRESS, task t2 INBOX
+         ticket-closed t1 -> task t1 BLOCKED (manual), worker A idle, run t1.1 idle
+         ticket-closed t2 -> task t2 CANCELED",
+    );
+}
+
+/// A reopened ticket is a new task, linked to the old.
+#[test]
+fn a_ticket_that_is_opened_again_is_a_new_task() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket-closed t1 -> task t1 CANCELED
+         ticket t1        -> task t1 CANCELED, task t1-r2 INBOX",
+    );
+    assert_eq!(table.world.task(&task("t1-r2")).unwrap().reopens, Some(task("t1")));
+}
+
+/// TicketChanged.
+#[test]
+fn a_changed_ticket_is_told_to_the_agent_with_the_next_step() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         ticket-changed t1 -> task t1 IN_PROGRESS",
+    );
+    assert_eq!(table.world.task(&task("t1")).unwrap().notes.len(), 1);
+}
+
+/// Lost: the task stays, three times.
+#[test]
+fn the_third_lost_worker_blocks_the_task() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         lost          -> task t1 IN_PROGRESS, run t1.1 running, worker A ready
+         tree
+         lost
+         tree
+         lost          -> task t1 BLOCKED (lost_workers), worker A idle",
+    );
+}
+
+/// EndedByPerson.
+#[test]
+fn kill_saves_the_work_and_blocks_the_task_and_assign_goes_on() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         kill A        -> worker A idle, task t1 BLOCKED (manual), run t1.1 idle, asked end_step 1, asked save_work 0
+         assign t1 A   -> refused NOT_CLAIMABLE
+         ended         -> asked save_work 1
+         saved
+         assign t1 A   -> task t1 IN_PROGRESS, worker A ready, run t1.2 starting",
+    );
+}
+
+#[test]
+fn cleanup_waits_for_the_process_unless_it_is_forced() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         cleanup A       -> refused NOT_ALLOWED
+         cleanup-force A -> worker A idle, task t1 BLOCKED (manual)
+         ended           -> asked remove_tree 1",
+    );
+}
+
+#[test]
+fn clean_removes_the_worker_and_keeps_its_work() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         clean A       -> worker A gone, task t1 BLOCKED (manual), asked end_step 1
+         ended         -> asked remove_tree 1",
+    );
+}
+
+/// A stuck worker blocks nobody: another takes its task up.
+#[test]
+fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         red
+         done
+         red
+         done
+         red
+         done
+         red           -> worker A stuck, task t1 BLOCKED (stuck)
+         fleet 2       -> worker B idle
+         assign t1 B   -> worker B ready, worker A idle, lease t1 B",
+    );
+}
+
+/// Recovered.
+#[test]
+fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
+    let begin = "ticket t1
+         fleet 1
+         tree
+         turn\n";
+    let case = |line: &str| check(Table::new(config()), &format!("{begin}{line}"));
+    case("recover A clean under-way            -> worker A working, asked start_step 1");
+    case("recover A clean resumable            -> worker A working, asked start_step 1");
+    case("recover A clean said-done            -> worker A done, asked run_gate 1");
+    case("recover A missing                    -> worker A ready, task t1 IN_PROGRESS, run t1.1 running");
+    let saved =
+        case("recover A dirty resumable        -> worker A working, asked save_work 1, asked start_step 0");
+    check(saved, "saved -> asked start_step 1");
+}
+
+/// The fleet stops, and what was under way goes on at the next start.
+#[test]
+fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         stop
+         step          -> worker A working, asked start_step 0
+         fleet 1       -> worker A working, asked start_step 1",
+    );
+}

@@ -1,0 +1,373 @@
+//! A table to play on: a World, a clock that is moved by hand, and words for what happens.
+
+use crate::command::*;
+use crate::config::{Config, Review};
+use crate::effect::{Effect, Timer};
+use crate::invariants;
+use crate::{Actor, Millis, World, handle};
+use machines::names::{EffectId, TaskId, WorkerName};
+use machines::run::{ToolCall, ToolStatus};
+use machines::task::{Payload, Status, TaskType};
+use machines::wire::Wire;
+use machines::worker;
+use smol_str::SmolStr;
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub world: World,
+    pub now: Millis,
+    pub commands: u128,
+}
+
+pub fn task(name: &str) -> TaskId {
+    TaskId::new(name).unwrap()
+}
+
+pub fn worker(name: &str) -> WorkerName {
+    WorkerName::new(name).unwrap()
+}
+
+pub fn ann() -> Actor {
+    Actor::Human(SmolStr::new_static("ann"))
+}
+
+/// One service, one red pattern, and every policy at its default.
+pub fn config() -> Config {
+    let text = r#"{
+        "fleet": {"review": "human"},
+        "agents": {
+            "coder": {"service": "model", "allowed_tools": ["Edit", "Bash"], "max_turns": 200},
+            "intern": {"service": "model", "role": "intern"},
+            "outsider": {"max_turns": 2, "allowed_tools": ["Edit"]}
+        },
+        "budget": {"step": 1000},
+        "services": ["model"],
+        "policy": {"tools": [
+            {"pattern": "Bash(git push*)", "colour": "red"},
+            {"pattern": "Bash(curl*)", "colour": "yellow"}
+        ]}
+    }"#;
+    serde_json::from_str(text).unwrap()
+}
+
+pub fn call(tool: &str, number: u64) -> ToolCall {
+    ToolCall {
+        id: SmolStr::new(format!("c{number}")),
+        tool: SmolStr::new(tool),
+        input: [("n".to_owned(), serde_json::Value::from(number))].into_iter().collect(),
+        output: None,
+        duration: None,
+        status: ToolStatus::Pending,
+    }
+}
+
+impl Table {
+    pub fn new(config: Config) -> Self {
+        let mut table = Self { world: World::default(), now: 1_700_000_000_000, commands: 0 };
+        table.tell(Actor::System, Ask::Configure { config: Box::new(config) }).unwrap();
+        table
+    }
+
+    pub fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = config();
+        change(&mut config);
+        Self::new(config)
+    }
+
+    /// A command, decided and adopted. After each, every invariant holds and the log folds to the same World.
+    pub fn tell(&mut self, actor: Actor, ask: Ask) -> Result<Reply, Refusal> {
+        self.tell_keyed(actor, ask, None)
+    }
+
+    pub fn tell_keyed(&mut self, actor: Actor, ask: Ask, key: Option<&str>) -> Result<Reply, Refusal> {
+        self.commands += 1;
+        let command = Command { id: self.commands, at: self.now, actor, key: key.map(SmolStr::new), ask };
+        let commit = handle(&self.world, &command)?;
+        let mut folded = self.world.clone();
+        for event in &commit.events {
+            let stored = crate::Event::decode(event.kind(), &event.encode()).unwrap();
+            assert_eq!(&stored, event, "an event comes back from the log as it went in");
+            folded.apply(&stored).unwrap();
+        }
+        assert_eq!(folded, commit.world, "the events say everything that the commit changed");
+        let mut broken = invariants::check(&commit.world);
+        broken.extend(invariants::check_commit(&self.world, &commit.world));
+        assert!(broken.is_empty(), "after {:?}: {}", command.ask, broken[0]);
+        self.world = commit.world;
+        commit.answer
+    }
+
+    pub fn ann(&mut self, ask: Ask) -> Result<Reply, Refusal> {
+        self.tell(ann(), ask)
+    }
+
+    pub fn ticket(
+        &mut self,
+        id: &str,
+        status: &'static str,
+        depends_on: &[&str],
+        body: &str,
+    ) -> Result<Reply, Refusal> {
+        self.tell(
+            Actor::System,
+            Ask::SeeTicket(SeenTicket {
+                id: task(id),
+                status: SmolStr::new_static(status),
+                title: format!("Task {id}"),
+                body: body.to_owned(),
+                task_type: TaskType::Task,
+                priority: 2,
+                plan: None,
+                depends_on: depends_on.iter().map(|id| task(id)).collect(),
+                by_hand: true,
+            }),
+        )
+    }
+
+    pub fn move_task(
+        &mut self,
+        actor: Actor,
+        id: &str,
+        to: Status,
+        payload: Payload,
+    ) -> Result<Reply, Refusal> {
+        self.tell(actor, Ask::MoveTask { id: task(id), to, payload: Box::new(payload) })
+    }
+
+    /// The oldest effect of a kind that concerns the task.
+    pub fn effect(&self, kind: &str, id: &str) -> Option<EffectId> {
+        let number = |effect: &&EffectId| effect.as_str()[1..].parse::<u64>().unwrap();
+        let of_task = |(_, effect): &(&EffectId, &std::sync::Arc<Effect>)| {
+            effect.kind() == kind && effect.task().is_none_or(|task| task.as_str() == id)
+        };
+        self.world.effects.iter().filter(of_task).map(|(id, _)| id).min_by_key(number).cloned()
+    }
+
+    pub fn outcome(&mut self, kind: &str, id: &str, what: Happened) -> Result<Reply, Refusal> {
+        let effect = self.effect(kind, id).unwrap_or_else(|| panic!("no {kind} is asked for {id}"));
+        self.tell(Actor::System, Ask::Outcome(Outcome { effect, what }))
+    }
+
+    /// Moves the clock to the timer and lets it ring.
+    pub fn ring(&mut self, wanted: impl Fn(&Timer) -> bool) -> Result<Reply, Refusal> {
+        let found = self.world.timers.iter().find(|(timer, _)| wanted(timer)).map(|(_, id)| id.clone());
+        let effect = found.expect("such a timer is set");
+        self.now = self.now.max(self.world.effects[&effect].due().unwrap());
+        self.tell(Actor::System, Ask::Outcome(Outcome { effect, what: Happened::TimerDue }))
+    }
+
+    /// Where everything stands, as a script writes it.
+    pub fn stands(&self, what: &str) -> String {
+        let mut words = what.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some("task"), Some(id)) => {
+                let task = self.world.task(&task(id)).unwrap_or_else(|| panic!("no task {id}"));
+                let reason = task.machine.block_reason.filter(|_| task.status() == Status::Blocked);
+                let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+                format!("task {id} {}{reason}", task.status().name())
+            }
+            (Some("worker"), Some(name)) => match self.world.worker(&worker(name)) {
+                Some(worker) => format!("worker {name} {}", worker.machine.status.name()),
+                None => format!("worker {name} gone"),
+            },
+            (Some("run"), Some(id)) => {
+                let run = self.world.run(&machines::names::RunId::new(id).unwrap());
+                format!("run {id} {}", run.unwrap_or_else(|| panic!("no run {id}")).machine.name())
+            }
+            (Some("asked"), Some(kind)) => {
+                let asked = self.world.effects.values().filter(|effect| effect.kind() == kind).count();
+                format!("asked {kind} {asked}")
+            }
+            (Some("queued"), Some(id)) => {
+                format!("queued {id} {}", self.world.task(&task(id)).unwrap().queued.is_some())
+            }
+            (Some("lease"), Some(id)) => {
+                format!(
+                    "lease {id} {}",
+                    self.world.leaseholder(&task(id)).map_or("none", |worker| worker.name.as_str())
+                )
+            }
+            other => panic!("a script does not say {other:?}"),
+        }
+    }
+}
+
+/// Plays a script: one line is what happens, and after `->` where things stand then.
+pub fn check(table: Table, script: &str) -> Table {
+    let mut table = table;
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (act, states) = line.split_once("->").unwrap_or((line, ""));
+        let answer = play(&mut table, act.trim());
+        for state in states.split(',').map(str::trim).filter(|state| !state.is_empty()) {
+            if let Some(code) = state.strip_prefix("refused ") {
+                let refusal = answer.as_ref().expect_err(line);
+                assert_eq!(refusal.code, code, "{line}: {refusal}");
+            } else {
+                answer.as_ref().unwrap_or_else(|refusal| panic!("{line}: refused: {refusal}"));
+                assert_eq!(table.stands(state), state, "{line}");
+            }
+        }
+        if states.trim().is_empty() {
+            answer.unwrap_or_else(|refusal| panic!("{line}: refused: {refusal}"));
+        }
+    }
+    table
+}
+
+fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
+    let words: Vec<&str> = act.split_whitespace().collect();
+    let id = words.get(1).copied().unwrap_or("t1");
+    let usage = Usage { cost: Some(100), input_tokens: 10, output_tokens: 1 };
+    let turn =
+        |table: &Table| table.world.run_of(&task(id)).map_or(0, |run| run.machine.inner().current_turn) + 1;
+    let model = || machines::names::ServiceName::new("model").unwrap();
+    let yes = |approve| Decision { approve, note: String::new(), to: None, raise: None, complete: false };
+    match words[0] {
+        "ticket" => table.ticket(id, "open", words.get(2..).unwrap_or_default(), "do it"),
+        "ticket-closed" => table.ticket(id, "closed", &[], "do it"),
+        "ticket-changed" => table.ticket(id, "open", &[], "do it well"),
+        "fleet" => table.tell(Actor::System, Ask::StartFleet { workers: id.parse().unwrap() }),
+        "stop" => table.ann(Ask::StopFleet),
+        "tree" => table.outcome("prepare_tree", id, Happened::TreeReady { tip: SmolStr::new_static("tip0") }),
+        "no-tree" => table.outcome("prepare_tree", id, Happened::TreeFailed { error: "no space".to_owned() }),
+        "turn" | "dear-turn" => {
+            let usage = if words[0] == "turn" { usage } else { Usage { cost: Some(900), ..usage } };
+            let (number, calls) = (turn(table), table.commands as u64);
+            let calls = vec![call("Edit", calls)];
+            table.outcome("start_step", id, Happened::Turn { turn: number, calls, output: None, usage })
+        }
+        "same-call" => {
+            let number = turn(table);
+            let calls = vec![ToolCall { id: SmolStr::new(format!("s{number}")), ..call("Bash", 0) }];
+            table.outcome("start_step", id, Happened::Turn { turn: number, calls, output: None, usage })
+        }
+        "call-fails" => {
+            let (number, name) = (turn(table), SmolStr::new(format!("f{}", table.commands)));
+            let calls = vec![ToolCall { id: name.clone(), ..call("Bash", table.commands as u64) }];
+            table.outcome("start_step", id, Happened::Turn { turn: number, calls, output: None, usage })?;
+            let what = Happened::ToolResult {
+                call: name,
+                tool: SmolStr::new_static("Bash"),
+                ok: false,
+                output: "no".to_owned(),
+                millis: 1,
+            };
+            table.outcome("start_step", id, what)
+        }
+        "asks" => {
+            let argument = words.get(2..).unwrap_or_default().join(" ");
+            let what = Happened::CallAsked {
+                call: SmolStr::new_static("q"),
+                tool: SmolStr::new_static("Bash"),
+                argument,
+                turn: turn(table),
+            };
+            table.outcome("start_step", id, what)
+        }
+        "step" | "done" => {
+            let done = words[0] == "done";
+            let what = Happened::StepFinished {
+                done,
+                output: String::new(),
+                tip: Some(SmolStr::new_static("tip1")),
+                usage,
+            };
+            table.outcome("start_step", id, what)
+        }
+        "fails" | "times-out" | "session-lost" | "lost" => {
+            let why = match words[0] {
+                "times-out" => StepFailure::TimedOut,
+                "session-lost" => StepFailure::Session,
+                "lost" => StepFailure::Lost,
+                _ => StepFailure::Failed,
+            };
+            table.outcome("start_step", id, Happened::StepFailed { error: "broke".to_owned(), why, usage })
+        }
+        "outage" => {
+            table.outcome("start_step", id, Happened::Outage { service: model(), resets_at: None, usage })
+        }
+        "limited" => {
+            let resets_at = Some(table.now + 3_600_000);
+            table.outcome("start_step", id, Happened::Outage { service: model(), resets_at, usage })
+        }
+        "ended" => table.outcome("end_step", id, Happened::StepEnded { tip: None, usage }),
+        "backoff" => table.ring(|timer| matches!(timer, Timer::Backoff { .. })),
+        "poll" => table.ring(|timer| *timer == Timer::HealthPoll),
+        "healthy" => table.outcome("check_health", id, Happened::Health { healthy: true }),
+        "away" => table.outcome("check_health", id, Happened::Health { healthy: false }),
+        "expired" => table.ring(|timer| matches!(timer, Timer::Suspension { .. })),
+        "reset" => table.ring(|timer| matches!(timer, Timer::Reset { .. })),
+        "unanswered" => table.ring(|timer| matches!(timer, Timer::Question { .. })),
+        "silence" => table.ring(|timer| matches!(timer, Timer::OutsideLease { .. })),
+        "checkout" => table.ring(|timer| matches!(timer, Timer::Checkout { .. })),
+        "green" => table.outcome(
+            "run_gate",
+            id,
+            Happened::GateGreen { tip: SmolStr::new_static("tip1"), needs_person: None },
+        ),
+        "red" => {
+            table.outcome("run_gate", id, Happened::GateRed { output: "1 failed".to_owned(), tip: None })
+        }
+        "empty" => table.outcome("run_gate", id, Happened::GateEmpty { tip: SmolStr::new_static("tip0") }),
+        "merge-green" => {
+            let (merge, old) = (SmolStr::new_static("m1"), SmolStr::new_static("m0"));
+            table.outcome("test_merge", id, Happened::MergeGreen { merge, old })
+        }
+        "conflict" => {
+            table.outcome("test_merge", id, Happened::MergeConflict { files: vec!["a.rs".to_owned()] })
+        }
+        "merge-red" => table.outcome("test_merge", id, Happened::MergeRed { output: "1 failed".to_owned() }),
+        "main-moved" => table.outcome("move_main", id, Happened::MainMoved),
+        "main-elsewhere" => table.outcome("move_main", id, Happened::MainWasMoved),
+        "in-the-way" => {
+            let what = Happened::CheckoutInTheWay {
+                files: vec!["a.rs".to_owned()],
+                command: "git stash".to_owned(),
+            };
+            table.outcome("move_main", id, what)
+        }
+        "removed" => table.outcome("remove_tree", id, Happened::TreeRemoved { reference: None }),
+        "saved" => table.outcome("save_work", id, Happened::WorkSaved { reference: "refs/x".to_owned() }),
+        "approve" => table.ann(Ask::Approve { id: task(id), tip: None, note: String::new() }),
+        "changes" => {
+            let payload = Payload { feedback: Some("mend this".to_owned()), ..Payload::default() };
+            table.move_task(ann(), id, Status::InProgress, payload)
+        }
+        "cancel" => table.move_task(ann(), id, Status::Canceled, Payload::default()),
+        "unblock" => {
+            let payload = Payload { clarification: Some("like this".to_owned()), ..Payload::default() };
+            table.move_task(ann(), id, Status::InProgress, payload)
+        }
+        "yes" | "no" | "complete" => {
+            let approval = table.world.task(&task(id)).unwrap().approval.clone().expect("a question is open");
+            let decision = Decision { complete: words[0] == "complete", ..yes(words[0] != "no") };
+            table.ann(Ask::Decide { id: approval, decision })
+        }
+        "assign" => table.ann(Ask::Assign { worker: worker(words[2]), task: task(id) }),
+        "kill" => table.ann(Ask::Kill { worker: worker(id) }),
+        "retry" => table.ann(Ask::Retry { worker: worker(id) }),
+        "cleanup" => table.ann(Ask::Cleanup { worker: worker(id), force: false }),
+        "cleanup-force" => table.ann(Ask::Cleanup { worker: worker(id), force: true }),
+        "clean" => table.ann(Ask::Clean { worker: worker(id) }),
+        "recover" => {
+            let tree = worker::Tree::read(words[2]).unwrap();
+            let said = |word| words.contains(&word);
+            table.tell(
+                Actor::System,
+                Ask::Recover {
+                    worker: worker(id),
+                    tree,
+                    step_under_way: said("under-way"),
+                    said_done: said("said-done"),
+                    resumable: said("resumable"),
+                },
+            )
+        }
+        other => panic!("a script does not know `{other}`"),
+    }
+}
+
+/// A table under policy `auto`.
+pub fn auto() -> Table {
+    Table::with(|config| config.fleet.review = Review::Auto)
+}
