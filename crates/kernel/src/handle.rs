@@ -64,7 +64,7 @@ fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<C
 }
 
 /// A key belongs to the task that it was used on; without one, to the kind of request.
-fn scope(ask: &Ask) -> SmolStr {
+pub fn scope(ask: &Ask) -> SmolStr {
     match ask {
         Ask::MoveTask { id, .. }
         | Ask::EditTask { id, .. }

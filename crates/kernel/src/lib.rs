@@ -24,7 +24,7 @@ pub use command::{Actor, Answer, Ask, Command, Commit, Happened, Outcome, Refusa
 pub use config::Config;
 pub use effect::{Effect, Timer};
 pub use event::Event;
-pub use handle::handle;
+pub use handle::{handle, scope};
 pub use machines::Millis;
 pub use rules::Rule;
 pub use world::World;

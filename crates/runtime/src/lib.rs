@@ -2,4 +2,5 @@
 
 pub mod crash;
 pub mod log;
+pub mod owner;
 pub mod sim;

@@ -188,6 +188,10 @@ impl Ledger {
         })
     }
 
+    pub fn holds(&self, fence: &Fence) -> bool {
+        self.current(fence).is_some()
+    }
+
     pub fn due(&self, now: Millis) -> Vec<Due> {
         let due = self.timers.iter().take_while(|(due, ..)| *due <= now);
         due.filter_map(|(due, _, place)| {

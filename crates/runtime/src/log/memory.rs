@@ -49,6 +49,10 @@ impl Log for MemoryLog {
         self.ledger.head()
     }
 
+    fn ready(&mut self) -> Result<Head, LogError> {
+        Ok(self.head())
+    }
+
     fn version(&self, stream: &str) -> Result<u64, LogError> {
         Ok(self.ledger.version(stream))
     }
@@ -87,6 +91,10 @@ impl Log for MemoryLog {
 
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
         Ok(self.ledger.release(fence).is_some())
+    }
+
+    fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
+        Ok(self.ledger.holds(fence))
     }
 
     fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {

@@ -51,6 +51,10 @@ pub trait Log: Send {
 
     fn head(&self) -> Head;
 
+    /// Makes the log ready to be written to, and says where it ends. A log that was closed after a failure is opened
+    /// anew here, and may then hold what that failure left in doubt: whoever decides asks first, and decides after.
+    fn ready(&mut self) -> Result<Head, LogError>;
+
     /// How many records the stream has; 0 for one that was never written to.
     fn version(&self, stream: &str) -> Result<u64, LogError>;
 
@@ -87,6 +91,9 @@ pub trait Log: Send {
 
     /// Gives an effect back at once. From then on the attempt is fenced. False: it already was.
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError>;
+
+    /// Whether the attempt is the current one, so that an entry with this fence would be written.
+    fn holds(&self, fence: &Fence) -> Result<bool, LogError>;
 
     /// The timers whose time has come, by due time and then id. They stay until an entry finishes them.
     fn due(&self, now: Millis) -> Result<Vec<Due>, LogError>;

@@ -183,7 +183,7 @@ impl SqliteLog {
     }
 
     /// Before anything is written: the log is ours, and its file is open.
-    fn ready(&mut self) -> Result<(), LogError> {
+    fn make_ready(&mut self) -> Result<(), LogError> {
         let Some(lock) = &self.lock else { return Err(LogError::ReadOnly) };
         if self.connection.is_none() {
             // What another process has written since would otherwise be taken for our own.
@@ -234,7 +234,7 @@ impl SqliteLog {
         if let Some(connection) = self.connection.take() {
             abandon(connection);
         }
-        let _ = self.ready();
+        let _ = self.make_ready();
     }
 
     /// Moves what the write-ahead log holds into the database, when it is time. What was committed is durable with or
@@ -272,7 +272,7 @@ impl Drop for SqliteLog {
 
 impl Log for SqliteLog {
     fn append(&mut self, batch: &[Entry]) -> Result<Vec<Appended>, LogError> {
-        self.ready()?;
+        self.make_ready()?;
         let mut next = self.ledger.clone();
         let (appended, change) = next.append(batch)?;
         self.commit(next, &change)?;
@@ -281,6 +281,11 @@ impl Log for SqliteLog {
 
     fn head(&self) -> Head {
         self.ledger.head()
+    }
+
+    fn ready(&mut self) -> Result<Head, LogError> {
+        self.make_ready()?;
+        Ok(self.head())
     }
 
     fn version(&self, stream: &str) -> Result<u64, LogError> {
@@ -310,7 +315,7 @@ impl Log for SqliteLog {
         until: Millis,
         limit: usize,
     ) -> Result<Vec<Leased>, LogError> {
-        self.ready()?;
+        self.make_ready()?;
         let mut next = self.ledger.clone();
         let (leased, change) = next.lease(owner, now, until, limit);
         self.commit(next, &change)?;
@@ -318,7 +323,7 @@ impl Log for SqliteLog {
     }
 
     fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError> {
-        self.ready()?;
+        self.make_ready()?;
         let mut next = self.ledger.clone();
         let Some(change) = next.renew(fence, until) else { return Ok(false) };
         self.commit(next, &change)?;
@@ -326,11 +331,16 @@ impl Log for SqliteLog {
     }
 
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
-        self.ready()?;
+        self.make_ready()?;
         let mut next = self.ledger.clone();
         let Some(change) = next.release(fence) else { return Ok(false) };
         self.commit(next, &change)?;
         Ok(true)
+    }
+
+    fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
+        self.connection()?;
+        Ok(self.ledger.holds(fence))
     }
 
     fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {
@@ -349,7 +359,7 @@ impl Log for SqliteLog {
     }
 
     fn save_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), LogError> {
-        self.ready()?;
+        self.make_ready()?;
         let connection = self.connection()?;
         if hash_at(connection, snapshot.seq)? != Some(snapshot.hash) {
             return Err(LogError::Stray { seq: snapshot.seq });

@@ -1,0 +1,468 @@
+//! The owner of a project: the one thread that decides.
+//!
+//! It holds the World and the log. All commands that wait are decided one after the other, each on the World that the
+//! one before it leads to, and are appended as one batch: one sync serves them all.
+//!
+//! Invariants:
+//! - a reply means durable: nobody is answered before what the answer rests on is on disk;
+//! - the World that others see is the fold of what is on disk, never ahead of it. A batch that could not be written
+//!   leaves the World as it was, and the log is asked what it holds before the next one is decided;
+//! - the outcome of a superseded attempt is dropped before it is decided, so that nothing later rests on it.
+
+mod fold;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use kernel::{Actor, Answer, Command, Event, World};
+use smol_str::SmolStr;
+
+pub use self::fold::{Folded, OpenError};
+use self::queue::{Asked, Job, Queue, Work};
+use crate::crash;
+use crate::log::{
+    Appended, Due, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record,
+    Seq, Snapshot, TEXT_BYTES_MAX,
+};
+
+/// The version that this program writes into a log.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub version: SmolStr,
+    /// A snapshot is made after so many records.
+    pub snapshot_every: u64,
+    /// So many commands are decided at most before they are written.
+    pub batch_max: usize,
+    /// So many may wait.
+    pub queue_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            version: SmolStr::new_static(VERSION),
+            snapshot_every: 10_000,
+            batch_max: 1_000,
+            queue_max: 10_000,
+        }
+    }
+}
+
+/// The owner. While it lives, its thread does; dropped, it finishes what waits and lets the log go.
+#[derive(Debug)]
+pub struct Owner {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A way to the owner, for any thread.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// Why a command got no answer of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The outcome of an attempt that is no longer the current one. It was dropped whole.
+    #[error("attempt {attempt} at effect `{effect}` is no longer the current one")]
+    Fenced { effect: String, attempt: u32 },
+    #[error("a request with the idempotency key `{key}` is still being decided")]
+    InFlight { key: SmolStr },
+    /// It is not acknowledged. Unless the error is `Full`, it may be in the log all the same: ask again with the same
+    /// idempotency key, or look.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The log says something that does not fold; nothing can be decided until a person has looked.
+    #[error(transparent)]
+    Broken(#[from] OpenError),
+    #[error("the owner of the project has stopped")]
+    Stopped,
+}
+
+type Answered = Result<Answer, SubmitError>;
+
+impl Owner {
+    pub fn open(log: Box<dyn Log>) -> Result<Owner, OpenError> {
+        Owner::open_with(log, Settings::default())
+    }
+
+    pub fn open_with(log: Box<dyn Log>, settings: Settings) -> Result<Owner, OpenError> {
+        let folded = Folded::read(&*log, &settings.version)?;
+        let queue = Queue::new(settings.queue_max);
+        let shared = Arc::new(Shared { queue, world: Mutex::new(Arc::new(folded.world.clone())) });
+        let snapshot_at = folded.snapshot;
+        let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
+        let thread = std::thread::Builder::new().name("owner".to_owned());
+        let thread = thread.spawn(move || desk.run()).map_err(|error| {
+            OpenError::Log(LogError::Io { doing: "given a thread", why: error.to_string() })
+        })?;
+        Ok(Owner { handle: Handle { shared }, thread: Some(thread) })
+    }
+
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.handle.shared.queue.close();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if let Some(Err(panic)) = ended
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Handle {
+    /// Asks, and waits for the answer. When it is there, it is durable.
+    pub fn submit(&self, command: Command, fence: Option<Fence>) -> Result<Answer, SubmitError> {
+        let (send, receive) = channel();
+        self.send(command, fence, move |answered| drop(send.send(answered)))?;
+        receive.recv().unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    /// Asks without waiting. The answer is given on the owner's thread, so what takes it must be quick; it is dropped
+    /// without having been called if the owner ends first.
+    pub fn send(
+        &self,
+        command: Command,
+        fence: Option<Fence>,
+        answer: impl FnOnce(Result<Answer, SubmitError>) + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        let key = command.key.clone().map(|key| (kernel::scope(&command.ask), key));
+        let asked = Asked { command, fence, key, answer: Box::new(answer) };
+        self.shared.queue.push(Job::Decide(asked))
+    }
+
+    /// Looks at the World as it is on disk. It stands still while it is looked at.
+    pub fn query<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        look(&self.world())
+    }
+
+    pub fn world(&self) -> Arc<World> {
+        self.shared.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn head(&self) -> Result<Head, SubmitError> {
+        self.on_log(|log| Ok(log.head()))
+    }
+
+    pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, SubmitError> {
+        self.on_log(move |log| log.read(after, limit))
+    }
+
+    pub fn lease(
+        &self,
+        owner: &str,
+        now: Millis,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<Leased>, SubmitError> {
+        let owner = owner.to_owned();
+        self.on_log(move |log| log.lease(&owner, now, until, limit))
+    }
+
+    pub fn renew(&self, fence: &Fence, until: Millis) -> Result<bool, SubmitError> {
+        let fence = fence.clone();
+        self.on_log(move |log| log.renew(&fence, until))
+    }
+
+    pub fn release(&self, fence: &Fence) -> Result<bool, SubmitError> {
+        let fence = fence.clone();
+        self.on_log(move |log| log.release(&fence))
+    }
+
+    pub fn due(&self, now: Millis) -> Result<Vec<Due>, SubmitError> {
+        self.on_log(move |log| log.due(now))
+    }
+
+    pub fn next_due(&self) -> Result<Option<Millis>, SubmitError> {
+        self.on_log(|log| log.next_due())
+    }
+
+    pub fn outbox(&self) -> Result<Vec<Pending>, SubmitError> {
+        self.on_log(|log| log.outbox())
+    }
+
+    /// Does something with the log between two batches.
+    fn on_log<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn Log) -> Result<T, LogError> + Send + 'static,
+    ) -> Result<T, SubmitError> {
+        let (send, receive) = channel();
+        let job = move |desk: &mut Desk| drop(send.send(work(&mut *desk.log)));
+        self.shared.queue.push(Job::Do(Box::new(job)))?;
+        receive.recv().map_err(|_| SubmitError::Stopped)?.map_err(SubmitError::Log)
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("seq", &self.world().seq).finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    queue: Queue,
+    world: Mutex<Arc<World>>,
+}
+
+/// What the owner's thread works with.
+struct Desk {
+    log: Box<dyn Log>,
+    /// What is on disk.
+    folded: Folded,
+    settings: Settings,
+    /// The record of the last snapshot that was begun.
+    snapshot_at: Seq,
+    /// A snapshot in the making.
+    snapshot: Option<JoinHandle<Option<Snapshot>>>,
+    shared: Arc<Shared>,
+}
+
+/// A batch in the making: decided, and not on disk.
+struct Batch {
+    world: World,
+    /// How many entries came before the first command's: the mark of a new writer.
+    preamble: usize,
+    entries: Vec<Entry>,
+}
+
+/// Whoever waits for an answer gets one, also if the thread ends by a panic.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.queue.abandon();
+    }
+}
+
+impl Desk {
+    fn run(mut self) {
+        let _closing = Closing(self.shared.clone());
+        while let Some(work) = self.shared.queue.next(self.settings.batch_max) {
+            match work {
+                Work::Batch(asked) => self.decide_all(asked),
+                Work::Do(job) => job(&mut self),
+            }
+        }
+        self.save_snapshot();
+    }
+
+    fn decide_all(&mut self, asked: Vec<Asked>) {
+        let decided = self.catch_up().and_then(|()| {
+            let mut batch = self.begin(&asked);
+            let answers: Vec<_> = asked.iter().map(|asked| self.decide(&mut batch, asked)).collect();
+            self.append(batch)?;
+            Ok(answers)
+        });
+        self.shared.queue.decided(asked.iter().filter_map(|asked| asked.key.as_ref()));
+        match decided {
+            Ok(answers) => {
+                for (asked, answered) in asked.into_iter().zip(answers) {
+                    (asked.answer)(answered);
+                }
+            }
+            // Also to those who would have been refused: the refusal may rest on what was not written.
+            Err(error) => {
+                for asked in asked {
+                    (asked.answer)(Err(error.clone()));
+                }
+            }
+        }
+        self.begin_snapshot();
+    }
+
+    /// Folds what the log holds and the World does not: a batch whose write failed, and yet survived.
+    fn catch_up(&mut self) -> Result<(), SubmitError> {
+        let head = self.log.ready()?;
+        if head == self.folded.head {
+            return Ok(());
+        }
+        let mut folded = self.folded.clone();
+        folded.read_on(&*self.log, &self.settings.version)?;
+        self.adopt(folded.world, folded.head);
+        self.folded.writers = folded.writers;
+        Ok(())
+    }
+
+    fn begin(&self, asked: &[Asked]) -> Batch {
+        let mut batch = Batch { world: self.folded.world.clone(), preamble: 0, entries: Vec::new() };
+        let version = &self.settings.version;
+        if let Some(first) = asked.first()
+            && !self.folded.writers.contains(version)
+        {
+            let seen = Event::from(kernel::event::WriterSeen { version: version.clone() });
+            batch.world.apply(&seen).expect("that a version wrote folds on any World");
+            let by_system = Command { actor: Actor::System, ..first.command.clone() };
+            batch.entries.push(entry(&by_system, None, &[seen]));
+            batch.preamble = 1;
+        }
+        batch
+    }
+
+    fn decide(&self, batch: &mut Batch, asked: &Asked) -> Answered {
+        let Asked { command, fence, .. } = asked;
+        if let Some(fence) = fence
+            && !self.is_current(batch, fence)?
+        {
+            return Err(SubmitError::Fenced { effect: fence.effect.clone(), attempt: fence.attempt });
+        }
+        let commit = match kernel::handle(&batch.world, command) {
+            Ok(commit) => commit,
+            Err(refusal) => return Ok(Answer::Refused(refusal)),
+        };
+        check_invariants(&commit.world, command);
+        if !commit.events.is_empty() {
+            let entry = entry(command, fence.clone(), &commit.events);
+            // One text that the log does not take would fail the whole batch.
+            if let Some(bytes) = too_large(&entry) {
+                return Err(SubmitError::Log(LogError::TooLarge { bytes, limit: TEXT_BYTES_MAX }));
+            }
+            batch.entries.push(entry);
+            batch.world = commit.world;
+        }
+        Ok(match commit.answer {
+            Ok(reply) => Answer::Done(reply),
+            Err(refusal) => Answer::Refused(refusal),
+        })
+    }
+
+    /// The log knows the attempts, and the World which effects this very batch has ended.
+    fn is_current(&self, batch: &Batch, fence: &Fence) -> Result<bool, LogError> {
+        let id = machines::names::EffectId::new(&fence.effect);
+        let wanted = id.is_ok_and(|id| batch.world.effects.contains_key(&id));
+        Ok(wanted && self.log.holds(fence)?)
+    }
+
+    fn append(&mut self, mut batch: Batch) -> Result<(), SubmitError> {
+        if batch.entries.len() == batch.preamble {
+            return Ok(());
+        }
+        self.expect_versions(&mut batch.entries)?;
+        crash::point("owner: before append");
+        let appended = self.log.append(&batch.entries)?;
+        crash::point("owner: after append");
+        let left_out = appended.iter().find(|appended| !matches!(appended, Appended::Written { .. }));
+        assert_eq!(
+            left_out, None,
+            "an entry was left out although it had been checked, and others rest on it"
+        );
+        if batch.preamble > 0 {
+            self.folded.writers.insert(self.settings.version.clone());
+        }
+        let head = self.log.head();
+        assert_eq!(head.seq, batch.world.seq, "the World has folded as many events as the log has records");
+        self.adopt(batch.world, head);
+        Ok(())
+    }
+
+    /// Names the version of each stream that an entry touches. The log was just asked where it ends, so its versions
+    /// are those that the World was folded from; the batch itself counts them on.
+    fn expect_versions(&self, entries: &mut [Entry]) -> Result<(), LogError> {
+        let mut versions = std::collections::HashMap::<String, u64>::new();
+        for entry in entries {
+            for record in &entry.records {
+                let version = match versions.get_mut(&record.stream) {
+                    Some(version) => version,
+                    None => {
+                        let version = self.log.version(&record.stream)?;
+                        versions.entry(record.stream.clone()).or_insert(version)
+                    }
+                };
+                if !entry.expected.iter().any(|(stream, _)| *stream == record.stream) {
+                    entry.expected.push((record.stream.clone(), *version));
+                }
+                *version += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, world: World, head: Head) {
+        self.folded.world = world;
+        self.folded.head = head;
+        let seen = Arc::new(self.folded.world.clone());
+        *self.shared.world.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
+
+    /// A World in another thread's hands stands still, so it can be written out while this one goes on.
+    fn begin_snapshot(&mut self) {
+        let due = self.folded.head.seq - self.snapshot_at >= self.settings.snapshot_every;
+        if !due || self.snapshot.is_some() {
+            return;
+        }
+        self.snapshot_at = self.folded.head.seq;
+        let (folded, version) = (self.folded.clone(), self.settings.version.clone());
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
+            let snapshot = folded.snapshot(&version);
+            // Should the owner have stopped in the meantime, it fetches the snapshot by itself.
+            let _ = shared.queue.push(Job::Do(Box::new(Desk::save_snapshot)));
+            snapshot
+        });
+        self.snapshot = thread.ok();
+    }
+
+    /// A snapshot is a cache: one that cannot be saved is no reason to stop.
+    fn save_snapshot(&mut self) {
+        if let Some(Ok(Some(snapshot))) = self.snapshot.take().map(JoinHandle::join) {
+            let _ = self.log.save_snapshot(&snapshot);
+        }
+    }
+}
+
+/// What a decided command writes.
+fn entry(command: &Command, fence: Option<Fence>, events: &[Event]) -> Entry {
+    let mut entry = Entry {
+        command: format!("{:032x}", command.id),
+        actor: command.actor.to_string(),
+        at: command.at,
+        fence,
+        records: Vec::with_capacity(events.len()),
+        ..Entry::default()
+    };
+    for event in events {
+        match event {
+            Event::EffectAsked(asked) => entry.effects.push(NewEffect {
+                id: asked.id.to_string(),
+                kind: asked.what.kind().to_owned(),
+                due: asked.what.due(),
+                data: serde_json::to_string(&asked.what).expect("an effect is plain data"),
+            }),
+            Event::EffectEnded(ended) => entry.finished.push(ended.id.to_string()),
+            _ => {}
+        }
+        entry.records.push(NewRecord {
+            stream: event.stream(),
+            kind: event.kind().to_owned(),
+            data: event.encode(),
+        });
+    }
+    entry
+}
+
+fn too_large(entry: &Entry) -> Option<usize> {
+    let texts = entry.records.iter().map(|record| &record.data);
+    let texts = texts.chain(entry.effects.iter().map(|effect| &effect.data));
+    texts.map(String::len).find(|bytes| *bytes > TEXT_BYTES_MAX)
+}
+
+/// In debug builds every commit is looked at as a whole.
+fn check_invariants(world: &World, command: &Command) {
+    if cfg!(debug_assertions) {
+        let violations = kernel::invariants::check(world);
+        let violations: Vec<_> = violations.iter().map(ToString::to_string).collect();
+        assert!(violations.is_empty(), "after {command:?}:\n{}", violations.join("\n"));
+    }
+}

@@ -1,0 +1,237 @@
+//! The fold: how a log becomes the World that it tells of.
+//!
+//! Invariants:
+//! - the World after record n depends on records 1 to n and on nothing else, so a snapshot plus its tail is the same
+//!   World as the whole log;
+//! - a snapshot is taken at its word only if this very version wrote it: another version may have folded otherwise.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use kernel::event::BadEvent;
+use kernel::{Event, World};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+use crate::log::{Head, Log, LogError, Record, Seq, Snapshot};
+
+/// So much of the log is handed from the thread that reads it to the one that folds it at once.
+const CHUNK_BYTES: usize = 256 << 10;
+const CHUNKS_WAITING: usize = 4;
+
+/// Why a log cannot be folded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The log was written by a version that knows more than this one.
+    #[error("record {seq} of the log needs adjutant {needed} or newer, and this is {ours}: {why}")]
+    Newer { seq: Seq, needed: SmolStr, ours: SmolStr, why: String },
+    #[error("record {seq} of the log cannot be read: {why}")]
+    Unreadable { seq: Seq, why: String },
+    /// The hashes are right, and yet it does not follow: it was written by other rules, or by a forger.
+    #[error("record {seq} of the log does not follow from those before it: {why}")]
+    DoesNotFold { seq: Seq, why: String },
+}
+
+/// What a log folds to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Folded {
+    pub world: World,
+    pub head: Head,
+    /// The versions of Adjutant that have written to it.
+    pub writers: BTreeSet<SmolStr>,
+    /// The record of the snapshot that the fold began with; 0 where it began at the beginning.
+    pub snapshot: Seq,
+}
+
+impl Folded {
+    /// Folds the newest snapshot that `version` can read, and what came after it.
+    pub fn read(log: &dyn Log, version: &str) -> Result<Folded, OpenError> {
+        let snapshot = log.snapshot()?.and_then(|snapshot| Folded::restore(&snapshot, version));
+        let mut folded = snapshot.unwrap_or_default();
+        folded.read_on(log, version)?;
+        Ok(folded)
+    }
+
+    /// Folds every record, whatever snapshots there are.
+    pub fn read_all(log: &dyn Log, version: &str) -> Result<Folded, OpenError> {
+        let mut folded = Folded::default();
+        folded.read_on(log, version)?;
+        Ok(folded)
+    }
+
+    /// Folds what the log holds beyond what is folded already. After an error what was folded is of no use.
+    pub fn read_on(&mut self, log: &dyn Log, version: &str) -> Result<(), OpenError> {
+        let mut reader = Reader { chunk: Chunk::after(self.head.seq), send: None };
+        let mut head = self.head;
+        let mut folder = Folder { folded: std::mem::take(self), version: SmolStr::new(version) };
+
+        // A short tail is folded here. A long one is read and checked by this thread while another folds.
+        let (read, folded) = std::thread::scope(|scope| {
+            let mut thread = None;
+            let read = log.scan(head.seq, &mut |record| {
+                head = Head { seq: record.seq, hash: record.hash };
+                if !reader.chunk.is_full() {
+                    reader.chunk.push(record);
+                    return ControlFlow::Continue(());
+                }
+                if thread.is_none() {
+                    let (send, receive) = sync_channel(CHUNKS_WAITING);
+                    reader.send = Some(send);
+                    let folder = std::mem::take(&mut folder);
+                    thread = Some(scope.spawn(move || folder.take_all(&receive)));
+                }
+                let flow = reader.hand_over(record.seq - 1);
+                reader.chunk.push(record);
+                flow
+            });
+            let Reader { chunk, send } = reader;
+            let folded = match (thread, send) {
+                (Some(thread), Some(send)) => {
+                    let _ = send.send(chunk);
+                    drop(send);
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                _ => folder.take(&chunk).map(|()| folder),
+            };
+            (read, folded)
+        });
+        // What does not fold comes before what could not be read: the reader is always ahead.
+        let folded = folded?;
+        read?;
+        *self = Folded { head, ..folded.folded };
+        Ok(())
+    }
+
+    pub fn snapshot(&self, version: &str) -> Option<Snapshot> {
+        let stored = StoredRef { version, writers: &self.writers, world: &self.world };
+        let data = rmp_serde::to_vec_named(&stored).ok()?;
+        Some(Snapshot { seq: self.head.seq, hash: self.head.hash, data })
+    }
+
+    fn restore(snapshot: &Snapshot, version: &str) -> Option<Folded> {
+        // The version is read first: what another one wrote need not be understood, nor half understood.
+        let Version { version: written_by } = rmp_serde::from_slice(&snapshot.data).ok()?;
+        if written_by != version {
+            return None;
+        }
+        let Stored { writers, world } = rmp_serde::from_slice(&snapshot.data).ok()?;
+        let head = Head { seq: snapshot.seq, hash: snapshot.hash };
+        (world.seq == head.seq).then_some(Folded { world, head, writers, snapshot: head.seq })
+    }
+}
+
+#[derive(Serialize)]
+struct StoredRef<'a> {
+    version: &'a str,
+    writers: &'a BTreeSet<SmolStr>,
+    world: &'a World,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: SmolStr,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    writers: BTreeSet<SmolStr>,
+    world: World,
+}
+
+/// Some records in a row: what folding needs of them, in one piece of memory.
+struct Chunk {
+    after: Seq,
+    text: String,
+    /// Where each record's kind and data end.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Chunk {
+    fn after(after: Seq) -> Chunk {
+        Chunk { after, text: String::new(), ends: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() >= CHUNK_BYTES
+    }
+
+    fn push(&mut self, record: &Record) {
+        self.text.push_str(&record.kind);
+        let kind = self.text.len();
+        self.text.push_str(&record.data);
+        self.ends.push((kind, self.text.len()));
+    }
+}
+
+struct Reader {
+    chunk: Chunk,
+    send: Option<SyncSender<Chunk>>,
+}
+
+impl Reader {
+    fn hand_over(&mut self, last: Seq) -> ControlFlow<()> {
+        let full = std::mem::replace(&mut self.chunk, Chunk::after(last));
+        match self.send.as_ref().map(|send| send.send(full)) {
+            Some(Ok(())) => ControlFlow::Continue(()),
+            // The other end has given up, and says why.
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Folder {
+    folded: Folded,
+    version: SmolStr,
+}
+
+impl Folder {
+    fn take_all(mut self, chunks: &Receiver<Chunk>) -> Result<Folder, OpenError> {
+        for chunk in chunks {
+            self.take(&chunk)?;
+        }
+        Ok(self)
+    }
+
+    fn take(&mut self, chunk: &Chunk) -> Result<(), OpenError> {
+        let mut start = 0;
+        for (seq, (kind, data)) in (chunk.after + 1..).zip(&chunk.ends) {
+            self.take_one(seq, &chunk.text[start..*kind], &chunk.text[*kind..*data])?;
+            start = *data;
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, seq: Seq, kind: &str, data: &str) -> Result<(), OpenError> {
+        let event = Event::decode(kind, data).map_err(|bad| self.unreadable(seq, &bad))?;
+        if let Event::WriterSeen(seen) = &event {
+            self.folded.writers.insert(seen.version.clone());
+        }
+        let folded = self.folded.world.apply(&event);
+        folded.map_err(|error| OpenError::DoesNotFold { seq, why: error.to_string() })
+    }
+
+    /// A newer version may have added kinds, and fields to those that we know.
+    fn unreadable(&self, seq: Seq, bad: &BadEvent) -> OpenError {
+        let ours = version_order(&self.version);
+        let newest = self.folded.writers.iter().max_by_key(|writer| version_order(writer));
+        match newest.filter(|newest| version_order(newest) > ours) {
+            Some(needed) => OpenError::Newer {
+                seq,
+                needed: needed.clone(),
+                ours: self.version.clone(),
+                why: bad.to_string(),
+            },
+            None => OpenError::Unreadable { seq, why: bad.to_string() },
+        }
+    }
+}
+
+/// `1.10.0` comes after `1.9.3`. What follows a `-` or `+` is not compared.
+fn version_order(version: &str) -> Vec<u64> {
+    let numbers = version.split(['-', '+']).next().unwrap_or_default();
+    numbers.split('.').map(|number| number.parse().unwrap_or(0)).collect()
+}
