@@ -4,3 +4,4 @@ pub mod crash;
 pub mod log;
 pub mod owner;
 pub mod sim;
+pub mod transfer;

@@ -434,12 +434,7 @@ fn entry(command: &Command, fence: Option<Fence>, events: &[Event]) -> Entry {
     };
     for event in events {
         match event {
-            Event::EffectAsked(asked) => entry.effects.push(NewEffect {
-                id: asked.id.to_string(),
-                kind: asked.what.kind().to_owned(),
-                due: asked.what.due(),
-                data: serde_json::to_string(&asked.what).expect("an effect is plain data"),
-            }),
+            Event::EffectAsked(asked) => entry.effects.push(effect_of(asked)),
             Event::EffectEnded(ended) => entry.finished.push(ended.id.to_string()),
             _ => {}
         }
@@ -450,6 +445,16 @@ fn entry(command: &Command, fence: Option<Fence>, events: &[Event]) -> Entry {
         });
     }
     entry
+}
+
+/// An effect as the outbox keeps it.
+pub(crate) fn effect_of(asked: &kernel::event::EffectAsked) -> NewEffect {
+    NewEffect {
+        id: asked.id.to_string(),
+        kind: asked.what.kind().to_owned(),
+        due: asked.what.due(),
+        data: serde_json::to_string(&asked.what).expect("an effect is plain data"),
+    }
 }
 
 fn too_large(entry: &Entry) -> Option<usize> {

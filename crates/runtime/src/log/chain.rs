@@ -56,7 +56,7 @@ impl<'a> From<&'a Record> for Row<'a> {
 
 /// Walks along the chain, to continue it or to check it.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub struct Chain {
     end: Head,
     /// Kept from record to record: one allocation, and one call of the hash function over one piece.
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ impl Chain {
     }
 
     /// Gives the row its hash, and moves on to it.
-    pub fn extend(&mut self, row: &mut Row<'_>) {
+    pub(super) fn extend(&mut self, row: &mut Row<'_>) {
         row.hash = self.hash(row);
         self.end = Head { seq: row.seq, hash: row.hash };
     }

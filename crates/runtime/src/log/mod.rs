@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
+pub use chain::Chain;
 pub use memory::MemoryLog;
 pub use sqlite::{Owner, SqliteLog};
 

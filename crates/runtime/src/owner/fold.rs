@@ -105,6 +105,27 @@ impl Folded {
         Ok(())
     }
 
+    /// Folds one record, and gives the event that it was.
+    pub fn take(&mut self, seq: Seq, kind: &str, data: &str, version: &str) -> Result<Event, OpenError> {
+        let event = Event::decode(kind, data).map_err(|bad| self.unreadable(seq, &bad, version))?;
+        if let Event::WriterSeen(seen) = &event {
+            self.writers.insert(seen.version.clone());
+        }
+        let folded = self.world.apply(&event);
+        folded.map_err(|error| OpenError::DoesNotFold { seq, why: error.to_string() })?;
+        Ok(event)
+    }
+
+    /// A newer version may have added kinds, and fields to those that we know.
+    fn unreadable(&self, seq: Seq, bad: &BadEvent, version: &str) -> OpenError {
+        let why = bad.to_string();
+        let newest = self.writers.iter().max_by_key(|writer| version_order(writer));
+        match newest.filter(|newest| version_order(newest) > version_order(version)) {
+            Some(needed) => OpenError::Newer { seq, needed: needed.clone(), ours: version.into(), why },
+            None => OpenError::Unreadable { seq, why },
+        }
+    }
+
     pub fn snapshot(&self, version: &str) -> Option<Snapshot> {
         let stored = StoredRef { version, writers: &self.writers, world: &self.world };
         let data = rmp_serde::to_vec_named(&stored).ok()?;
@@ -199,34 +220,10 @@ impl Folder {
     fn take(&mut self, chunk: &Chunk) -> Result<(), OpenError> {
         let mut start = 0;
         for (seq, (kind, data)) in (chunk.after + 1..).zip(&chunk.ends) {
-            self.take_one(seq, &chunk.text[start..*kind], &chunk.text[*kind..*data])?;
+            self.folded.take(seq, &chunk.text[start..*kind], &chunk.text[*kind..*data], &self.version)?;
             start = *data;
         }
         Ok(())
-    }
-
-    fn take_one(&mut self, seq: Seq, kind: &str, data: &str) -> Result<(), OpenError> {
-        let event = Event::decode(kind, data).map_err(|bad| self.unreadable(seq, &bad))?;
-        if let Event::WriterSeen(seen) = &event {
-            self.folded.writers.insert(seen.version.clone());
-        }
-        let folded = self.folded.world.apply(&event);
-        folded.map_err(|error| OpenError::DoesNotFold { seq, why: error.to_string() })
-    }
-
-    /// A newer version may have added kinds, and fields to those that we know.
-    fn unreadable(&self, seq: Seq, bad: &BadEvent) -> OpenError {
-        let ours = version_order(&self.version);
-        let newest = self.folded.writers.iter().max_by_key(|writer| version_order(writer));
-        match newest.filter(|newest| version_order(newest) > ours) {
-            Some(needed) => OpenError::Newer {
-                seq,
-                needed: needed.clone(),
-                ours: self.version.clone(),
-                why: bad.to_string(),
-            },
-            None => OpenError::Unreadable { seq, why: bad.to_string() },
-        }
     }
 }
 
