@@ -1,5 +1,6 @@
 //! `adj`: the command line of Adjutant. It translates; it decides nothing.
 
+mod api;
 mod cli;
 
 fn main() -> std::process::ExitCode {

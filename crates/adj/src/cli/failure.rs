@@ -1,5 +1,7 @@
 //! How a command ends when it does not simply end well: what was wrong, what to do next, and the exit code.
 
+use super::text::{json as json_text, visible};
+use crate::api;
 use machines::Refusal;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -79,6 +81,28 @@ impl Failure {
         Self::new(Exit::NotFound, message)
     }
 
+    /// What a request was answered with, as it is; the exit code says its class.
+    pub fn of_problem(status: u16, document: Value) -> Self {
+        let exit = match status {
+            400 | 413 => Exit::Usage,
+            404 => Exit::NotFound,
+            403 | 409 | 422 => Exit::Refused,
+            503 => Exit::Unreachable,
+            _ => Exit::Failed,
+        };
+        let Value::Object(mut members) = document else { return Self::new(exit, document.to_string()) };
+        let mut take = |name| match members.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let (message, hint) = (take("detail").unwrap_or_default(), take("hint"));
+        Self { exit, message, hint, members, unheard: false }
+    }
+
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -90,15 +114,16 @@ impl Failure {
             return Exit::Done;
         }
         // Where neither can be written there is nobody left to tell; the code still says it.
-        let _ = if json { writeln!(stdout, "{}", self.problem()) } else { self.tell(quiet, stderr) };
+        let _ =
+            if json { writeln!(stdout, "{}", json_text(&self.problem())) } else { self.tell(quiet, stderr) };
         let _ = stdout.flush();
         self.exit
     }
 
     fn tell(&self, quiet: bool, stderr: &mut dyn Write) -> io::Result<()> {
-        writeln!(stderr, "error: {}", self.message)?;
+        writeln!(stderr, "error: {}", visible(&self.message))?;
         match &self.hint {
-            Some(hint) if !quiet => writeln!(stderr, "hint: {hint}"),
+            Some(hint) if !quiet => writeln!(stderr, "hint: {}", visible(hint)),
             _ => Ok(()),
         }
     }
@@ -131,6 +156,12 @@ impl From<Refusal> for Failure {
         failure.members.insert("errors".to_owned(), json!(refusal.errors));
         failure.members.insert("allowed".to_owned(), json!(refusal.allowed));
         failure
+    }
+}
+
+impl From<api::Problem> for Failure {
+    fn from(problem: api::Problem) -> Self {
+        Self::of_problem(problem.status, problem.document())
     }
 }
 

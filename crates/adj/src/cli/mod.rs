@@ -4,9 +4,14 @@
 
 mod completions;
 mod failure;
+mod fleet;
+mod log;
 mod machine;
 mod man;
 mod nearest;
+mod project;
+mod task;
+mod text;
 
 pub use failure::{Exit, Failure};
 
@@ -49,6 +54,35 @@ pub struct Globals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Add, list, move and discuss tasks
+    #[command(subcommand)]
+    Task(task::Command),
+    /// Show all tasks by status
+    Board,
+    /// List the workers and what they do
+    Ps,
+    /// Make workers
+    Spawn(fleet::Spawn),
+    /// List what waits for a person
+    Approvals(fleet::Approvals),
+    /// Say yes to what waits for a person
+    Approve(fleet::Decide),
+    /// Say no to what waits for a person
+    Deny(fleet::Decide),
+    /// List what was approved and waits to land
+    Queue,
+    /// Show what it cost
+    Cost(fleet::Cost),
+    /// Show what happened
+    History(log::History),
+    /// Say why nothing happens
+    Why(log::Why),
+    /// Check the whole log: hashes, events, invariants
+    Verify,
+    /// Write everything to a file, as JSON lines
+    Export(log::Transfer),
+    /// Read everything from a file that was exported
+    Import(log::Transfer),
     /// Look at the five state machines, and try them
     #[command(subcommand)]
     Machine(machine::Command),
@@ -90,6 +124,20 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
+        Command::Task(command) => task::run(command, context),
+        Command::Board => task::board(context),
+        Command::Ps => fleet::ps(context),
+        Command::Spawn(command) => fleet::spawn(&command, context),
+        Command::Approvals(command) => fleet::approvals(&command, context),
+        Command::Approve(command) => fleet::decide(&command, true, context),
+        Command::Deny(command) => fleet::decide(&command, false, context),
+        Command::Queue => fleet::queue(context),
+        Command::Cost(command) => fleet::cost(&command, context),
+        Command::History(command) => log::history(&command, context),
+        Command::Why(command) => log::why(&command, context),
+        Command::Verify => log::verify(context),
+        Command::Export(command) => log::export(&command, context),
+        Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
         Command::Completions(command) => completions::run(&command, context),
         Command::Man(command) => man::run(&command, context),

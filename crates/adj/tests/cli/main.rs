@@ -1,7 +1,9 @@
 //! The command line as people and scripts meet it: the real binary, its output compared with snapshots.
 
 mod general;
+mod log;
 mod machine;
+mod project;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

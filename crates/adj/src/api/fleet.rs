@@ -1,0 +1,137 @@
+//! Workers and runs.
+
+use super::{Call, Problem, Routed, created, name, ok, view};
+use kernel::world::{Worker, day_of};
+use kernel::{Ask, World};
+use machines::names::{AgentName, RunId, TaskId, WorkerName};
+use machines::run;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub fn workers(call: &Call) -> Routed {
+    let world = call.world();
+    let items: Vec<Value> = world.workers.values().map(|worker| view::worker(&world, worker)).collect();
+    Ok(ok(json!({"items": items, "fleetRunning": world.fleet_running, "next": null})))
+}
+
+pub fn worker(call: &Call, named: &str) -> Routed {
+    let world = call.world();
+    Ok(ok(view::worker(&world, known(&world, named)?)))
+}
+
+fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
+    let named: WorkerName = name(named)?;
+    world.worker(&named).ok_or_else(|| {
+        Problem::not_found(format!("there is no worker `{named}`")).hint("`adj ps` lists the workers")
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spawn {
+    name: Option<WorkerName>,
+    agent: Option<AgentName>,
+}
+
+pub fn spawn(call: &Call) -> Routed {
+    let Spawn { name, agent } = call.body()?;
+    let name = name.unwrap_or_else(|| free_name(&call.world()));
+    call.submit(Ask::Spawn { name: name.clone(), agent })?;
+    worker(call, name.as_str()).map(|shown| created(shown.body))
+}
+
+/// A, B, …, Z, then A2, B2, …
+fn free_name(world: &World) -> WorkerName {
+    let round = |number: u32| if number < 2 { String::new() } else { number.to_string() };
+    let names = (1..).flat_map(|number| ('A'..='Z').map(move |letter| format!("{letter}{}", round(number))));
+    names
+        .filter_map(|name| WorkerName::new(name).ok())
+        .find(|name| world.worker(name).is_none())
+        .expect("there is always another name")
+}
+
+pub fn why(call: &Call, named: &str) -> Routed {
+    let world = call.world();
+    let worker = known(&world, named)?;
+    let guards = kernel::why::of_worker(&world, &worker.name, day_of(call.request.at)).unwrap_or_default();
+    let state = format!("worker.{}", worker.machine.status);
+    Ok(ok(json!({"id": worker.name, "state": state, "guards": guards})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Assign {
+    task: TaskId,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Cleanup {
+    force: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Merge {
+    tip: Option<smol_str::SmolStr>,
+    note: String,
+}
+
+pub fn act(call: &Call, named: &str, action: &str) -> Routed {
+    let worker_name: WorkerName = name(named)?;
+    let ask = match action {
+        "assign" => Ask::Assign { worker: worker_name, task: call.body::<Assign>()?.task },
+        "kill" => Ask::Kill { worker: worker_name },
+        "retry" => Ask::Retry { worker: worker_name },
+        "cleanup" => Ask::Cleanup { worker: worker_name, force: call.body::<Cleanup>()?.force },
+        "merge" => {
+            let Merge { tip, note } = call.body()?;
+            let world = call.world();
+            let Some(id) = known(&world, named)?.machine.task.clone() else {
+                return Err(Problem::new(409, "NO_TASK", format!("worker `{named}` has no task")));
+            };
+            Ask::Approve { id, tip, note }
+        }
+        _ => return Err(Problem::not_found(format!("a worker has no `{}`", action.escape_debug()))),
+    };
+    call.submit(ask)?;
+    worker(call, named)
+}
+
+pub fn runs(call: &Call) -> Routed {
+    let world = call.world();
+    let task = call.query("task");
+    let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
+    let items: Vec<Value> = wanted.map(|run| view::run(run)).collect();
+    Ok(ok(json!({"items": items, "next": null})))
+}
+
+pub fn run(call: &Call, id: &str) -> Routed {
+    let world = call.world();
+    let id: RunId = name(id)?;
+    let run = world.run(&id).ok_or_else(|| {
+        Problem::not_found(format!("there is no run `{id}`")).hint("`adj history` lists the runs")
+    })?;
+    Ok(ok(view::run(run)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Open {
+    task: TaskId,
+    #[serde(default)]
+    prompt: String,
+    options: Option<run::Options>,
+}
+
+pub fn open_run(call: &Call) -> Routed {
+    let Open { task, prompt, options } = call.body()?;
+    let reply = call.submit(Ask::OpenRun { task, prompt, options })?;
+    run(call, &reply.id.unwrap_or_default()).map(|shown| created(shown.body))
+}
+
+pub fn run_event(call: &Call, id: &str) -> Routed {
+    let event: run::Event = call.body()?;
+    call.submit(Ask::RunEvent { run: name(id)?, event })?;
+    run(call, id)
+}

@@ -1,0 +1,259 @@
+//! The one way in: typed requests to the project, whoever asks and over whatever transport.
+//!
+//! A request is translated to a command or a question, and the answer to JSON. Nothing is decided here. The caller
+//! comes from the transport's credential, never from the body.
+
+mod board;
+mod fleet;
+mod history;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kernel::{Actor, Answer, Ask, Command, Reply, World};
+use machines::Millis;
+use runtime::log::{Log, Record, Seq, SqliteLog};
+use runtime::owner::{Folded, Handle, SubmitError};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub use problem::Problem;
+pub use view::time;
+
+/// The most that a page of a list holds, and what it holds where nothing is said.
+const PAGE_MAX: usize = 1_000;
+const PAGE: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    /// `/api/v1/tasks/c-1`, without a query.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    /// `Null` where there is none.
+    pub body: Value,
+    /// From the transport's credential.
+    pub actor: Actor,
+    /// Given by the transport: unique, and the time at which it came in.
+    pub id: u128,
+    pub at: Millis,
+    /// `X-Idempotency-Key`, and `Idempotency-Key`, which means the same.
+    pub x_idempotency_key: Option<String>,
+    pub idempotency_key: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    pub status: u16,
+    pub body: Value,
+}
+
+/// A project, as requests see it.
+pub trait Project {
+    fn world(&self) -> Arc<World>;
+    /// Visits the records after `after`, in order.
+    fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem>;
+    fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
+}
+
+impl Project for Handle {
+    fn world(&self) -> Arc<World> {
+        Handle::world(self)
+    }
+
+    fn scan(&self, mut after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {
+        // In pages: commands are decided between them.
+        loop {
+            let page = self.read(after, PAGE_MAX)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.seq;
+            if page.iter().any(|record| visit(record).is_break()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn submit(&self, command: Command) -> Result<Answer, SubmitError> {
+        Handle::submit(self, command, None)
+    }
+}
+
+/// A project that is only looked at; another process may own it.
+pub struct Reading {
+    world: Arc<World>,
+    log: Option<SqliteLog>,
+}
+
+impl Reading {
+    /// `None`: a project whose log has not been begun.
+    pub fn new(log: Option<SqliteLog>) -> Result<Reading, Problem> {
+        let world = match &log {
+            Some(log) => Folded::read(log, runtime::owner::VERSION)?.world,
+            None => World::default(),
+        };
+        Ok(Reading { world: Arc::new(world), log })
+    }
+}
+
+impl Project for Reading {
+    fn world(&self) -> Arc<World> {
+        self.world.clone()
+    }
+
+    fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {
+        let Some(log) = &self.log else { return Ok(()) };
+        log.scan(after, visit).map_err(Problem::from)
+    }
+
+    fn submit(&self, _: Command) -> Result<Answer, SubmitError> {
+        Err(SubmitError::Log(runtime::log::LogError::ReadOnly))
+    }
+}
+
+pub fn answer(project: &dyn Project, request: &Request) -> Response {
+    match route(project, request) {
+        Ok(response) => response,
+        Err(problem) => Response { status: problem.status, body: problem.document() },
+    }
+}
+
+type Routed = Result<Response, Problem>;
+
+fn route(project: &dyn Project, request: &Request) -> Routed {
+    use Method::{Delete, Get, Patch, Post};
+    let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
+    let parts: Vec<&str> = path.split('/').collect();
+    let call = Call { project, request };
+    match (request.method, &parts[..]) {
+        (Get, ["tasks"]) => board::list(&call),
+        (Post, ["tasks"]) => board::add(&call),
+        (Get, ["tasks", id]) => board::show(&call, id),
+        (Patch, ["tasks", id]) => board::edit(&call, id),
+        (Post, ["tasks", id, "transitions"]) => board::transition(&call, id),
+        (Post, ["tasks", id, "comments"]) => board::comment(&call, id),
+        (Post, ["tasks", id, "dependencies"]) => board::add_dependency(&call, id),
+        (Delete, ["tasks", id, "dependencies", on]) => board::remove_dependency(&call, id, on),
+        (Get, ["tasks", id, "history"]) => history::of_task(&call, id),
+        (Get, ["tasks", id, "why"]) => board::why(&call, id),
+
+        (Get, ["approvals"]) => board::approvals(&call),
+        (Post, ["approvals", id, "decision"]) => board::decide(&call, id),
+        (Get, ["queue"]) => board::queue(&call),
+        (Get, ["cost"]) => board::cost(&call),
+
+        (Get, ["workers"]) => fleet::workers(&call),
+        (Post, ["workers"]) => fleet::spawn(&call),
+        (Get, ["workers", name]) => fleet::worker(&call, name),
+        (Get, ["workers", name, "history"]) => history::of_worker(&call, name),
+        (Get, ["workers", name, "why"]) => fleet::why(&call, name),
+        (Post, ["workers", name, action]) => fleet::act(&call, name, action),
+        (Get, ["runs"]) => fleet::runs(&call),
+        (Post, ["runs"]) => fleet::open_run(&call),
+        (Get, ["runs", id]) => fleet::run(&call, id),
+        (Get, ["runs", id, "history"]) => history::of_run(&call, id),
+        (Post, ["runs", id, "events"]) => fleet::run_event(&call, id),
+
+        (Get, ["history"]) => history::of_all(&call),
+        (Get, ["events"]) => history::events(&call),
+        (Get, ["machines"]) => Ok(ok(json!(machines::catalog::all()))),
+        (Get, ["machines", name]) => match machines::catalog::find(name) {
+            Some(doc) => Ok(ok(json!(doc))),
+            None => Err(Problem::not_found(format!("there is no machine `{}`", name.escape_debug()))),
+        },
+        _ => Err(Problem::not_found(format!("there is nothing at `{}`", request.path.escape_debug()))),
+    }
+}
+
+fn ok(body: Value) -> Response {
+    Response { status: 200, body }
+}
+
+fn created(body: Value) -> Response {
+    Response { status: 201, body }
+}
+
+/// A request on its way, with what every handler needs of it.
+struct Call<'a> {
+    project: &'a dyn Project,
+    request: &'a Request,
+}
+
+impl Call<'_> {
+    fn world(&self) -> Arc<World> {
+        self.project.world()
+    }
+
+    /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let body = match &self.request.body {
+            Value::Null => json!({}),
+            body => body.clone(),
+        };
+        serde_json::from_value(body).map_err(|error| Problem::bad(format!("the body is not right: {error}")))
+    }
+
+    fn query(&self, name: &str) -> Option<&str> {
+        self.request.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn limit(&self) -> Result<usize, Problem> {
+        match self.query("limit").map(str::parse::<usize>) {
+            None => Ok(PAGE),
+            Some(Ok(limit)) if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
+            Some(_) => Err(Problem::bad(format!("`limit` must be 1 to {PAGE_MAX}"))),
+        }
+    }
+
+    fn after(&self) -> Result<u64, Problem> {
+        let after = self.query("after").map_or(Ok(0), str::parse);
+        after.map_err(|_| Problem::bad("`after` must be a cursor that a page ended with"))
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.query(name).is_some_and(|value| !matches!(value, "0" | "false"))
+    }
+
+    fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
+        let Request { x_idempotency_key: x, idempotency_key: plain, .. } = self.request;
+        let key = match (x, plain) {
+            (Some(x), Some(plain)) if x != plain => {
+                return Err(Problem::bad("`X-Idempotency-Key` and `Idempotency-Key` are different")
+                    .hint("send one of them, or both with the same value"));
+            }
+            (x, plain) => x.as_ref().or(plain.as_ref()),
+        };
+        match key {
+            Some(key) if key.is_empty() || key.len() > 255 => {
+                Err(Problem::bad("an idempotency key has 1 to 255 bytes"))
+            }
+            key => Ok(key.map(smol_str::SmolStr::new)),
+        }
+    }
+
+    /// Asks the kernel. A refusal is a problem like any other.
+    fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
+        let Request { id, at, actor, .. } = self.request;
+        let command = Command { id: *id, at: *at, actor: actor.clone(), key: self.key()?, ask };
+        match self.project.submit(command)? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Refused(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+/// A name from the path. One that cannot be a name is bad input, not something that is missing.
+fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
+}

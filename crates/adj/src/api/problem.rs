@@ -1,0 +1,152 @@
+//! What a request that was not granted is answered with: problem details (RFC 9457), and what the machine said.
+
+use kernel::Refusal;
+use runtime::log::{LogError, Owner};
+use runtime::owner::{OpenError, SubmitError};
+use serde_json::{Map, Value, json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub status: u16,
+    pub code: String,
+    pub detail: String,
+    pub hint: Option<String>,
+    pub members: Map<String, Value>,
+}
+
+impl Problem {
+    pub fn new(status: u16, code: &str, detail: impl Into<String>) -> Problem {
+        Problem { status, code: code.to_owned(), detail: detail.into(), hint: None, members: Map::new() }
+    }
+
+    pub fn bad(detail: impl Into<String>) -> Problem {
+        Problem::new(400, "BAD_REQUEST", detail)
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(404, "NOT_FOUND", detail)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The members that the task machine's clients know, whatever kept the move from being made.
+    pub fn of_transition(mut self) -> Problem {
+        self.members.insert("success".to_owned(), json!(false));
+        let errors = self.members.shift_remove("errors").unwrap_or_else(|| json!([]));
+        self.members.insert("errors".to_owned(), errors);
+        let allowed = self.members.shift_remove("allowed").unwrap_or_else(|| json!([]));
+        self.members.insert("allowedTransitions".to_owned(), allowed);
+        self
+    }
+
+    pub fn document(&self) -> Value {
+        let name = self.code.to_lowercase().replace('_', "-");
+        let mut document = json!({
+            "type": format!("urn:adjutant:problem:{name}"),
+            "title": name.replace('-', " "),
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+        });
+        if let Some(hint) = &self.hint {
+            document["hint"] = json!(hint);
+        }
+        for (name, value) in &self.members {
+            document[name] = value.clone();
+        }
+        document
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let Refusal { status, code, message, hint, errors, allowed } = refusal;
+        let mut members = Map::new();
+        members.insert("errors".to_owned(), json!(errors));
+        members.insert("allowed".to_owned(), json!(allowed));
+        Problem { status, code: code.to_string(), detail: message, hint, members }
+    }
+}
+
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            SubmitError::Fenced { .. } => Problem::new(409, "FENCED", detail),
+            SubmitError::InFlight { .. } => {
+                Problem::new(409, "IN_FLIGHT", detail).hint("ask again when the first has been answered")
+            }
+            SubmitError::Log(error) => error.into(),
+            SubmitError::Broken(error) => error.into(),
+            SubmitError::Stopped => Problem::new(503, "STOPPED", detail),
+        }
+    }
+}
+
+impl From<OpenError> for Problem {
+    fn from(error: OpenError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            OpenError::Log(error) => error.into(),
+            OpenError::Newer { needed, .. } => Problem::new(500, "NEWER_LOG", detail)
+                .hint(format!("install adjutant {needed} or newer; nothing was changed")),
+            OpenError::Unreadable { .. } | OpenError::DoesNotFold { .. } => {
+                Problem::new(500, "LOG_DAMAGED", detail).hint("`adj verify` looks at the whole log")
+            }
+        }
+    }
+}
+
+impl From<LogError> for Problem {
+    fn from(error: LogError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            LogError::Held { holder } => {
+                let detail = match &holder {
+                    Some(holder) => format!("the project is held by {}", holder_name(holder)),
+                    None => "the project is held by another process".to_owned(),
+                };
+                Problem::new(503, "HELD", detail).hint("wait until it has ended, or end it, and try again")
+            }
+            LogError::Full => Problem::new(507, "NO_SPACE", detail)
+                .hint("nothing was written; make room on the disk and try again"),
+            LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, "LOG_FAILED", detail)
+                .hint("it is not known to be written; look before you ask again"),
+            LogError::Newer { .. } => {
+                Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")
+            }
+            LogError::TooLarge { .. } => Problem::new(413, "TOO_LARGE", detail),
+            LogError::Missing { .. } => Problem::new(500, "LOG_MISSING", detail)
+                .hint("put the file back, or begin anew by removing what lies beside it"),
+            LogError::Corrupt { .. }
+            | LogError::Damaged { .. }
+            | LogError::Lost { .. }
+            | LogError::Foreign { .. }
+            | LogError::Beyond { .. }
+            | LogError::Stray { .. } => Problem::new(500, "LOG_DAMAGED", detail)
+                .hint("`adj verify` looks at the whole log; restore it from a copy or an export"),
+            LogError::Older { .. }
+            | LogError::Usurped { .. }
+            | LogError::ReadOnly
+            | LogError::Duplicate { .. } => Problem::new(500, "LOG_FAILED", detail),
+        }
+    }
+}
+
+/// `pid 12 on host x since 2026-01-02T03:04:05Z`. The time is known only for a process of this machine.
+fn holder_name(holder: &Owner) -> String {
+    let here = holder.host == Owner::current().host;
+    let since = here.then(|| started_at(holder)).flatten();
+    let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
+    format!("pid {}{since} on {}", holder.pid, holder.host)
+}
+
+/// Start times are counted in hundredths of a second since the machine started.
+fn started_at(holder: &Owner) -> Option<String> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let boot: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    (holder.started > 0).then(|| super::time((boot + holder.started as i64 / 100) * 1_000))
+}

@@ -1,0 +1,154 @@
+//! What the World looks like in JSON: camelCase, times in RFC 3339 UTC, money in dollars.
+
+use kernel::world::{Approval, Holder, Run, Spend, Task, Total, Worker};
+use kernel::{Actor, World};
+use machines::{Millis, Wire};
+use serde_json::{Value, json};
+
+pub fn time(at: Millis) -> String {
+    match jiff::Timestamp::from_millisecond(at) {
+        Ok(time) => time.to_string(),
+        // Outside the years that a calendar has. It is shown as it is rather than hidden.
+        Err(_) => format!("{at} ms"),
+    }
+}
+
+fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+pub fn spend(spend: &Spend) -> Value {
+    json!({
+        "usd": dollars(spend.cost),
+        "inputTokens": spend.input_tokens,
+        "outputTokens": spend.output_tokens,
+        "reservedUsd": dollars(spend.reserved),
+        "unpricedSteps": spend.unpriced,
+    })
+}
+
+pub fn total(total: &Total) -> Value {
+    json!({"usd": dollars(total.cost), "tokens": total.tokens, "reservedUsd": dollars(total.reserved)})
+}
+
+fn holder(holder: &Holder) -> Value {
+    match holder {
+        Holder::Worker(name) => json!({"worker": name}),
+        Holder::Outside(name) => json!({"agent": name}),
+    }
+}
+
+/// One line of the board.
+pub fn task_line(task: &Task) -> Value {
+    json!({
+        "id": task.id,
+        "title": task.title,
+        "status": task.machine.status,
+        "type": task.machine.task_type,
+        "priority": task.priority,
+        "assigneeIds": task.machine.assignee_ids,
+        "dependsOn": task.depends_on,
+        "createdAt": time(task.created_at),
+    })
+}
+
+pub fn task(task: &Task, caller: &Actor) -> Value {
+    let machine = &task.machine;
+    let mut view = task_line(task);
+    let more = json!({
+        "body": task.body,
+        "plan": task.plan,
+        "reviewerId": machine.reviewer_id,
+        "workPlan": machine.work_plan,
+        "submission": machine.submission,
+        "reviewCycles": machine.review_cycles,
+        "landingRounds": machine.landing_rounds,
+        "cameFrom": machine.came_from,
+        "blockReason": machine.block_reason,
+        "feedback": machine.feedback,
+        "completion": machine.completion.as_ref().map(|completion| json!({
+            "approvalId": completion.approval_id,
+            "approvedBy": completion.approved_by,
+            "approvedAt": time(completion.approved_at),
+            "decisionNote": completion.decision_note,
+        })),
+        "ticket": task.ticket,
+        "reopens": task.reopens,
+        "lease": task.lease.as_ref().map(|lease| holder(&lease.holder)),
+        "branch": task.place.as_ref().map(|place| &place.branch),
+        "tree": task.place.as_ref().map(|place| &place.tree),
+        "tip": task.place.as_ref().and_then(|place| place.tip.as_ref()),
+        "run": task.run,
+        "approval": task.approval,
+        "approved": task.approved.as_ref().map(|approved| json!({
+            "tip": approved.tip, "by": approved.by, "at": time(approved.at), "note": approved.note,
+        })),
+        "landed": task.landed.as_ref().map(|landed| json!({
+            "tip": landed.tip, "merge": landed.merge, "oldMain": landed.old_main,
+        })),
+        "heldUp": task.held_up,
+        "cost": spend(&task.spend),
+        "comments": task.comments.iter().map(|comment| json!({
+            "at": time(comment.at), "by": comment.by, "kind": comment.kind, "text": comment.text,
+        })).collect::<Vec<_>>(),
+        "allowedTransitions": machine.moves_of(&caller.sender()),
+    });
+    merge(&mut view, more);
+    view
+}
+
+pub fn worker(world: &World, worker: &Worker) -> Value {
+    let run = worker.machine.task.as_ref().and_then(|task| world.run_of(task));
+    json!({
+        "name": worker.name,
+        "agent": worker.agent,
+        "state": worker.machine.status,
+        "task": worker.machine.task,
+        "run": run.map(|run| &run.id),
+        "turn": run.map(|run| run.machine.inner().current_turn),
+        "startedAt": time(worker.started_at),
+        "taskAssignedAt": worker.task_assigned_at.map(time),
+        "lastStepAt": worker.last_step_at.map(time),
+        "lastError": worker.last_error,
+        "cost": spend(&worker.spend),
+    })
+}
+
+pub fn run(run: &Run) -> Value {
+    let machine = run.machine.inner();
+    json!({
+        "id": run.id,
+        "task": run.task,
+        "agent": run.agent,
+        "holder": holder(&run.holder),
+        "state": run.machine.name(),
+        "currentTurn": machine.current_turn,
+        "maxTurns": machine.max_turns,
+        "suspended": run.is_suspended(),
+        "question": run.question.as_ref().map(|question| &question.approval),
+        "toolCalls": run.audit.calls,
+        "cost": spend(&run.spend),
+    })
+}
+
+pub fn approval(approval: &Approval) -> Value {
+    json!({
+        "id": approval.id,
+        "task": approval.task,
+        "run": approval.run,
+        "cause": approval.cause.name(),
+        "question": approval.question,
+        "options": approval.options,
+        "scope": approval.scope,
+        "askedAt": time(approval.asked_at),
+        "decided": approval.decided.as_ref().map(|decided| json!({
+            "by": decided.by, "at": time(decided.at), "decision": decided.decision, "note": decided.note,
+        })),
+    })
+}
+
+fn merge(into: &mut Value, more: Value) {
+    if let (Value::Object(into), Value::Object(more)) = (into, more) {
+        into.extend(more);
+    }
+}

@@ -1,0 +1,165 @@
+//! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
+
+use super::project::Project;
+use super::text::{self, Table, cell, dollars};
+use super::{Context, Failure};
+use crate::api::Method;
+use clap::Args;
+use serde_json::{Value, json};
+
+pub fn ps(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let workers = project.get_all("/workers", &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(workers)))?);
+    }
+    let mut table = Table::new(&["WORKER", "STATE", "TASK", "TURN", "TOKENS", "COST", "SINCE"]);
+    for worker in &workers {
+        let cost = &worker["cost"];
+        let tokens = cost["inputTokens"].as_u64().unwrap_or(0) + cost["outputTokens"].as_u64().unwrap_or(0);
+        table.row([
+            cell(&worker["name"]),
+            cell(&worker["state"]),
+            cell(&worker["task"]),
+            cell(&worker["turn"]),
+            tokens.to_string(),
+            dollars(&cost["usd"]),
+            cell(&worker["startedAt"]),
+        ]);
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "no workers; `adj spawn` makes one")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+#[derive(Debug, Args)]
+pub struct Spawn {
+    /// A name, or how many workers; without either, one, named by the next free letter
+    #[arg(value_name = "NAME|COUNT")]
+    what: Option<String>,
+    /// Which agent it is, if not the fleet's
+    #[arg(long)]
+    agent: Option<String>,
+}
+
+pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
+    /// More than anybody runs, and few enough to undo.
+    const COUNT_MAX: u32 = 1_000;
+    let project = Project::find(&context.globals)?;
+    let count = command.what.as_deref().and_then(|what| what.parse::<u32>().ok());
+    if count.is_some_and(|count| !(1..=COUNT_MAX).contains(&count)) {
+        return Err(Failure::new(super::Exit::Usage, format!("COUNT must be 1 to {COUNT_MAX}")));
+    }
+    let name = command.what.as_deref().filter(|_| count.is_none());
+    let mut spawned = Vec::new();
+    for _ in 0..count.unwrap_or(1) {
+        let mut body = json!({});
+        if let Some(name) = name {
+            body["name"] = json!(name);
+        }
+        if let Some(agent) = &command.agent {
+            body["agent"] = json!(agent);
+        }
+        spawned.push(project.ask(Method::Post, "/workers", body, None)?);
+    }
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(spawned)))?);
+    }
+    for worker in &spawned {
+        writeln!(context.out, "{}  {}", cell(&worker["name"]), cell(&worker["state"]))?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+pub struct Approvals {
+    /// Decided ones too
+    #[arg(long, short)]
+    all: bool,
+}
+
+pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let query: &[(&str, &str)] = if command.all { &[("all", "true")] } else { &[] };
+    let approvals = project.get_all("/approvals", query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(approvals)))?);
+    }
+    let mut table = Table::new(&["ID", "TASK", "CAUSE", "DECIDED", "QUESTION"]);
+    for approval in &approvals {
+        let decided = cell(&approval["decided"]["decision"]);
+        let [id, task, cause, question] =
+            ["id", "task", "cause", "question"].map(|name| cell(&approval[name]));
+        table.row([id, task, cause, decided, question]);
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing waits for a decision")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+#[derive(Debug, Args)]
+pub struct Decide {
+    /// The question's id, as `adj approvals` lists it
+    id: String,
+    /// Why; it is told to whoever asked
+    #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
+    note: String,
+    /// Where the task goes, if not back to where it came from
+    #[arg(long, value_name = "STATUS")]
+    to: Option<String>,
+}
+
+pub fn decide(command: &Decide, approve: bool, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let mut body = json!({"approve": approve, "note": command.note});
+    if let Some(to) = &command.to {
+        body["to"] = json!(to);
+    }
+    let approval = project.ask(Method::Post, &format!("/approvals/{}/decision", command.id), body, None)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&approval))?);
+    }
+    Ok(writeln!(context.out, "{}  {}", cell(&approval["id"]), cell(&approval["decided"]["decision"]))?)
+}
+
+pub fn queue(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let queue = project.get_all("/queue", &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(queue)))?);
+    }
+    let mut table = Table::new(&["TASK", "PRIO", "APPROVED BY", "LANDING", "TITLE"]);
+    for task in &queue {
+        let landing = if task["landing"] == true { "now" } else { "-" };
+        let [id, priority, by, title] =
+            ["task", "priority", "approvedBy", "title"].map(|name| cell(&task[name]));
+        table.row([id, priority, by, landing.to_owned(), title]);
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing waits to land")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+#[derive(Debug, Args)]
+pub struct Cost {
+    /// task, agent or day
+    #[arg(long, default_value = "task", value_name = "WHAT")]
+    by: String,
+}
+
+pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let cost = project.get("/cost", &[("by", &command.by)])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&cost))?);
+    }
+    let mut table = Table::new(&[command.by.to_uppercase().as_str(), "COST"]);
+    for item in cost["items"].as_array().into_iter().flatten() {
+        table.row([cell(&item["name"]), dollars(&item["usd"])]);
+    }
+    table.row(["total".to_owned(), dollars(&cost["total"]["usd"])]);
+    Ok(write!(context.out, "{table}")?)
+}

@@ -1,0 +1,230 @@
+//! `adj history`, `why`, `verify`, `export` and `import`: what happened, why nothing happens, and whether it is all there.
+
+use super::project::{Project, now, shown};
+use super::text::{self, Table, cell, visible};
+use super::{Context, Exit, Failure};
+use crate::api::{Problem, time};
+use clap::Args;
+use runtime::log::Log;
+use runtime::owner::{Folded, VERSION};
+use runtime::transfer::{self, TransferError};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub struct History {
+    /// A task, a worker or a run; without one, everything
+    of: Option<String>,
+    /// Every event, not only the transitions
+    #[arg(long, short)]
+    all: bool,
+}
+
+pub fn history(command: &History, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let query: &[(&str, &str)] = if command.all { &[("all", "true")] } else { &[] };
+    let items = match &command.of {
+        None => project.get_all("/history", query)?,
+        Some(of) => first_found(of, "task, worker or run", &["tasks", "workers", "runs"], |kind| {
+            project.get_all(&format!("/{kind}/{of}/history"), query)
+        })?,
+    };
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(items)))?);
+    }
+    let mut table = match command.all {
+        true => Table::new(&["SEQ", "TIME", "ACTOR", "STREAM", "EVENT", "DATA"]),
+        false => Table::new(&["TIME", "MACHINE", "WHO", "FROM", "TO", "TRIGGER"]),
+    };
+    for item in &items {
+        let names: &[&str] = match command.all {
+            true => &["seq", "at", "actor", "stream", "kind", "data"],
+            false => &["timestamp", "machine", "agentId", "from", "to", "trigger"],
+        };
+        table.row(names.iter().map(|name| cell(&item[*name])));
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing has happened yet")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+#[derive(Debug, Args)]
+pub struct Why {
+    /// A task or a worker
+    of: String,
+}
+
+pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let of = &command.of;
+    let why = first_found(of, "task or worker", &["tasks", "workers"], |kind| {
+        project.get(&format!("/{kind}/{of}/why"), &[])
+    })?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&why))?);
+    }
+    writeln!(context.out, "{}  {}", cell(&why["id"]), cell(&why["state"]))?;
+    let mut table = Table::new(&["HOLDS", "GUARD", "BECAUSE"]);
+    for guard in why["guards"].as_array().into_iter().flatten() {
+        let holds = if guard["holds"] == true { "yes" } else { "NO" };
+        table.row([holds.to_owned(), cell(&guard["guard"]), cell(&guard["detail"])]);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+/// A name may be that of one kind of thing or of another; the first kind that knows it answers.
+fn first_found<T>(
+    name: &str,
+    kinds: &str,
+    paths: &[&str],
+    ask: impl Fn(&str) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    for path in paths {
+        match ask(path) {
+            Err(failure) if failure.exit() == Exit::NotFound => {}
+            answered => return answered,
+        }
+    }
+    Err(Failure::not_found(format!("there is no {kinds} `{}`", visible(name)))
+        .hint("`adj task ls` lists the tasks, `adj ps` the workers"))
+}
+
+/// What `adj verify` looks at, in order. The first thing that is wrong ends it.
+pub fn verify(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let started = now();
+    let Some(log) = project.read_log()? else {
+        return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
+            .hint("it is begun with the first task"));
+    };
+    let mut checks: Vec<(&str, String)> = Vec::new();
+    let whole = Folded::read_all(&log, VERSION).map_err(Problem::from)?;
+    let records = whole.head.seq;
+    checks.push(("hash chain", format!("{records} records, each with the hash that its content has")));
+    checks.push(("events", format!("{records} events fold to {} tasks", whole.world.tasks.len())));
+
+    let violations: Vec<_> =
+        kernel::invariants::check(&whole.world).iter().map(ToString::to_string).collect();
+    if !violations.is_empty() {
+        let message = format!("the log folds to a world that cannot be: {}", visible(&violations.join("; ")));
+        return Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"));
+    }
+    checks.push(("invariants", "all hold".to_owned()));
+
+    let newest = Folded::read(&log, VERSION).map_err(Problem::from)?;
+    if newest.world != whole.world {
+        let message = format!("the snapshot of record {} is not what the log folds to", newest.snapshot);
+        return Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"));
+    }
+    checks.push(match newest.snapshot {
+        0 => ("snapshot", "there is none".to_owned()),
+        seq => ("snapshot", format!("the one of record {seq} agrees")),
+    });
+    let pending = log.outbox().map_err(Problem::from)?;
+    let asked: Vec<_> = whole.world.effects.keys().map(|id| id.as_str()).collect();
+    let mut kept: Vec<_> = pending.iter().map(|pending| pending.id.as_str()).collect();
+    kept.sort_unstable();
+    if kept != asked {
+        return Err(Failure::new(Exit::Failed, "the outbox does not hold the effects that the log asks for"));
+    }
+    checks.push(("outbox", format!("{} effects, as the log asks for them", kept.len())));
+
+    if context.globals.json {
+        let list: Vec<_> =
+            checks.iter().map(|(check, found)| json!({"check": check, "found": found})).collect();
+        let hash: String = whole.head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let document = json!({
+            "ok": true, "at": time(started), "records": records, "hash": hash, "checks": list,
+        });
+        return Ok(writeln!(context.out, "{document}")?);
+    }
+    for (check, found) in checks {
+        writeln!(context.out, "{check:<11} ok  {found}")?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+pub struct Transfer {
+    /// `-` for standard output or input
+    file: PathBuf,
+}
+
+pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let Some(log) = project.read_log()? else {
+        return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
+            .hint("there is nothing to export yet"));
+    };
+    let path = &command.file;
+    let failed = |error| transfer_failure(path, error);
+    if path == Path::new("-") {
+        transfer::export(&log, &mut *context.out, VERSION).map_err(failed)?;
+        return Ok(());
+    }
+    // Beside the target first: a file of that name is either whole or not there.
+    let mut beside = path.clone().into_os_string();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let written = || -> Result<u64, TransferError> {
+        let mut out = BufWriter::new(File::create(&beside)?);
+        let records = transfer::export(&log, &mut out, VERSION)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        Ok(records)
+    };
+    let records = written().map_err(|error| {
+        let _ = std::fs::remove_file(&beside);
+        failed(error)
+    })?;
+    told(context, records, "exported")
+}
+
+pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let path = &command.file;
+    let failed = |error| transfer_failure(path, error);
+    let records = if path == Path::new("-") {
+        let mut log = project.own_log()?;
+        transfer::import(&mut log, &mut io::stdin().lock(), VERSION).map_err(failed)?
+    } else {
+        let file = File::open(path).map_err(|error| failed(error.into()))?;
+        let mut log = project.own_log()?;
+        transfer::import(&mut log, &mut BufReader::new(file), VERSION).map_err(failed)?
+    };
+    told(context, records, "imported")
+}
+
+fn told(context: Context, records: u64, done: &str) -> Result<(), Failure> {
+    if context.globals.json {
+        let document = json!({"records": records});
+        return Ok(writeln!(context.out, "{document}")?);
+    }
+    if !context.globals.quiet {
+        writeln!(context.out, "{done} {records} records")?;
+    }
+    Ok(())
+}
+
+fn transfer_failure(path: &Path, error: TransferError) -> Failure {
+    let name = shown(path);
+    let message = format!("`{name}`: {}", visible(&error.to_string()));
+    match error {
+        TransferError::Log(error) => Problem::from(error).into(),
+        TransferError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => error.into(),
+        TransferError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            Failure::not_found(format!("there is no file `{name}`"))
+        }
+        TransferError::Io(_) => Failure::new(Exit::Failed, message),
+        TransferError::Line { .. } => Failure::new(Exit::Usage, message)
+            .hint("nothing was imported; export it again where it came from"),
+        TransferError::Newer { .. } | TransferError::Open { .. } => {
+            Failure::new(Exit::Usage, message).hint("nothing was imported; a newer adjutant may read it")
+        }
+        TransferError::NotEmpty { .. } => Failure::new(Exit::Refused, error.to_string())
+            .hint("import into a repository where adjutant has not been used yet"),
+    }
+}

@@ -1,0 +1,392 @@
+//! `adj task` and `adj board`: the work.
+
+use super::project::Project;
+use super::text::{self, Table, cell, dollars, visible, visible_lines};
+use super::{Context, Exit, Failure};
+use crate::api::Method;
+use clap::{Args, Subcommand};
+use machines::Wire;
+use machines::task::Status;
+use serde_json::{Map, Value, json};
+use std::io::Read;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Add a task to the inbox
+    Add(Add),
+    /// List the tasks that are not closed
+    Ls(List),
+    /// Show a task with all that is known of it
+    Show { id: String },
+    /// Change what a task says
+    Edit(Edit),
+    /// Move a task to another status
+    #[command(after_help = MOVE_HELP)]
+    Move(Box<Move>),
+    /// Give a task to one or more agents
+    Assign {
+        id: String,
+        #[arg(required = true, value_name = "AGENT")]
+        agents: Vec<String>,
+        #[command(flatten)]
+        once: Once,
+    },
+    /// Say something about a task; the next step is told what a person said
+    Comment {
+        id: String,
+        /// The text; `-` reads standard input
+        text: String,
+        #[command(flatten)]
+        once: Once,
+    },
+    /// Give a task up
+    Cancel {
+        id: String,
+        /// What answers the question, where the task waits for a decision
+        #[arg(long, value_name = "TEXT")]
+        decision: Option<String>,
+        #[command(flatten)]
+        once: Once,
+    },
+    /// Say which task must be done before which
+    #[command(subcommand)]
+    Dep(Dep),
+}
+
+const MOVE_HELP: &str = "\
+What a move requires is in `adj machine show task`. It can be given by option, or as a whole by --payload:
+  adj task move t-1 IN_PROGRESS --plan 'read it' --plan 'fix it' --plan 'test it'
+  adj task move t-1 BLOCKED --payload '{\"reason\":\"manual\"}'";
+
+/// For a request that may be made twice.
+#[derive(Debug, Args)]
+pub struct Once {
+    /// Asked twice with the same key, it is done once and answered twice
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Add {
+    /// What is to be done, in one line
+    title: String,
+    /// What is to be done, in full; `-` reads standard input
+    #[arg(long, short, value_name = "TEXT")]
+    body: Option<String>,
+    /// The task's id; made up where none is given
+    #[arg(long)]
+    id: Option<String>,
+    /// bug, feature, task, epic or chore
+    #[arg(long = "type", value_name = "TYPE")]
+    task_type: Option<String>,
+    /// From 0, the most urgent, to 4
+    #[arg(long, short, value_name = "0-4")]
+    priority: Option<u8>,
+    /// A task that must be done first; may be given again
+    #[arg(long, value_name = "ID")]
+    depends_on: Vec<String>,
+    /// One bullet of the work plan; 3 to 6 are needed
+    #[arg(long, value_name = "BULLET")]
+    plan: Vec<String>,
+    /// Who reviews it
+    #[arg(long, value_name = "AGENT")]
+    reviewer: Option<String>,
+    /// The closed task that this one takes up again
+    #[arg(long, value_name = "ID")]
+    reopens: Option<String>,
+    #[command(flatten)]
+    once: Once,
+}
+
+#[derive(Debug, Args)]
+pub struct Edit {
+    id: String,
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// `-` reads standard input
+    #[arg(long, short, value_name = "TEXT")]
+    body: Option<String>,
+    /// From 0, the most urgent, to 4
+    #[arg(long, short, value_name = "0-4")]
+    priority: Option<u8>,
+    /// One bullet of the work plan; all of them are replaced
+    #[arg(long, value_name = "BULLET")]
+    plan: Vec<String>,
+    /// Who reviews it
+    #[arg(long, value_name = "AGENT")]
+    reviewer: Option<String>,
+    #[command(flatten)]
+    once: Once,
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only tasks of this status; may be given again
+    #[arg(long, short, value_name = "STATUS")]
+    status: Vec<String>,
+    /// Only tasks of this agent
+    #[arg(long, value_name = "AGENT")]
+    assignee: Option<String>,
+    /// Closed tasks too
+    #[arg(long, short)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Move {
+    id: String,
+    /// INBOX, ASSIGNED, IN_PROGRESS, REVIEW, NEEDS_APPROVAL, BLOCKED, DONE or CANCELED
+    status: String,
+    /// All that the move brings, as a JSON object; `-` reads standard input
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// An agent that it is given to; may be given again
+    #[arg(long, value_name = "AGENT")]
+    assignee: Vec<String>,
+    /// One bullet of the work plan; 3 to 6 are needed
+    #[arg(long, value_name = "BULLET")]
+    plan: Vec<String>,
+    /// What a review asks to be changed
+    #[arg(long, value_name = "TEXT")]
+    feedback: Option<String>,
+    /// Why it is blocked
+    #[arg(long, value_name = "REASON")]
+    reason: Option<String>,
+    /// Why a person is asked
+    #[arg(long, value_name = "CAUSE")]
+    cause: Option<String>,
+    /// What answers the question that it waited for
+    #[arg(long, value_name = "TEXT")]
+    decision: Option<String>,
+    /// What was not clear before, where too many reviews blocked it
+    #[arg(long, value_name = "TEXT")]
+    clarification: Option<String>,
+    #[command(flatten)]
+    once: Once,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Dep {
+    /// ID waits until ON is done
+    Add {
+        id: String,
+        on: String,
+        #[command(flatten)]
+        once: Once,
+    },
+    /// ID no longer waits for ON
+    Rm {
+        id: String,
+        on: String,
+        #[command(flatten)]
+        once: Once,
+    },
+}
+
+pub fn run(command: Command, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let (method, path, body, key) = match command {
+        Command::Ls(list) => return ls(&project, &list, context),
+        Command::Show { id } => return show(&project, &id, context),
+        Command::Add(add) => return self::add(&project, add, context),
+        Command::Edit(edit) => {
+            let mut body = json!({});
+            put(&mut body, "title", edit.title);
+            put(&mut body, "body", edit.body.map(or_stdin).transpose()?);
+            put(&mut body, "priority", edit.priority);
+            put(&mut body, "plan", (!edit.plan.is_empty()).then_some(edit.plan));
+            put(&mut body, "reviewerId", edit.reviewer);
+            (Method::Patch, format!("/tasks/{}", edit.id), body, edit.once.key)
+        }
+        Command::Move(moved) => {
+            let body = move_body(&moved)?;
+            (Method::Post, format!("/tasks/{}/transitions", moved.id), body, moved.once.key)
+        }
+        Command::Assign { id, agents, once } => {
+            let body = json!({"to": "ASSIGNED", "assigneeIds": agents});
+            (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
+        }
+        Command::Cancel { id, decision, once } => {
+            let mut body = json!({"to": "CANCELED"});
+            if let Some(decision) = decision {
+                body["decision"] = json!(decision);
+            }
+            (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
+        }
+        Command::Comment { id, text, once } => {
+            (Method::Post, format!("/tasks/{id}/comments"), json!({"text": or_stdin(text)?}), once.key)
+        }
+        Command::Dep(Dep::Add { id, on, once }) => {
+            (Method::Post, format!("/tasks/{id}/dependencies"), json!({"on": on}), once.key)
+        }
+        Command::Dep(Dep::Rm { id, on, once }) => {
+            (Method::Delete, format!("/tasks/{id}/dependencies/{on}"), Value::Null, once.key)
+        }
+    };
+    let answer = project.ask(method, &path, body, key.as_deref())?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&answer))?);
+    }
+    let task = answer.get("task").unwrap_or(&answer);
+    Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?)
+}
+
+fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
+    let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, reopens, once } = add;
+    let mut request = json!({"title": title, "dependsOn": depends_on});
+    let body = body.map(or_stdin).transpose()?;
+    let plan = (!plan.is_empty()).then_some(plan);
+    put(&mut request, "body", body);
+    put(&mut request, "id", id);
+    put(&mut request, "type", task_type);
+    put(&mut request, "priority", priority);
+    put(&mut request, "plan", plan);
+    put(&mut request, "reviewerId", reviewer);
+    put(&mut request, "reopens", reopens);
+    let task = project.ask(Method::Post, "/tasks", request, once.key.as_deref())?;
+    match context.globals.json {
+        true => Ok(writeln!(context.out, "{}", text::json(&task))?),
+        // The id alone, so that a script can take it.
+        false => Ok(writeln!(context.out, "{}", cell(&task["id"]))?),
+    }
+}
+
+fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body[name] = value.into();
+    }
+}
+
+fn move_body(moved: &Move) -> Result<Value, Failure> {
+    let mut body = match &moved.payload {
+        None => Map::new(),
+        Some(payload) => match serde_json::from_str(&or_stdin(payload.clone())?) {
+            Ok(Value::Object(payload)) => payload,
+            Ok(_) => return Err(bad_payload("it is not an object")),
+            Err(error) => return Err(bad_payload(&error.to_string())),
+        },
+    };
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(name.to_owned(), value);
+        }
+    };
+    put("to", Some(json!(moved.status)));
+    put("assigneeIds", (!moved.assignee.is_empty()).then(|| json!(moved.assignee)));
+    put("workPlan", (!moved.plan.is_empty()).then(|| json!({"bullets": moved.plan})));
+    put("feedback", moved.feedback.as_ref().map(|text| json!(text)));
+    put("reason", moved.reason.as_ref().map(|text| json!(text)));
+    put("cause", moved.cause.as_ref().map(|text| json!(text)));
+    put("decision", moved.decision.as_ref().map(|text| json!(text)));
+    put("clarification", moved.clarification.as_ref().map(|text| json!(text)));
+    Ok(Value::Object(body))
+}
+
+fn bad_payload(why: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("--payload is not right: {}", visible(why)))
+        .hint("it takes a JSON object, such as '{\"reason\":\"manual\"}'")
+}
+
+fn or_stdin(text: String) -> Result<String, Failure> {
+    /// As much as a body may be, and a little more, so that the limit answers and not a cut.
+    const LIMIT: u64 = 1 << 20;
+    if text != "-" {
+        return Ok(text);
+    }
+    let mut text = String::new();
+    std::io::stdin().lock().take(LIMIT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
+    let open = Status::ALL.iter().filter(|status| !matches!(status, Status::Done | Status::Canceled));
+    let open: Vec<_> = open.map(|status| status.name()).collect();
+    let mut query = Vec::new();
+    let statuses = if list.status.is_empty() { open.join(",") } else { list.status.join(",") };
+    if !list.all || !list.status.is_empty() {
+        query.push(("status", statuses.as_str()));
+    }
+    query.extend(list.assignee.as_deref().map(|assignee| ("assignee", assignee)));
+    let tasks = project.get_all("/tasks", &query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(tasks)))?);
+    }
+    let mut table = Table::new(&["ID", "STATUS", "PRIO", "ASSIGNED", "TITLE"]);
+    for task in &tasks {
+        table.row(["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name])));
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "no tasks; `adj task add TITLE` adds one")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+/// The board: a column for each status, one under the other, so that it fits any terminal.
+pub fn board(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let tasks = project.get_all("/tasks", &[])?;
+    if context.globals.json {
+        let mut board = Map::new();
+        for status in Status::ALL {
+            let there = tasks.iter().filter(|task| task["status"] == status.name());
+            board.insert(status.name().to_owned(), there.cloned().collect());
+        }
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Object(board)))?);
+    }
+    for status in Status::ALL {
+        let there: Vec<_> = tasks.iter().filter(|task| task["status"] == status.name()).collect();
+        writeln!(context.out, "{} ({})", status.name(), there.len())?;
+        for task in there {
+            writeln!(context.out, "  {}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
+    let task = project.get(&format!("/tasks/{id}"), &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&task))?);
+    }
+    let out = context.out;
+    writeln!(out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
+    let names = [
+        ("status", "status"),
+        ("type", "type"),
+        ("priority", "priority"),
+        ("assigneeIds", "assigned to"),
+        ("reviewerId", "reviewer"),
+        ("dependsOn", "depends on"),
+        ("blockReason", "blocked by"),
+        ("approval", "waits for"),
+        ("branch", "branch"),
+        ("tip", "tip"),
+        ("run", "run"),
+        ("heldUp", "held up by"),
+        ("createdAt", "created"),
+        ("allowedTransitions", "may move to"),
+    ];
+    for (name, label) in names {
+        let shown = cell(&task[name]);
+        if shown != "-" {
+            writeln!(out, "{label:<12} {}", visible(&shown))?;
+        }
+    }
+    writeln!(out, "{:<12} {}", "cost", dollars(&task["cost"]["usd"]))?;
+    let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());
+    if let Some(bullets) = bullets {
+        writeln!(out, "\nplan")?;
+        for bullet in bullets {
+            writeln!(out, "  - {}", visible(&cell(bullet)))?;
+        }
+    }
+    if let Some(body) = task["body"].as_str().filter(|body| !body.is_empty()) {
+        write!(out, "\n{}", visible_lines(body, "  "))?;
+    }
+    for comment in task["comments"].as_array().into_iter().flatten() {
+        let (at, by, kind) = (cell(&comment["at"]), cell(&comment["by"]), cell(&comment["kind"]));
+        writeln!(out, "\n{at}  {}  {}", visible(&by), visible(&kind))?;
+        write!(out, "{}", visible_lines(&cell(&comment["text"]), "  "))?;
+    }
+    Ok(())
+}

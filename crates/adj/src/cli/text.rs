@@ -1,0 +1,121 @@
+//! Text on a terminal: what people and agents wrote is shown as text and cannot move the cursor, and columns line up.
+
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Control characters, and those that turn the direction of text around, as what they are: `\u{1b}`.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_harmless(letter) { shown.push(letter) } else { shown.extend(letter.escape_default()) }
+    }
+    shown
+}
+
+/// The same for text of several lines: each is shown behind `indent`.
+pub fn visible_lines(text: &str, indent: &str) -> String {
+    text.lines().map(|line| format!("{indent}{}\n", visible(line))).collect()
+}
+
+fn is_harmless(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    !letter.is_control() && !turns && !hides
+}
+
+/// One JSON document. What JSON would let through is escaped, so that printing it is as harmless as a table.
+pub fn json(document: &Value) -> String {
+    let plain = document.to_string();
+    if plain.chars().all(is_harmless) {
+        return plain;
+    }
+    let mut shown = String::with_capacity(plain.len());
+    for letter in plain.chars() {
+        if is_harmless(letter) {
+            shown.push(letter);
+        } else {
+            // Outside of strings there is nothing of the kind, so it is always within one.
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        }
+    }
+    shown
+}
+
+/// Rows under a head, in columns as wide as they must be. The last column is not filled up.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(head: &[&str]) -> Table {
+        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()] }
+    }
+
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| visible(&cell)).collect());
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() < 2
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                let _ = write!(line, "{cell:<width$}  ");
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A member as a cell: text as it is, nothing as `-`, lists joined.
+pub fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.is_empty() => "-".to_owned(),
+        Value::Array(list) => list.iter().map(cell).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+pub fn dollars(value: &Value) -> String {
+    format!("${:.2}", value.as_f64().unwrap_or(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_could_move_the_cursor_or_turn_text_around_is_made_visible() {
+        assert_eq!(visible("a\u{1b}[2Jb\rc\u{9b}d\u{202e}e"), "a\\u{1b}[2Jb\\rc\\u{9b}d\\u{202e}e");
+        assert_eq!(visible("naïve 日本 ✓"), "naïve 日本 ✓");
+        let document = json!({"title": "a\u{1b}b\u{9b}c\u{202e}"});
+        assert_eq!(json(&document), r#"{"title":"a\u001bb\u009bc\u202e"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&json(&document)).unwrap(), document);
+    }
+
+    #[test]
+    fn columns_line_up_and_nothing_trails() {
+        let mut table = Table::new(&["ID", "TITLE"]);
+        table.row(["t-1".to_owned(), "x\ny".to_owned()]);
+        table.row(["c-1234".to_owned(), String::new()]);
+        assert_eq!(table.to_string(), "ID      TITLE\nt-1     x\\ny\nc-1234\n");
+    }
+}

@@ -1,0 +1,179 @@
+//! The log behind the commands: killed, edited, held, newer, exported and imported.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use super::Ran;
+use super::project::{Repository, ids};
+use serde_json::Value;
+
+#[test]
+fn a_task_that_was_printed_is_there_after_a_kill_anywhere() {
+    let mut points = 0;
+    for crash_at in 1.. {
+        let here = Repository::new();
+        here.ok(&["task", "add", "first", "--id", "c-1"]);
+        let output = here
+            .command(&["task", "add", "second", "--id", "c-2", "--key", "k"])
+            .env("ADJ_CRASH_AT", crash_at.to_string())
+            .output()
+            .unwrap();
+        let acknowledged = output.stdout == b"c-2\n";
+        assert_eq!(output.status.success(), acknowledged, "{output:?}");
+        here.ok(&["verify"]);
+        let there = ids(&here);
+        assert!(there == ["c-1", "c-2"] || (!acknowledged && there == ["c-1"]), "{there:?}");
+        // Whoever was not answered asks again, with the same key.
+        here.ok(&["task", "add", "second", "--id", "c-2", "--key", "k"]);
+        assert_eq!(ids(&here), ["c-1", "c-2"]);
+        if acknowledged {
+            break;
+        }
+        points += 1;
+    }
+    assert!(points > 10, "only {points} crash points");
+}
+
+#[test]
+fn verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited() {
+    let here = Repository::new();
+    here.fails(&["verify"], 4, "there is no log");
+    for n in 1..=5 {
+        here.ok(&["task", "add", "x", "--id", &format!("c-{n}")]);
+    }
+    let said = here.ok(&["verify"]);
+    for check in ["hash chain", "events", "invariants", "snapshot", "outbox"] {
+        assert!(said.lines().any(|line| line.starts_with(check) && line.contains(" ok  ")), "{said}");
+    }
+    let verified = here.json(&["verify"]);
+    assert_eq!((&verified["ok"], &verified["records"]), (&Value::Bool(true), &6.into()));
+
+    let database = here.database();
+    database.execute("UPDATE records SET data = replace(data, 'c-3', 'c-7') WHERE seq = 4", ()).unwrap();
+    database.execute("UPDATE records SET actor = 'mallory' WHERE seq = 6", ()).unwrap();
+    drop(database);
+    here.fails(&["verify"], 1, "record 4 of the log is damaged: its hash does not fit");
+    here.fails(&["task", "add", "y"], 1, "record 4 of the log is damaged");
+    here.fails(&["task", "ls"], 1, "hint: `adj verify` looks at the whole log");
+
+    here.database().execute("DELETE FROM records WHERE seq = 2", ()).unwrap();
+    here.fails(&["verify"], 1, "record 2 of the log is damaged: it is missing");
+}
+
+#[test]
+fn a_log_of_a_newer_version_is_left_alone() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    here.database().execute("INSERT INTO migrations VALUES (99, 'later')", ()).unwrap();
+    here.fails(&["task", "ls"], 1, "the log's schema is version 99");
+    here.fails(&["task", "add", "y"], 1, "install a newer adjutant; nothing was changed");
+}
+
+/// One process owns the log and does not let go; others look, and are told who holds it if they want to write.
+#[test]
+fn a_second_writer_is_told_who_holds_the_project_and_readers_are_not_held_up() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    // It reads its standard input as the owner, and waits there.
+    let other = Repository::new();
+    let mut holder =
+        other.command(&["import", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = holder.stdin.take().unwrap();
+    let export = here.ok(&["export", "-"]);
+    input.write_all(export.lines().next().unwrap().as_bytes()).unwrap();
+    while !other.0.join(".adjutant/adjutant.db.head").exists() {
+        std::thread::yield_now();
+    }
+    let held = other.adj(&["task", "add", "y"]);
+    let expected = format!("error: the project is held by pid {} since 20", holder.id());
+    assert!(held.code == 5 && held.stderr.starts_with(&expected), "{}", held.stderr);
+    assert_eq!(other.ok(&["task", "ls", "-q"]), "ID  STATUS  PRIO  ASSIGNED  TITLE\n");
+
+    let rest: Vec<_> = export.lines().skip(1).collect();
+    write!(input, "\n{}\n", rest.join("\n")).unwrap();
+    drop(input);
+    assert!(holder.wait().unwrap().success());
+    assert_eq!(ids(&other), ["c-1"]);
+    other.ok(&["task", "add", "y", "--id", "c-2"]);
+}
+
+#[test]
+fn processes_that_write_at_the_same_time_are_each_done_or_told() {
+    let here = Repository::new();
+    let adds: Vec<_> = (0..6)
+        .map(|n| {
+            let mut add = here.command(&["task", "add", "x", "--id", &format!("c-{n}")]);
+            add.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let mut done = Vec::new();
+    for add in adds {
+        let ran: Ran = add.wait_with_output().unwrap().into();
+        match ran.code {
+            0 => done.push(ran.stdout.trim().to_owned()),
+            5 => assert!(ran.stderr.contains("the project is held by"), "{}", ran.stderr),
+            code => panic!("ended with {code}: {}", ran.stderr),
+        }
+    }
+    let mut there = ids(&here);
+    there.sort();
+    done.sort();
+    assert_eq!(there, done);
+    here.ok(&["verify"]);
+}
+
+#[test]
+fn what_is_exported_is_imported_with_the_same_hashes() {
+    let here = Repository::new();
+    here.fails(&["export", "x.jsonl"], 4, "there is no log");
+    here.ok(&["task", "add", "ünï \u{1b} \"q\"\n", "--id", "c-1"]);
+    here.ok(&["task", "assign", "c-1", "coder", "--key", "k"]);
+    here.ok(&["spawn", "3"]);
+    assert_eq!(here.ok(&["export", "all.jsonl"]), "exported 10 records\n");
+    let file = here.0.join("all.jsonl");
+    let lines: Vec<String> =
+        BufReader::new(std::fs::File::open(&file).unwrap()).lines().map(Result::unwrap).collect();
+    assert!(lines[0].starts_with(r#"{"format":"adjutant-log","version":1,"#), "{}", lines[0]);
+    assert_eq!(lines.len(), 11);
+
+    let there = Repository::new();
+    let path = file.to_str().unwrap();
+    assert_eq!(there.ok(&["import", path]), "imported 10 records\n");
+    assert_eq!(there.json(&["verify"])["hash"], here.json(&["verify"])["hash"]);
+    assert_eq!(there.ok(&["export", "-"]), here.ok(&["export", "-"]));
+    there.fails(&["import", path], 3, "the project is not empty: its log has 10 records");
+    there.ok(&["task", "add", "goes on"]);
+
+    // A line that was edited, left out or moved is named, and nothing is imported.
+    let damaged = |edit: &dyn Fn(&mut Vec<String>)| {
+        let mut edited = lines.clone();
+        edit(&mut edited);
+        std::fs::write(here.0.join("bad.jsonl"), edited.join("\n") + "\n").unwrap();
+        here.0.join("bad.jsonl").to_str().unwrap().to_owned()
+    };
+    let fresh = Repository::new();
+    fresh.fails(
+        &["import", &damaged(&|lines| lines[3] = lines[3].replace("coder", "crook"))],
+        2,
+        "line 4: record 3",
+    );
+    fresh.fails(&["import", &damaged(&|lines| drop(lines.remove(5)))], 2, "line 6: record 5");
+    fresh.fails(&["import", &damaged(&|lines| lines.swap(2, 3))], 2, "line 3: record 2");
+    fresh.fails(
+        &["import", &damaged(&|lines| drop(lines.pop()))],
+        2,
+        "line 11: the file ends after record 9",
+    );
+    fresh.fails(&["import", &damaged(&|lines| lines[4].push('x'))], 2, "line 5: trailing characters");
+    fresh.fails(
+        &["import", &damaged(&|lines| lines[0] = "{}".into())],
+        2,
+        "line 1: it is not the first line",
+    );
+    let newer = damaged(&|lines| lines[0] = lines[0].replace("\"version\":1", "\"version\":2"));
+    fresh.fails(&["import", &newer], 2, "the file is of format 2, and this version reads up to 1");
+    fresh.fails(&["import", "nowhere.jsonl"], 4, "there is no file `nowhere.jsonl`");
+    assert_eq!(ids(&fresh), Vec::<String>::new());
+    assert_eq!(fresh.ok(&["import", path, "-q"]), "");
+}
