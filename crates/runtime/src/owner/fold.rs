@@ -81,7 +81,9 @@ impl Folded {
                     let (send, receive) = sync_channel(CHUNKS_WAITING);
                     reader.send = Some(send);
                     let folder = std::mem::take(&mut folder);
-                    thread = Some(scope.spawn(move || folder.take_all(&receive)));
+                    let named = std::thread::Builder::new().name("fold".to_owned());
+                    let spawned = named.spawn_scoped(scope, move || folder.take_all(&receive));
+                    thread = Some(spawned.expect("the system has a thread for us"));
                 }
                 let flow = reader.hand_over(record.seq - 1);
                 reader.chunk.push(record);
