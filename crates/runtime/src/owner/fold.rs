@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use kernel::event::BadEvent;
 use kernel::{Event, World};
@@ -92,7 +92,7 @@ impl Folded {
             let Reader { chunk, send } = reader;
             let folded = match (thread, send) {
                 (Some(thread), Some(send)) => {
-                    let _ = send.send(chunk);
+                    let _ = send.send(Piece::Read(chunk));
                     drop(send);
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
@@ -110,12 +110,16 @@ impl Folded {
     /// Folds one record, and gives the event that it was.
     pub fn take(&mut self, seq: Seq, kind: &str, data: &str, version: &str) -> Result<Event, OpenError> {
         let event = Event::decode(kind, data).map_err(|bad| self.unreadable(seq, &bad, version))?;
-        if let Event::WriterSeen(seen) = &event {
+        self.take_event(seq, &event)?;
+        Ok(event)
+    }
+
+    fn take_event(&mut self, seq: Seq, event: &Event) -> Result<(), OpenError> {
+        if let Event::WriterSeen(seen) = event {
             self.writers.insert(seen.version.clone());
         }
-        let folded = self.world.apply(&event);
-        folded.map_err(|error| OpenError::DoesNotFold { seq, why: error.to_string() })?;
-        Ok(event)
+        let folded = self.world.apply(event);
+        folded.map_err(|error| OpenError::DoesNotFold { seq, why: error.to_string() })
     }
 
     /// A newer version may have added kinds, and fields to those that we know.
@@ -189,19 +193,50 @@ impl Chunk {
     }
 }
 
+/// What is handed over: as it was read; or decoded already, by a reader that would otherwise have waited.
+enum Piece {
+    Read(Chunk),
+    Decoded { after: Seq, events: Vec<Event>, then: Option<BadEvent> },
+}
+
+impl Chunk {
+    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut start = 0;
+        self.ends.iter().map(move |(kind, data)| {
+            let texts = (&self.text[start..*kind], &self.text[*kind..*data]);
+            start = *data;
+            texts
+        })
+    }
+
+    fn decode(&self) -> Piece {
+        let mut events = Vec::with_capacity(self.ends.len());
+        for (kind, data) in self.texts() {
+            match Event::decode(kind, data) {
+                Ok(event) => events.push(event),
+                Err(bad) => return Piece::Decoded { after: self.after, events, then: Some(bad) },
+            }
+        }
+        Piece::Decoded { after: self.after, events, then: None }
+    }
+}
+
 struct Reader {
     chunk: Chunk,
-    send: Option<SyncSender<Chunk>>,
+    send: Option<SyncSender<Piece>>,
 }
 
 impl Reader {
     fn hand_over(&mut self, last: Seq) -> ControlFlow<()> {
         let full = std::mem::replace(&mut self.chunk, Chunk::after(last));
-        match self.send.as_ref().map(|send| send.send(full)) {
-            Some(Ok(())) => ControlFlow::Continue(()),
-            // The other end has given up, and says why.
-            _ => ControlFlow::Break(()),
-        }
+        let Some(send) = &self.send else { return ControlFlow::Break(()) };
+        let sent = match send.try_send(Piece::Read(full)) {
+            // Folding is behind, so that what can be done for it is done here.
+            Err(TrySendError::Full(Piece::Read(full))) => send.send(full.decode()).is_ok(),
+            sent => sent.is_ok(),
+        };
+        // Where it could not be handed over, the other end has given up, and says why.
+        if sent { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 
@@ -212,18 +247,27 @@ struct Folder {
 }
 
 impl Folder {
-    fn take_all(mut self, chunks: &Receiver<Chunk>) -> Result<Folder, OpenError> {
-        for chunk in chunks {
-            self.take(&chunk)?;
+    fn take_all(mut self, pieces: &Receiver<Piece>) -> Result<Folder, OpenError> {
+        for piece in pieces {
+            match piece {
+                Piece::Read(chunk) => self.take(&chunk)?,
+                Piece::Decoded { after, events, then } => {
+                    for (seq, event) in (after + 1..).zip(&events) {
+                        self.folded.take_event(seq, event)?;
+                    }
+                    if let Some(bad) = then {
+                        let seq = after + events.len() as Seq + 1;
+                        return Err(self.folded.unreadable(seq, &bad, &self.version));
+                    }
+                }
+            }
         }
         Ok(self)
     }
 
     fn take(&mut self, chunk: &Chunk) -> Result<(), OpenError> {
-        let mut start = 0;
-        for (seq, (kind, data)) in (chunk.after + 1..).zip(&chunk.ends) {
-            self.folded.take(seq, &chunk.text[start..*kind], &chunk.text[*kind..*data], &self.version)?;
-            start = *data;
+        for (seq, (kind, data)) in (chunk.after + 1..).zip(chunk.texts()) {
+            self.folded.take(seq, kind, data, &self.version)?;
         }
         Ok(())
     }
