@@ -58,6 +58,7 @@ macro_rules! conformance {
             a_lease_that_ran_out_is_given_out_again_with_a_new_attempt
             a_lease_that_ran_out_and_was_not_taken_can_be_renewed
             the_outcome_of_a_superseded_attempt_is_dropped_whole
+            which_attempt_is_the_current_one_can_be_asked_before_anything_is_written
             a_released_effect_is_free_at_once_and_its_attempt_fenced
             a_finished_effect_is_gone_and_its_attempt_fenced
             an_effect_added_and_finished_by_one_entry_is_never_seen
@@ -292,6 +293,30 @@ pub(crate) fn a_lease_that_ran_out_and_was_not_taken_can_be_renewed(specimen: &m
     assert!(log.renew(&fence("e1", 2), 50).unwrap());
     assert!(!log.renew(&fence("e1", 3), 50).unwrap());
     assert!(!log.renew(&fence("e9", 1), 50).unwrap());
+}
+
+pub(crate) fn which_attempt_is_the_current_one_can_be_asked_before_anything_is_written(
+    specimen: &mut dyn Specimen,
+) {
+    let log = specimen.log();
+    let asked = with_effects(entry("c1", &[("task-1", "a")]), &[effect("e1"), timer("t1", 50)]);
+    log.append(&[asked]).unwrap();
+    assert_eq!(log.ready(), Ok(log.head()));
+    let held = |log: &dyn Log| {
+        let attempts = [fence("e1", 0), fence("e1", 1), fence("e1", 2), fence("t1", 0), fence("e9", 1)];
+        attempts.map(|attempt| log.holds(&attempt).unwrap())
+    };
+    assert_eq!(held(log), [false, false, false, true, false]);
+    log.lease("runner", 0, 10, 9).unwrap();
+    assert_eq!(held(log), [false, true, false, true, false]);
+    log.lease("other", 10, 20, 9).unwrap();
+    assert_eq!(held(log), [false, false, true, true, false]);
+    specimen.reopen().unwrap();
+    let log = specimen.log();
+    assert_eq!(held(log), [false, false, true, true, false]);
+    log.release(&fence("e1", 2)).unwrap();
+    log.append(&[finishing(entry("c2", &[("task-1", "b")]), &["t1"])]).unwrap();
+    assert_eq!(held(log), [false; 5]);
 }
 
 pub(crate) fn the_outcome_of_a_superseded_attempt_is_dropped_whole(specimen: &mut dyn Specimen) {
