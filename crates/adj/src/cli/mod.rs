@@ -12,6 +12,8 @@ mod nearest;
 mod project;
 mod task;
 mod text;
+mod sim;
+mod terminal;
 
 pub use failure::{Exit, Failure};
 
@@ -86,6 +88,8 @@ enum Command {
     /// Look at the five state machines, and try them
     #[command(subcommand)]
     Machine(machine::Command),
+    /// Rehearse a fleet: scripted agents, a virtual clock, and whatever may go wrong
+    Sim(sim::Sim),
     /// Print a completion script for a shell
     Completions(completions::Completions),
     /// Print the manual page
@@ -139,6 +143,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Export(command) => log::export(&command, context),
         Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
+        Command::Sim(command) => sim::run(&command, context),
         Command::Completions(command) => completions::run(&command, context),
         Command::Man(command) => man::run(&command, context),
     }

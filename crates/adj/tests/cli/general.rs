@@ -10,6 +10,7 @@ fn help_is_as_people_read_it() {
         ("machine ls --help", "help-machine-ls.txt"),
         ("machine show --help", "help-machine-show.txt"),
         ("machine step --help", "help-machine-step.txt"),
+        ("sim --help", "help-sim.txt"),
         ("completions --help", "help-completions.txt"),
         ("man --help", "help-man.txt"),
     ] {

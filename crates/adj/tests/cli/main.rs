@@ -4,6 +4,7 @@ mod general;
 mod log;
 mod machine;
 mod project;
+mod sim;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

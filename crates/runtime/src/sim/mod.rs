@@ -15,7 +15,7 @@ mod tests;
 use machines::wire::Wire;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use stage::run;
+pub use stage::{run, watch};
 
 machines::wire_enum! {
     /// What can go wrong.
@@ -142,37 +142,64 @@ impl Hits {
 
     /// Rules, rows of task, worker and run, and faults that were never hit.
     pub fn never(&self) -> Vec<String> {
-        fn rows<M: machines::Machine>(hits: &Hits, never: &mut Vec<String>) {
+        let never = self.coverage().into_iter().filter(|covered| covered.count == 0);
+        never.map(|covered| format!("{} {}", covered.kind, covered.name)).collect()
+    }
+
+    /// Every rule, every row of task, worker and run, and every fault, with how often it was hit.
+    pub fn coverage(&self) -> Vec<Covered> {
+        fn rows<M: machines::Machine>(hits: &Hits, covered: &mut Vec<Covered>) {
             for (index, row) in M::TABLE.iter().enumerate() {
-                if !hits.rows.contains_key(&(M::NAME, index)) {
-                    let guards: Vec<_> = row.guards.iter().map(|guard| guard.name()).collect();
-                    never.push(format!(
-                        "row {} {} {} [{}] → {}",
-                        M::NAME,
-                        row.from.name(),
-                        row.event.name(),
-                        guards.join(", "),
-                        row.to.name()
-                    ));
-                }
+                let guards: Vec<_> = row.guards.iter().map(|guard| guard.name()).collect();
+                let (from, event, to) = (row.from.name(), row.event.name(), row.to.name());
+                covered.push(Covered {
+                    kind: "row",
+                    name: format!("{} {from} {event} [{}] → {to}", M::NAME, guards.join(", ")),
+                    count: hits.rows.get(&(M::NAME, index)).copied().unwrap_or(0),
+                });
             }
         }
-        let mut never: Vec<String> = kernel::Rule::ALL
-            .iter()
-            .filter(|rule| !self.rules.contains_key(rule.name()))
-            .map(|rule| format!("rule {}", rule.name()))
-            .collect();
-        rows::<machines::task::Task>(self, &mut never);
-        rows::<machines::worker::Worker>(self, &mut never);
-        rows::<machines::run::Run>(self, &mut never);
-        never.extend(
-            Fault::ALL
-                .iter()
-                .filter(|f| !self.faults.contains_key(f.name()))
-                .map(|f| format!("fault {}", f.name())),
-        );
-        never
+        let mut covered = Vec::new();
+        for rule in kernel::Rule::ALL {
+            let count = self.rules.get(rule.name()).copied().unwrap_or(0);
+            covered.push(Covered { kind: "rule", name: rule.name().to_owned(), count });
+        }
+        rows::<machines::task::Task>(self, &mut covered);
+        rows::<machines::worker::Worker>(self, &mut covered);
+        rows::<machines::run::Run>(self, &mut covered);
+        for fault in Fault::ALL {
+            let count = self.faults.get(fault.name()).copied().unwrap_or(0);
+            covered.push(Covered { kind: "fault", name: fault.name().to_owned(), count });
+        }
+        covered
     }
+}
+
+/// A rule, a row or a fault, and how often it was hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Covered {
+    pub kind: &'static str,
+    pub name: String,
+    pub count: u64,
+}
+
+/// Something that happened in a life, with the World as it is then.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// Since the life began, in the virtual clock.
+    pub at: kernel::Millis,
+    pub world: &'a kernel::World,
+    pub what: What<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum What<'a> {
+    /// A commit is in the log.
+    Committed { events: &'a [kernel::Event], rules: &'a [kernel::Rule] },
+    /// A fault of the plan strikes.
+    Struck(Fault),
+    /// The owner was killed, and the log folded to the World that was lost.
+    OwnerKilled,
 }
 
 /// How a life ended.

@@ -2,7 +2,7 @@
 
 use super::outside::{Down, Outside, Work, service};
 use super::random::Random;
-use super::{Fault, Plan, Report, people};
+use super::{Fault, Moment, Plan, Report, What, people};
 use crate::log::{Appended, Entry, Fence, Log, MemoryLog, NewEffect, NewRecord};
 use kernel::command::{Ask, Happened, Outcome, SeenTicket, Usage};
 use kernel::config::{self, Config};
@@ -15,6 +15,8 @@ use machines::worker;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// When every life begins, in the virtual clock.
+const BEGINNING: Millis = 1_700_000_000_000;
 /// How long an executor holds an effect without a sign of life.
 const LEASE_MILLIS: Millis = 120_000;
 /// Turns of the loop that a life may take. A life that does not end by then hangs.
@@ -24,7 +26,12 @@ const DISTURBANCES_MAX: u32 = 12;
 
 /// Plays one life. `trace` gets every line of what happens.
 pub fn run(plan: &Plan, trace: &mut dyn FnMut(&str)) -> Report {
-    let mut stage = Stage::new(plan, trace);
+    watch(plan, trace, &mut |_| {})
+}
+
+/// Plays one life, and shows each of its moments to `watcher`, which changes nothing by looking.
+pub fn watch(plan: &Plan, trace: &mut dyn FnMut(&str), watcher: &mut dyn FnMut(&Moment)) -> Report {
+    let mut stage = Stage::new(plan, trace, watcher);
     let result = stage.play();
     stage.report(result)
 }
@@ -49,6 +56,7 @@ pub(super) struct Stage<'t> {
     disturbances: BTreeMap<Fault, u32>,
     digest: u64,
     trace: &'t mut dyn FnMut(&str),
+    watcher: &'t mut dyn FnMut(&Moment),
 }
 
 /// What will happen at a time.
@@ -77,11 +85,11 @@ pub(super) enum Item {
 }
 
 impl<'t> Stage<'t> {
-    fn new(plan: &Plan, trace: &'t mut dyn FnMut(&str)) -> Self {
+    fn new(plan: &Plan, trace: &'t mut dyn FnMut(&str), watcher: &'t mut dyn FnMut(&Moment)) -> Self {
         Self {
             plan: plan.clone(),
             random: Random::new(plan.seed),
-            now: 1_700_000_000_000,
+            now: BEGINNING,
             world: World::default(),
             log: MemoryLog::new(),
             outside: Outside::default(),
@@ -94,7 +102,12 @@ impl<'t> Stage<'t> {
             disturbances: BTreeMap::new(),
             digest: 0xcbf2_9ce4_8422_2325,
             trace,
+            watcher,
         }
+    }
+
+    fn show(&mut self, what: What) {
+        (self.watcher)(&Moment { at: self.now - BEGINNING, world: &self.world, what });
     }
 
     pub fn has(&self, fault: Fault) -> bool {
@@ -103,6 +116,7 @@ impl<'t> Stage<'t> {
 
     pub fn hit(&mut self, fault: Fault) {
         *self.report.hits.faults.entry(fault.name()).or_default() += 1;
+        self.show(What::Struck(fault));
     }
 
     /// A fault of the plan that strikes now, by chance, a bounded number of times.
@@ -338,27 +352,27 @@ impl<'t> Stage<'t> {
             let id = effect_id(&lease.id)?;
             let effect: Effect =
                 serde_json::from_str(&lease.data).map_err(|error| format!("effect {id}: {error}"))?;
-            self.begin(&id, &effect, lease.attempt);
+            self.begin(&id, &effect, lease.attempt)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, id: &EffectId, effect: &Effect, attempt: u32) {
+    fn begin(&mut self, id: &EffectId, effect: &Effect, attempt: u32) -> Played {
         let delay = self.random.between(200, 4_000);
         if let Effect::StartStep { task, turns_left, .. } = effect {
             let hits = self.outside.start_step(&self.world, id, task, *turns_left, &mut self.random);
             hits.into_iter().for_each(|fault| self.hit(fault));
             self.later(delay, Item::Output { step: id.clone(), attempt });
-            return;
+            return Ok(());
         }
         let faults = self.plan.faults.clone();
         let (what, hits) = self.outside.carry_out(id, effect, &faults, &mut self.random);
         hits.into_iter().for_each(|fault| self.hit(fault));
         if self.strikes(Fault::CrashAfterEffect, 12) {
-            self.crash();
-            return;
+            return self.crash();
         }
         self.send(delay, id, attempt, what);
+        Ok(())
     }
 
     /// An outcome on its way, with what may happen to it there.
@@ -528,6 +542,7 @@ impl<'t> Stage<'t> {
             self.say(&line);
         }
         let before = std::mem::replace(&mut self.world, commit.world);
+        self.show(What::Committed { events: &commit.events, rules: &commit.rules });
         let mut violations = invariants::check(&self.world);
         violations.extend(invariants::check_commit(&before, &self.world));
         if !violations.is_empty() {
@@ -535,7 +550,7 @@ impl<'t> Stage<'t> {
             return Err(format!("after {:?}:\n  {}", command.ask, list.join("\n  ")));
         }
         if self.strikes(Fault::CrashAfterAppend, 40) {
-            self.crash();
+            self.crash()?;
             self.recover()?;
         }
         Ok(answer)
@@ -565,18 +580,18 @@ impl<'t> Stage<'t> {
     }
 
     /// The owner dies: its World, its executors and what they had on the way are gone. Keepers live on.
-    fn crash(&mut self) {
+    fn crash(&mut self) -> Played {
         self.report.crashes += 1;
         self.owner += 1;
         self.agenda.retain(|_, item| !matches!(item, Item::Output { .. } | Item::Arrives { .. }));
         let folded = fold(&self.log);
         // What the log folds to is what was lost; anything else would be a second truth.
-        assert!(
-            folded == self.world,
-            "the log does not fold to the World that was lost; replay: {}",
-            self.plan.command()
-        );
+        if folded != self.world {
+            return Err("the log does not fold to the World that was lost".to_owned());
+        }
         self.world = folded;
+        self.show(What::OwnerKilled);
+        Ok(())
     }
 
     /// What the owner does first when it starts again.
@@ -711,7 +726,7 @@ impl<'t> Stage<'t> {
 
     fn report(mut self, result: Played) -> Report {
         self.report.failure = result.err();
-        self.report.virtual_millis = self.now - 1_700_000_000_000;
+        self.report.virtual_millis = self.now - BEGINNING;
         self.report.cost = self.world.spend.cost;
         self.report.digest = self.digest;
         self.report

@@ -1,0 +1,137 @@
+//! The terminal: whether there is one, how large it is, and the few codes that we send it.
+
+use super::Globals;
+use std::fmt::Display;
+
+/// Colours, or none where nobody wants or sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// For output that goes to a terminal, or does not.
+    pub fn new(globals: &Globals, terminal: bool) -> Self {
+        Self { on: terminal && !globals.no_color && !dumb() }
+    }
+
+    pub fn bold(self, text: impl Display) -> String {
+        self.with("1", text)
+    }
+
+    pub fn dim(self, text: impl Display) -> String {
+        self.with("2", text)
+    }
+
+    pub fn red(self, text: impl Display) -> String {
+        self.with("31", text)
+    }
+
+    pub fn green(self, text: impl Display) -> String {
+        self.with("32", text)
+    }
+
+    pub fn yellow(self, text: impl Display) -> String {
+        self.with("33", text)
+    }
+
+    pub fn cyan(self, text: impl Display) -> String {
+        self.with("36", text)
+    }
+
+    fn with(self, code: &str, text: impl Display) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// A terminal that understands no codes at all.
+pub fn dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Columns and lines of standard output, where it is a terminal.
+pub fn size() -> Option<(usize, usize)> {
+    let (width, height) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some((usize::from(width.0), usize::from(height.0)))
+}
+
+/// `text` in at most `width` columns. Every character that we print is one column wide.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `text` in exactly `width` columns.
+pub fn column(text: &str, width: usize) -> String {
+    format!("{:width$}", cut(text, width))
+}
+
+/// `text` in lines of at most `width` columns, broken between words.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// A length of virtual or real time, in its two largest units.
+pub fn duration(millis: i64) -> String {
+    let seconds = millis / 1000;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{} s", seconds % 60),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+/// Money, from millionths.
+pub fn dollars(micros: u64) -> String {
+    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+}
+
+/// A number with its thousands apart.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_money_and_numbers_read_as_people_write_them() {
+        assert_eq!(
+            [59_999, 61_000, 3_661_000, 90_000_000].map(duration),
+            ["59 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"]
+        );
+        assert_eq!([0, 1_230_000, 12_009_999].map(dollars), ["$0.00", "$1.23", "$12.00"]);
+        assert_eq!([7, 1_000, 1_234_567].map(thousands), ["7", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn text_keeps_to_its_columns() {
+        assert_eq!((cut("landing", 4), column("t1", 4)), ("lan…".to_owned(), "t1  ".to_owned()));
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+    }
+}
