@@ -3,6 +3,7 @@
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
 mod completions;
+mod demo;
 mod failure;
 mod fleet;
 mod log;
@@ -88,6 +89,8 @@ enum Command {
     /// Look at the five state machines, and try them
     #[command(subcommand)]
     Machine(machine::Command),
+    /// Watch a simulated fleet at work: no agent, no key, nothing stored
+    Demo(demo::Demo),
     /// Rehearse a fleet: scripted agents, a virtual clock, and whatever may go wrong
     Sim(sim::Sim),
     /// Print a completion script for a shell
@@ -143,6 +146,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Export(command) => log::export(&command, context),
         Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
+        Command::Demo(command) => demo::run(&command, context),
         Command::Sim(command) => sim::run(&command, context),
         Command::Completions(command) => completions::run(&command, context),
         Command::Man(command) => man::run(&command, context),

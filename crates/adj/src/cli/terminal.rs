@@ -15,6 +15,11 @@ impl Paint {
         Self { on: terminal && !globals.no_color && !dumb() }
     }
 
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self { on: false }
+    }
+
     pub fn bold(self, text: impl Display) -> String {
         self.with("1", text)
     }

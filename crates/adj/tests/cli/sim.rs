@@ -14,10 +14,15 @@ fn the_same_seed_gives_the_same_trace_and_another_gives_another() {
 /// The numbers follow from every rule, so they are left out of what is compared.
 #[test]
 fn one_life_and_many_are_told_as_people_read_them() {
-    let digits = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "#");
+    let masked = |line: &str| {
+        let words = line.split(' ').map(|word| {
+            let number = word.contains(|letter: char| letter.is_ascii_digit());
+            if number { "N".to_owned() } else { word.to_owned() }
+        });
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    };
     let one = adj("sim --seed 2 --tasks 4 --faults agent-crash,conflict,loop --exact").stdout;
-    let one: String =
-        one.lines().filter(|line| !line.starts_with("digest")).map(|l| digits(l) + "\n").collect();
+    let one: String = one.lines().filter(|line| !line.starts_with("digest")).map(masked).collect();
     snapshot("sim-one.txt", &one);
     let many = adj("sim --runs 5 --tasks 4 --faults none").stdout;
     for part in
