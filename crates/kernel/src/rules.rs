@@ -2451,7 +2451,7 @@ pub(crate) fn run_event(
     let leased = d.task(&id)?.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
     let current = d.task(&id)?.run.as_ref() == Some(run_id);
     let restart = matches!(event, run::Event::Start { .. });
-    if !leased && !(restart && current) {
+    if !(leased || restart && current) {
         let message = format!("run `{run_id}` no longer holds its task: the lease has ended");
         return Err(Refusal::new(409, "LEASE_ENDED", message).hint("start a new run"));
     }

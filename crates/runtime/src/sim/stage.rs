@@ -170,7 +170,11 @@ impl<'t> Stage<'t> {
         let few = self.has(Fault::FewTurns);
         let coder = config::Agent {
             service: Some(service()),
-            role: if self.plan.seed % 3 == 0 { config::Role::Intern } else { config::Role::Specialist },
+            role: if self.plan.seed.is_multiple_of(3) {
+                config::Role::Intern
+            } else {
+                config::Role::Specialist
+            },
             max_turns: Some(if few { 3 } else { 200 }),
             allowed_tools: Some(["Edit", "Bash", "Read"].map(SmolStr::new_static).to_vec()),
             ..config::Agent::default()
@@ -204,11 +208,11 @@ impl<'t> Stage<'t> {
                     rule("Bash(git push*)", config::Colour::Red),
                     rule("Bash", config::Colour::Yellow),
                 ],
-                lead_may_complete: self.plan.seed % 2 == 0,
+                lead_may_complete: self.plan.seed.is_multiple_of(2),
                 ..config::Policy::default()
             },
             services: vec![service()],
-            restore: if self.plan.seed % 5 == 0 {
+            restore: if self.plan.seed.is_multiple_of(5) {
                 config::Restore::PerProvider
             } else {
                 config::Restore::All
