@@ -30,4 +30,6 @@ pub use rules::Rule;
 pub use world::World;
 
 #[cfg(test)]
+mod docs_test;
+#[cfg(test)]
 mod tests;
