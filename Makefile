@@ -10,3 +10,38 @@ check:
 # How fast it is, beside what this machine can do without us, in one run.
 bench:
 	cargo bench -p adjutant-runtime --bench bench
+# What there is to do here. `make` alone lists it.
+
+CARGO ?= cargo
+# Lives that `make soak` plays, and the first seed.
+RUNS ?= 20000
+SEED ?= 1
+
+.PHONY: help demo test bench soak lint doc
+
+help: ## List what there is
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Build adj, and watch a simulated fleet at work
+	$(CARGO) build -p adj
+	@$(CARGO) run --quiet -p adj -- demo
+
+test: ## Run every test, and compare the printed pages and snapshots
+	$(CARGO) test --workspace
+
+bench: ## Measure the log and the kernel
+	$(CARGO) bench -p adjutant-runtime --bench bench
+
+soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
+	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all
+
+lint: ## Check format, lints, licences and advisories
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
+	else echo "cargo-deny is not installed: licences and advisories were not checked (cargo install --locked cargo-deny)"; fi
+
+doc: ## Write docs/machines and docs/rules.md from the tables, and build the crates' documentation
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-machines docs
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-kernel docs
+	$(CARGO) doc --workspace --no-deps
