@@ -31,8 +31,8 @@ pub struct Demo {
 }
 
 const HELP: &str = "\
-The fleet is simulated: the rules and the log are the real ones, the agents, git and the clock are
-played. On a terminal it takes about 20 seconds; in a pipe it is plain lines, at once.";
+The fleet is simulated: the rules are the real ones, on a log in memory; the agents, git and the
+clock are played. On a terminal it takes about 20 seconds; in a pipe it is plain lines, at once.";
 
 const TASKS: u32 = 8;
 const WORKERS: u32 = 4;
@@ -94,7 +94,7 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
 }
 
 const BANNER: &str =
-    "A simulated fleet. The rules and the log are real; agents, git and the clock are played.";
+    "A simulated fleet: real rules on a log in memory; agents, git and the clock are played.";
 
 /// How a line is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,7 +337,7 @@ impl Show<'_> {
         let banner = if width < BANNER.chars().count() + 9 {
             "a SIMULATED fleet: real rules, played agents"
         } else {
-            "a SIMULATED fleet: real rules and log; agents, git and clock are played"
+            "a SIMULATED fleet: real rules; agents, git and clock are played"
         };
         let facts = format!(
             "{}   {} commits   owner killed {}×   {}",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 fn the_demo_in_a_pipe_is_plain_lines_that_end_with_every_task_done() {
     let ran = adj("demo");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    assert!(ran.stdout.starts_with("A simulated fleet."), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("A simulated fleet:"), "{}", ran.stdout);
     assert!(!ran.stdout.contains('\x1b'), "{}", ran.stdout);
     for part in ["takes t1", "owner killed and recovered", "t8 landed", "✓ 8 of 8 tasks DONE, simulated"] {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
