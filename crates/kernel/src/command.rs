@@ -457,7 +457,7 @@ impl Refusal {
         Self::new(404, "NOT_FOUND", format!("there is no {what} `{id}`"))
     }
 
-    pub fn field(field: &str, message: impl Into<String>) -> Self {
+    pub fn field(field: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         let mut refusal = Self::new(422, "INVALID_FIELD", message.clone());
         refusal.errors = vec![FieldError::new(field, message)];
@@ -482,7 +482,7 @@ impl From<machines::Refusal> for Refusal {
             message: refusal.to_string(),
             hint: None,
             errors: refusal.errors,
-            allowed: refusal.allowed,
+            allowed: refusal.allowed.into_iter().map(str::to_owned).collect(),
         }
     }
 }

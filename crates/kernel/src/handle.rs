@@ -552,7 +552,7 @@ pub(crate) fn forbidden(what: &str) -> Refusal {
     Refusal::new(403, "FORBIDDEN", format!("the caller's role may not {what}"))
 }
 
-pub(crate) fn check_text(d: &Draft, field: &str, text: Option<&str>) -> Ruled {
+pub(crate) fn check_text(d: &Draft, field: &'static str, text: Option<&str>) -> Ruled {
     let most = d.world.config.limits.text_bytes;
     match text {
         Some(text) if text.len() > most => {

@@ -5,6 +5,7 @@
 
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A table of rows and what its guards and actions mean. The implementing type is the machine's state: plain
 /// data that can be cloned, stored, compared and printed.
@@ -69,8 +70,8 @@ pub trait Machine: Clone + Sized + 'static {
     }
 
     /// What the sender of `event` could send instead, from here.
-    fn allowed(&self, event: &Self::Event) -> Vec<String> {
-        allowed_kinds(self, event).into_iter().map(|kind| kind.name().to_owned()).collect()
+    fn allowed(&self, event: &Self::Event) -> Vec<&'static str> {
+        allowed_kinds(self, event).into_iter().map(|kind| kind.name()).collect()
     }
 }
 
@@ -188,13 +189,13 @@ pub struct Step<M: Machine> {
 /// One missing or wrong field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldError {
-    pub field: String,
-    pub message: String,
+    pub field: Cow<'static, str>,
+    pub message: Cow<'static, str>,
 }
 
 impl FieldError {
-    pub fn new(field: &str, message: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), message: message.into() }
+    pub fn new(field: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { field: field.into(), message: message.into() }
     }
 }
 
@@ -243,24 +244,29 @@ impl Code {
 }
 
 /// A rule said no. Nothing is wrong with the program: the answer says where the machine stands and what it takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    pub machine: String,
-    pub state: String,
-    pub event: String,
+    pub machine: &'static str,
+    pub state: &'static str,
+    pub event: &'static str,
     pub code: Code,
-    pub message: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    pub allowed: Vec<String>,
+    pub allowed: Vec<&'static str>,
 }
 
 impl Refusal {
-    pub fn of<M: Machine>(machine: &M, event: &M::Event, code: Code, message: impl Into<String>) -> Self {
+    pub fn of<M: Machine>(
+        machine: &M,
+        event: &M::Event,
+        code: Code,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self {
-            machine: M::NAME.to_owned(),
-            state: machine.state().name().to_owned(),
-            event: M::kind(event).name().to_owned(),
+            machine: M::NAME,
+            state: machine.state().name(),
+            event: M::kind(event).name(),
             code,
             message: message.into(),
             errors: Vec::new(),

@@ -150,29 +150,28 @@ impl<M: Suspends> Suspendable<M> {
         };
         let allowed = match self {
             Suspendable::Suspended { .. } => {
-                vec![RESTORE.to_owned(), EXPIRE.to_owned(), M::CANCEL.name().to_owned()]
+                vec![RESTORE, EXPIRE, M::CANCEL.name()]
             }
             Suspendable::Live(inner) => kinds_from::<M>(inner.state()),
         };
         Refusal {
-            machine: M::NAME.to_owned(),
-            state: self.name().to_owned(),
-            event: event_name::<M>(event).to_owned(),
+            machine: M::NAME,
+            state: self.name(),
+            event: event_name::<M>(event),
             code: Code::NotAllowed,
-            message: message.to_owned(),
+            message: message.into(),
             errors: Vec::new(),
             allowed,
         }
     }
 }
 
-fn kinds_from<M: Suspends>(state: M::State) -> Vec<String> {
+fn kinds_from<M: Suspends>(state: M::State) -> Vec<&'static str> {
     let open =
         |kind: &&M::Kind| M::TABLE.iter().any(|row: &crate::Row<M>| row.from == state && row.event == **kind);
-    let mut kinds: Vec<String> =
-        M::Kind::ALL.iter().filter(open).map(|kind| kind.name().to_owned()).collect();
+    let mut kinds: Vec<_> = M::Kind::ALL.iter().filter(open).map(|kind| kind.name()).collect();
     if !M::RESTING.contains(&state) {
-        kinds.push(SUSPEND.to_owned());
+        kinds.push(SUSPEND);
     }
     kinds
 }

@@ -186,13 +186,13 @@ mod tests {
 
     fn refusal() -> Refusal {
         Refusal {
-            machine: "task".to_owned(),
-            state: "ASSIGNED".to_owned(),
-            event: "move IN_PROGRESS".to_owned(),
+            machine: "task",
+            state: "ASSIGNED",
+            event: "move IN_PROGRESS",
             code: Code::MissingField,
-            message: "something that the move requires is missing".to_owned(),
+            message: "something that the move requires is missing".into(),
             errors: vec![FieldError::new("workPlan", "Work plan required for IN_PROGRESS")],
-            allowed: vec!["INBOX".to_owned()],
+            allowed: vec!["INBOX"],
         }
     }
 

@@ -11,10 +11,10 @@ mod machine;
 mod man;
 mod nearest;
 mod project;
-mod task;
-mod text;
 mod sim;
+mod task;
 mod terminal;
+mod text;
 
 pub use failure::{Exit, Failure};
 

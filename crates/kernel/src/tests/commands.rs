@@ -35,7 +35,7 @@ fn a_refused_move_says_what_is_missing_and_what_this_caller_may_do() {
     table.ann(add("t1", &[])).unwrap();
     let refusal = table.move_task(ann(), "t1", Status::Assigned, Payload::default()).unwrap_err();
     assert_eq!(
-        (refusal.status, refusal.errors[0].message.as_str()),
+        (refusal.status, refusal.errors[0].message.as_ref()),
         (422, "Must have at least one assignee")
     );
     table.ann(assign("t1", "coder")).unwrap();

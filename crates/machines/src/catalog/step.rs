@@ -100,7 +100,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    allowed: Option<Vec<String>>,
+    allowed: Option<Vec<&'static str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
 }
@@ -142,7 +142,7 @@ impl From<Refusal> for Answer {
         Self {
             allowed: Some(refusal.allowed),
             errors: refusal.errors,
-            ..Answer::refused(refusal.code, refusal.message)
+            ..Answer::refused(refusal.code, refusal.message.into_owned())
         }
     }
 }

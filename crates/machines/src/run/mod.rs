@@ -606,11 +606,11 @@ impl Machine for Run {
         }
     }
 
-    fn allowed(&self, event: &Event) -> Vec<String> {
+    fn allowed(&self, event: &Event) -> Vec<&'static str> {
         let hopeless =
             self.state == InError && !self.last_error.as_ref().is_some_and(|error| error.recoverable);
         let open = allowed_kinds(self, event).into_iter().filter(|kind| !(hopeless && *kind == Resume));
-        open.map(|kind| kind.name().to_owned()).collect()
+        open.map(|kind| kind.name()).collect()
     }
 
     fn meta(state: State) -> Vec<(&'static str, Meta)> {
@@ -638,7 +638,7 @@ fn publish(effects: &mut Vec<Effect>, event: StreamEvent) {
     effects.push(Effect::Publish { event });
 }
 
-fn invalid(run: &Run, event: &Event, field: &str, message: &str) -> Refusal {
+fn invalid(run: &Run, event: &Event, field: &'static str, message: &'static str) -> Refusal {
     Refusal::of(run, event, Code::InvalidField, message).with(vec![FieldError::new(field, message)])
 }
 

@@ -8,6 +8,7 @@ use crate::machine::{Code, FieldError, Machine, Meta, Refusal, Role, Row, Who};
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 use Action::*;
 use Guard::*;
@@ -229,13 +230,13 @@ pub struct Task {
     #[serde(default = "default_type", rename = "type")]
     pub task_type: TaskType,
     #[serde(default)]
-    pub assignee_ids: Vec<SmolStr>,
+    pub assignee_ids: Arc<[SmolStr]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<SmolStr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_plan: Option<WorkPlan>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submission: Option<Submission>,
+    pub submission: Option<Arc<Submission>>,
     #[serde(default)]
     pub review_cycles: u32,
     #[serde(default)]
@@ -291,7 +292,7 @@ impl Facts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkPlan {
-    pub bullets: Vec<String>,
+    pub bullets: Arc<[String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -429,7 +430,7 @@ impl Payload {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
-    PostWorkPlan { bullets: Vec<String> },
+    PostWorkPlan { bullets: Arc<[String]> },
     PostReview { feedback: String },
     PostLoopSummary { review_cycles: u32, feedback: String },
     PostApproval { note: String },
@@ -440,7 +441,7 @@ impl Default for Task {
         Self {
             status: Inbox,
             task_type: TaskType::Task,
-            assignee_ids: Vec::new(),
+            assignee_ids: Arc::default(),
             reviewer_id: None,
             work_plan: None,
             submission: None,
@@ -477,22 +478,37 @@ impl Task {
 
     fn may_move(&self, to: Status, by: &Sender) -> bool {
         // A claim is for oneself; that is how a specialist's list is asked.
-        let assignee_ids = (to == Assigned).then(|| vec![by.id.clone()]);
-        let payload = Payload { assignee_ids, ..Payload::default() };
-        let event = Event::Move { to, by: by.clone(), payload: Box::new(payload) };
-        let may = |row: &Row<Task>| row.who.iter().any(|who| self.permits(*who, &event));
+        let own = (to == Assigned).then_some(std::slice::from_ref(&by.id));
+        let may = |row: &Row<Task>| row.who.iter().any(|who| self.lets(*who, by, own));
         TABLE.iter().any(|row| row.from == self.status && row.event == kind_of_move(to) && may(row))
+    }
+
+    /// Whether `who` means this sender, who would make `ids` the assignees, or leave them as they are.
+    fn lets(&self, who: Who, by: &Sender, ids: Option<&[SmolStr]>) -> bool {
+        // To change the assignees is to assign.
+        let keeps_assignees = || ids.is_none_or(|ids| *ids == *self.assignee_ids);
+        match who {
+            Who::Any(role) => by.role == role,
+            Who::Assigned(role) => {
+                by.role == role && self.is_assignee(&by.id) && (role == Role::Lead || keeps_assignees())
+            }
+            Who::Claiming(role) => {
+                by.role == role && ids.unwrap_or(&self.assignee_ids).iter().all(|id| *id == by.id)
+            }
+            Who::ByPolicy(role) => by.role == role && self.facts.lead_may_complete,
+            Who::Reviewer => {
+                self.reviewer_id.as_ref() == Some(&by.id)
+                    && !self.is_assignee(&by.id)
+                    && by.role != Role::Intern
+                    && keeps_assignees()
+            }
+        }
     }
 
     /// What was submitted stands while a question about it is open. Work that was asked about in the middle has
     /// nothing that stands: an older submission is not this one.
     fn returns_to_review(&self) -> bool {
         self.status == NeedsApproval && self.came_from == Some(Review) && self.submission.is_some()
-    }
-
-    /// Whether the move leaves the assignees as they are. To change them is to assign.
-    fn keeps_assignees(&self, event: &Event) -> bool {
-        event.payload().assignee_ids.as_ref().is_none_or(|ids| *ids == self.assignee_ids)
     }
 
     fn is_assignee(&self, id: &SmolStr) -> bool {
@@ -543,33 +559,14 @@ impl Machine for Task {
     }
 
     fn permits(&self, who: Who, event: &Event) -> bool {
-        let by = event.sender();
-        match who {
-            Who::Any(role) => by.role == role,
-            Who::Assigned(role) => {
-                by.role == role
-                    && self.is_assignee(&by.id)
-                    && (role == Role::Lead || self.keeps_assignees(event))
-            }
-            Who::Claiming(role) => {
-                let ids = event.payload().assignee_ids.as_ref().unwrap_or(&self.assignee_ids);
-                by.role == role && ids.iter().all(|id| *id == by.id)
-            }
-            Who::ByPolicy(role) => by.role == role && self.facts.lead_may_complete,
-            Who::Reviewer => {
-                self.reviewer_id.as_ref() == Some(&by.id)
-                    && !self.is_assignee(&by.id)
-                    && by.role != Role::Intern
-                    && self.keeps_assignees(event)
-            }
-        }
+        self.lets(who, event.sender(), event.payload().assignee_ids.as_deref())
     }
 
     fn holds(&self, guard: Guard, event: &Event) -> bool {
         let payload = event.payload();
         match guard {
             HasAssignees => {
-                let ids = payload.assignee_ids.as_ref().unwrap_or(&self.assignee_ids);
+                let ids = payload.assignee_ids.as_deref().unwrap_or(&self.assignee_ids);
                 !ids.is_empty() && ids.iter().all(|id| !id.trim().is_empty())
             }
             HasWorkPlan => {
@@ -616,13 +613,13 @@ impl Machine for Task {
         match action {
             SetAssignees => {
                 if let Some(ids) = &payload.assignee_ids {
-                    self.assignee_ids.clone_from(ids);
+                    self.assignee_ids = ids.as_slice().into();
                 }
             }
-            ClearAssignees => self.assignee_ids.clear(),
+            ClearAssignees => self.assignee_ids = Arc::default(),
             SetWorkPlan => {
                 if let Some(plan) = &payload.work_plan {
-                    let bullets: Vec<String> = plan.bullets.iter().map(|b| b.trim().to_owned()).collect();
+                    let bullets: Arc<[String]> = plan.bullets.iter().map(|b| b.trim().to_owned()).collect();
                     effects.push(Effect::PostWorkPlan { bullets: bullets.clone() });
                     self.work_plan = Some(WorkPlan { bullets, ..plan.clone() });
                 }
@@ -631,11 +628,11 @@ impl Machine for Task {
                 if let (Some(deliverable), Some(checklist)) =
                     (&payload.deliverable, &payload.review_checklist)
                 {
-                    self.submission = Some(Submission {
+                    self.submission = Some(Arc::new(Submission {
                         deliverable: deliverable.clone(),
                         review_checklist: checklist.clone(),
                         cost_summary: payload.cost_summary.unwrap_or_default(),
-                    });
+                    }));
                 }
             }
             CountReviewCycle => self.review_cycles += 1,
@@ -714,8 +711,8 @@ impl Machine for Task {
         vec![("ticketStatus", Meta::Text(ticket_status(status)))]
     }
 
-    fn allowed(&self, event: &Event) -> Vec<String> {
-        self.moves_of(event.sender()).into_iter().map(|to| to.name().to_owned()).collect()
+    fn allowed(&self, event: &Event) -> Vec<&'static str> {
+        self.moves_of(event.sender()).into_iter().map(|to| to.name()).collect()
     }
 }
 

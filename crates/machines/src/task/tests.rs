@@ -82,7 +82,7 @@ impl Script for Task {
 fn task(status: Status) -> Task {
     Task {
         status,
-        assignee_ids: vec!["ann".into()],
+        assignee_ids: ["ann".into()].into(),
         reviewer_id: Some("rev".into()),
         work_plan: Some(WorkPlan::new(["a", "b", "c"])),
         ..Task::default()
@@ -114,7 +114,7 @@ fn a_task_goes_from_inbox_to_done() {
          human DONE approval=good -> DONE [postApproval good]
          human CANCELED -> refused NOT_ALLOWED, allowed []",
     );
-    assert_eq!(done.work_plan.unwrap().bullets, ["step 0", "step 1", "step 2"]);
+    assert_eq!(*done.work_plan.unwrap().bullets, ["step 0", "step 1", "step 2"]);
 }
 
 /// The matrix, marked as the document marks it, walked by the one who may make every move.
@@ -185,7 +185,7 @@ fn each_role_may_do_what_the_document_says() {
 
 #[test]
 fn a_specialist_claims_for_itself_only_and_nobody_below_a_lead_reassigns() {
-    let bobs = Task { assignee_ids: vec!["bob".into()], ..Task::default() };
+    let bobs = Task { assignee_ids: ["bob".into()].into(), ..Task::default() };
     assert_eq!(codes(&Task::default(), &["specialist:ann", "lead:ann"], "ASSIGNED for=ann"), ["ok", "ok"]);
     assert_eq!(
         codes(&Task::default(), &["specialist:ann", "lead:ann"], "ASSIGNED for=bob"),
@@ -225,7 +225,7 @@ fn a_lead_finishes_a_task_only_where_policy_allows() {
 #[test]
 fn what_a_move_requires_is_named_piece_by_piece() {
     check(
-        Task { assignee_ids: Vec::new(), work_plan: None, ..task(Assigned) },
+        Task { assignee_ids: Default::default(), work_plan: None, ..task(Assigned) },
         "human IN_PROGRESS -> refused MISSING_FIELD; workPlan: Work plan required for IN_PROGRESS; assigneeIds: Must have at least one assignee, allowed [INBOX, IN_PROGRESS, CANCELED]
          human IN_PROGRESS for=ann plan=2 -> refused MISSING_FIELD; workPlan: Work plan required for IN_PROGRESS, allowed [INBOX, IN_PROGRESS, CANCELED]
          human IN_PROGRESS for=ann plan=7 -> refused MISSING_FIELD; workPlan: Work plan required for IN_PROGRESS, allowed [INBOX, IN_PROGRESS, CANCELED]
@@ -384,7 +384,7 @@ fn a_granted_budget_forgives_no_review() {
 
 #[test]
 fn a_refusal_answers_in_the_tasks_own_members() {
-    let none = Task { assignee_ids: Vec::new(), work_plan: None, ..task(Assigned) };
+    let none = Task { assignee_ids: Default::default(), work_plan: None, ..task(Assigned) };
     let refusal = step(&none, &none.read(&["human", "IN_PROGRESS"])).unwrap_err();
     let expected = serde_json::json!({
         "success": false,

@@ -214,7 +214,7 @@ fn full_worker() -> worker::Worker {
 fn full_task() -> task::Task {
     task::Task {
         status: task::Status::Blocked,
-        assignee_ids: vec!["ann".into()],
+        assignee_ids: ["ann".into()].into(),
         reviewer_id: Some("rev".into()),
         work_plan: Some(task::WorkPlan::new(["read", "write", "test"])),
         review_cycles: 3,

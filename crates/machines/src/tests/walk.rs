@@ -46,7 +46,7 @@ where
                                 assert!(again == next, "{event:?} replayed in {machine:?} leads elsewhere");
                                 let allowed = machine.allowed(event);
                                 assert!(
-                                    allowed.contains(&(self.named)(event)),
+                                    allowed.contains(&(self.named)(event).as_str()),
                                     "{event:?} was taken but not named as allowed"
                                 );
                             }
