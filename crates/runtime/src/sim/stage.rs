@@ -693,7 +693,9 @@ impl<'t> Stage<'t> {
                 &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
             }
             (Status::Blocked, Some(B::Loop)) => &[Fault::Loop],
-            (Status::Blocked, Some(B::ToolFailures)) => &[Fault::ToolFailures, Fault::ToolDenied],
+            (Status::Blocked, Some(B::ToolFailures)) => {
+                &[Fault::ToolFailures, Fault::ToolDenied, Fault::OutsideAgent]
+            }
             (Status::Blocked, Some(B::LostWorkers)) => {
                 &[Fault::KeeperLost, Fault::TreeGone, Fault::OutsideAgent]
             }

@@ -53,3 +53,15 @@ fn whatever_goes_wrong_every_invariant_holds_and_every_rule_is_used() {
     let hits = play(0..400, 6, 3, &Fault::list("all").unwrap());
     assert_eq!(hits.never(), Vec::<String>::new());
 }
+
+/// Seed 5950: its plan holds no fault of tools, and the agent outside asked for a forbidden one three times.
+#[test]
+fn an_agent_outside_may_block_its_task_by_tools_that_it_is_denied() {
+    let faults = "crash-after-append,crash-after-effect,lost-outcome,duplicated-outcome,agent-crash,session-lost,\
+                  effect-fails,done-lie,red-tests,conflict,red-merge,main-moved,outage,outage-with-reset,clock-jump,\
+                  ticket-changed,agent-crashes-always,tests-stay-red,keeper-lost,no-changes,never-done,loop,few-turns,\
+                  tight-budget,tight-day,review-by-person,outside-agent,cancel,odd-moves,ticket-closed,person-late,\
+                  person-never";
+    let plan = Plan { seed: 5950, tasks: 8, workers: 3, faults: Fault::list(faults).unwrap() };
+    assert_eq!(run(&plan, &mut |_| {}).failure, None);
+}
