@@ -476,12 +476,14 @@ fn summary(story: &Story, report: &Report, plan: &Plan, paint: Paint, quiet: boo
     if !quiet {
         say(String::new());
         say("Next:".to_owned());
+        // As it was called: after `make demo`, adj is on nobody's path.
+        let adj = std::env::args().next().unwrap_or_else(|| "adj".to_owned());
         for (command, about) in [
-            ("adj sim --runs 1000 --faults all", "a thousand such lives"),
-            ("adj machine show task", "the rules of the board"),
-            ("adj --help", "everything else"),
+            ("sim --runs 1000 --faults all", "a thousand such lives"),
+            ("machine show task", "the rules of the board"),
+            ("--help", "everything else"),
         ] {
-            say(format!("  {command:34}{}", paint.dim(about)));
+            say(format!("  {adj} {command:28}  {}", paint.dim(about)));
         }
     }
     text
