@@ -688,6 +688,9 @@ impl<'t> Stage<'t> {
             Fault::RedAction,
             Fault::OutsideAgent,
         ];
+        let stuck =
+            |worker: &std::sync::Arc<kernel::world::Worker>| worker.machine.status == worker::State::Stuck;
+        let all_stuck = !self.world.workers.is_empty() && self.world.workers.values().all(stuck);
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
             (Status::Blocked, Some(B::Stuck)) => {
                 &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
@@ -718,6 +721,10 @@ impl<'t> Stage<'t> {
                     Some(on) => self.allowed(on, "is waited for"),
                     None => Err(format!("`{}` waits for a dependency that is not there", task.id)),
                 };
+            }
+            // Nobody is left to take it: a stuck worker waits for a person too.
+            (Status::Inbox | Status::Assigned | Status::InProgress, _) if all_stuck => {
+                &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges]
             }
             (Status::Inbox | Status::Assigned | Status::InProgress, _) => {
                 &[Fault::OutsideAgent, Fault::OddMoves, Fault::TightBudget, Fault::TightDay]
