@@ -29,6 +29,8 @@ pub trait Machine: Clone + Sized + 'static {
     type Event;
     type Effect;
 
+    /// Where the table's rows stand by state and event, made once from the table.
+    fn index() -> &'static Index;
     fn state(&self) -> Self::State;
     fn enter(&mut self, state: Self::State);
     fn kind(event: &Self::Event) -> Self::Kind;
@@ -77,12 +79,37 @@ pub trait Machine: Clone + Sized + 'static {
 
 /// The kinds of event that have a row here which `event`'s sender may use, in the order of their declaration.
 pub fn allowed_kinds<M: Machine>(machine: &M, event: &M::Event) -> Vec<M::Kind> {
-    let open = |kind: &M::Kind| {
-        M::TABLE
-            .iter()
-            .any(|row| row.from == machine.state() && row.event == *kind && permitted(machine, row, event))
-    };
+    let open =
+        |kind: &M::Kind| rows_at(machine.state(), *kind).any(|(_, row)| permitted(machine, row, event));
     M::Kind::ALL.iter().copied().filter(|kind| open(kind)).collect()
+}
+
+/// The rows of a table by state and event, so that a step looks only at those that could take it.
+pub struct Index {
+    kinds: usize,
+    rows: Vec<Vec<u16>>,
+}
+
+impl Index {
+    pub fn of<M: Machine>() -> Self {
+        let kinds = M::Kind::ALL.len();
+        let mut rows = vec![Vec::new(); kinds * M::State::ALL.len()];
+        for (number, row) in M::TABLE.iter().enumerate() {
+            let number = u16::try_from(number).expect("a table is read by people");
+            rows[row.from.ordinal() * kinds + row.event.ordinal()].push(number);
+        }
+        Self { kinds, rows }
+    }
+}
+
+/// The rows from `state` on `kind`, each with its place in the table.
+pub(crate) fn rows_at<M: Machine>(
+    state: M::State,
+    kind: M::Kind,
+) -> impl Iterator<Item = (usize, &'static Row<M>)> {
+    let index = M::index();
+    let numbers = &index.rows[state.ordinal() * index.kinds + kind.ordinal()];
+    numbers.iter().map(|number| (usize::from(*number), &M::TABLE[usize::from(*number)]))
 }
 
 /// One row: in `from`, on `event`, if every guard holds and the sender is one of `who`, go to `to` and act.
@@ -311,35 +338,27 @@ pub fn advance<M: Machine>(
         return Ok(Taken { row: None, from, to: from });
     }
     let kind = M::kind(event);
-    let found = M::TABLE.iter().position(|row| {
-        row.from == from
-            && row.event == kind
-            && guarded(machine, row, event)
-            && permitted(machine, row, event)
-    });
-    let Some(index) = found else { return Err(refuse(machine, event)) };
-    run_row(machine, &M::TABLE[index], event, effects);
-    Ok(Taken { row: Some(index), from, to: machine.state() })
+    let mut rows = rows_at::<M>(from, kind);
+    let found = rows.find(|(_, row)| guarded(machine, row, event) && permitted(machine, row, event));
+    let Some((number, row)) = found else { return Err(refuse(machine, event)) };
+    run_row(machine, row, event, effects);
+    Ok(Taken { row: Some(number), from, to: machine.state() })
 }
 
 /// Takes `event` again as the log has it: the row was chosen when it was written, so no guard is asked. `None`
 /// where no row leads from here to `to` on this event: the log was written by a table that this one is not.
 pub fn replay<M: Machine>(machine: &mut M, event: &M::Event, to: M::State) -> Option<()> {
     let kind = M::kind(event);
-    let row = M::TABLE.iter().find(|row| row.from == machine.state() && row.event == kind && row.to == to)?;
+    let (_, row) = rows_at::<M>(machine.state(), kind).find(|(_, row)| row.to == to)?;
     run_row(machine, row, event, &mut Vec::new());
     Some(())
 }
 
 /// Every row that would take the event. More than one is a fault of the table; a test walks for it.
 pub fn rows_taking<M: Machine>(machine: &M, event: &M::Event) -> Vec<usize> {
-    let takes = |row: &Row<M>| {
-        row.from == machine.state()
-            && row.event == M::kind(event)
-            && guarded(machine, row, event)
-            && permitted(machine, row, event)
-    };
-    M::TABLE.iter().enumerate().filter(|(_, row)| takes(row)).map(|(index, _)| index).collect()
+    let takes = |row: &Row<M>| guarded(machine, row, event) && permitted(machine, row, event);
+    let rows = rows_at::<M>(machine.state(), M::kind(event));
+    rows.filter(|(_, row)| takes(row)).map(|(number, _)| number).collect()
 }
 
 fn run_row<M: Machine>(machine: &mut M, row: &Row<M>, event: &M::Event, effects: &mut Vec<M::Effect>) {
@@ -360,7 +379,7 @@ fn permitted<M: Machine>(machine: &M, row: &Row<M>, event: &M::Event) -> bool {
 /// The most helpful reason: the wrong state first, then the role, then what is missing.
 #[cold]
 fn refuse<M: Machine>(machine: &M, event: &M::Event) -> Refusal {
-    let here = || M::TABLE.iter().filter(|row| row.from == machine.state() && row.event == M::kind(event));
+    let here = || rows_at::<M>(machine.state(), M::kind(event)).map(|(_, row)| row);
     if here().next().is_none() {
         let (code, message) = machine.no_row_code(event);
         return Refusal::of(machine, event, code, message);

@@ -5,7 +5,7 @@
 //! its own clock stands still.
 
 use crate::Millis;
-use crate::machine::{Code, Machine, Meta, Refusal, advance};
+use crate::machine::{Code, Machine, Meta, Refusal, advance, rows_at};
 use crate::wire::Wire;
 use crate::{architect, run};
 use serde::{Deserialize, Serialize};
@@ -167,8 +167,7 @@ impl<M: Suspends> Suspendable<M> {
 }
 
 fn kinds_from<M: Suspends>(state: M::State) -> Vec<&'static str> {
-    let open =
-        |kind: &&M::Kind| M::TABLE.iter().any(|row: &crate::Row<M>| row.from == state && row.event == **kind);
+    let open = |kind: &&M::Kind| rows_at::<M>(state, **kind).next().is_some();
     let mut kinds: Vec<_> = M::Kind::ALL.iter().filter(open).map(|kind| kind.name()).collect();
     if !M::RESTING.contains(&state) {
         kinds.push(SUSPEND);

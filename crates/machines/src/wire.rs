@@ -5,6 +5,9 @@
 pub trait Wire: Copy + Eq + Ord + std::fmt::Debug + 'static {
     const ALL: &'static [Self];
 
+    /// Its place in `ALL`.
+    fn ordinal(self) -> usize;
+
     fn name(self) -> &'static str;
 
     /// What it means: the doc comment beside the name, so that the printed pages and the code cannot differ.
@@ -25,6 +28,10 @@ macro_rules! wire_enum {
 
         impl $crate::wire::Wire for $name {
             const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            fn ordinal(self) -> usize {
+                self as usize
+            }
 
             fn name(self) -> &'static str {
                 match self { $(Self::$variant => $wire),* }

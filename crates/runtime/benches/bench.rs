@@ -159,7 +159,7 @@ fn working_run() -> serde_json::Result<run::Run> {
 }
 
 /// Takes the events one after the other, from the start again and again: typed event in, new state and effects or
-/// refusal out. At least half of them must be taken, or it is no course.
+/// refusal out. The machine is moved in place, as an actor's is, and the effects go to the caller's list. At least half of them must be taken, or it is no course.
 fn course<M>(start: M, events: &[&str]) -> Result<f64, Box<dyn std::error::Error>>
 where
     M: Machine + Debug,
@@ -171,17 +171,17 @@ where
     let events = events.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let mut rates = Vec::new();
     for _ in 0..ROUNDS {
-        let (mut steps, mut taken) = (0_u64, 0_u64);
+        let (mut steps, mut taken, mut effects) = (0_u64, 0_u64, Vec::new());
         let started = Instant::now();
         while started.elapsed() < ROUND {
             for _ in 0..100 {
                 let mut state = start.clone();
                 for event in &events {
                     steps += 1;
-                    if let Ok(step) = std::hint::black_box(machines::step(&state, event)) {
-                        taken += 1;
-                        state = step.state;
-                    }
+                    effects.clear();
+                    taken += u64::from(
+                        std::hint::black_box(machines::advance(&mut state, event, &mut effects)).is_ok(),
+                    );
                 }
             }
         }

@@ -3,9 +3,10 @@
 //! Invariants: requests are served one at a time; a message that wakes DONE or ERROR is not consumed by that
 //! move; staying where it is needs no reason and leaves no trace.
 
-use crate::machine::{Code, Machine, Meta, Row, row};
+use crate::machine::{Code, Index, Machine, Meta, Row, row};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+use std::sync::OnceLock;
 
 use Action::*;
 use Guard::*;
@@ -198,6 +199,11 @@ impl Machine for Architect {
     type Action = Action;
     type Event = Event;
     type Effect = Effect;
+
+    fn index() -> &'static Index {
+        static INDEX: OnceLock<Index> = OnceLock::new();
+        INDEX.get_or_init(Index::of::<Self>)
+    }
 
     fn state(&self) -> State {
         self.state

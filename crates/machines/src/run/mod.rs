@@ -3,12 +3,13 @@
 //! Invariants: a turn past the limit is never paid for, the run asks a person instead; a tool that is not
 //! allowed is refused before it runs; an event that no row takes changes nothing.
 
-use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, allowed_kinds, row};
+use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Row, allowed_kinds, row};
 use crate::names::TaskId;
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smol_str::SmolStr;
+use std::sync::OnceLock;
 
 use Action::*;
 use Guard::*;
@@ -415,6 +416,11 @@ impl Machine for Run {
     type Action = Action;
     type Event = Event;
     type Effect = Effect;
+
+    fn index() -> &'static Index {
+        static INDEX: OnceLock<Index> = OnceLock::new();
+        INDEX.get_or_init(Index::of::<Self>)
+    }
 
     fn state(&self) -> State {
         self.state

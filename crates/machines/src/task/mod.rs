@@ -4,11 +4,11 @@
 //! the role comes from the caller's credential and is never part of the request.
 
 use crate::Millis;
-use crate::machine::{Code, FieldError, Machine, Meta, Refusal, Role, Row, Who};
+use crate::machine::{Code, FieldError, Index, Machine, Meta, Refusal, Role, Row, Who, rows_at};
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use Action::*;
 use Guard::*;
@@ -480,7 +480,7 @@ impl Task {
         // A claim is for oneself; that is how a specialist's list is asked.
         let own = (to == Assigned).then_some(std::slice::from_ref(&by.id));
         let may = |row: &Row<Task>| row.who.iter().any(|who| self.lets(*who, by, own));
-        TABLE.iter().any(|row| row.from == self.status && row.event == kind_of_move(to) && may(row))
+        rows_at(self.status, kind_of_move(to)).any(|(_, row)| may(row))
     }
 
     /// Whether `who` means this sender, who would make `ids` the assignees, or leave them as they are.
@@ -542,6 +542,11 @@ impl Machine for Task {
     type Action = Action;
     type Event = Event;
     type Effect = Effect;
+
+    fn index() -> &'static Index {
+        static INDEX: OnceLock<Index> = OnceLock::new();
+        INDEX.get_or_init(Index::of::<Self>)
+    }
 
     fn state(&self) -> Status {
         self.status
@@ -619,7 +624,12 @@ impl Machine for Task {
             ClearAssignees => self.assignee_ids = Arc::default(),
             SetWorkPlan => {
                 if let Some(plan) = &payload.work_plan {
-                    let bullets: Arc<[String]> = plan.bullets.iter().map(|b| b.trim().to_owned()).collect();
+                    let trimmed = plan.bullets.iter().all(|bullet| bullet.trim().len() == bullet.len());
+                    let bullets: Arc<[String]> = if trimmed {
+                        plan.bullets.clone()
+                    } else {
+                        plan.bullets.iter().map(|bullet| bullet.trim().to_owned()).collect()
+                    };
                     effects.push(Effect::PostWorkPlan { bullets: bullets.clone() });
                     self.work_plan = Some(WorkPlan { bullets, ..plan.clone() });
                 }

@@ -4,8 +4,9 @@
 //! passes it on; a restarted agent is not queued again by itself.
 
 use crate::Millis;
-use crate::machine::{Checked, Code, FieldError, Machine, Meta, Refusal, Row, row};
+use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Row, row};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 use Action::*;
 use Guard::*;
@@ -285,6 +286,11 @@ impl Machine for Turn {
     type Action = Action;
     type Event = Event;
     type Effect = Effect;
+
+    fn index() -> &'static Index {
+        static INDEX: OnceLock<Index> = OnceLock::new();
+        INDEX.get_or_init(Index::of::<Self>)
+    }
 
     fn state(&self) -> State {
         self.state

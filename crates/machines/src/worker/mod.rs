@@ -3,9 +3,10 @@
 //! Invariants: only ready, working, done and stuck hold a task, and each exactly one; DONE is a claim that the
 //! gate decides; a worker gives a task up only in ways that keep what was written.
 
-use crate::machine::{Code, Machine, Meta, Row, row};
+use crate::machine::{Code, Index, Machine, Meta, Row, row};
 use crate::names::TaskId;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 use Action::*;
 use Guard::*;
@@ -327,6 +328,11 @@ impl Machine for Worker {
     type Action = Action;
     type Event = Event;
     type Effect = Effect;
+
+    fn index() -> &'static Index {
+        static INDEX: OnceLock<Index> = OnceLock::new();
+        INDEX.get_or_init(Index::of::<Self>)
+    }
 
     fn state(&self) -> State {
         self.status
