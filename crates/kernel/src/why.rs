@@ -2,8 +2,7 @@
 
 use crate::World;
 use crate::budget;
-use crate::rules::waits_on;
-use crate::world::{Holder, Task};
+use crate::world::{Dependency, Holder, Task};
 use machines::names::{AgentName, TaskId, WorkerName};
 use machines::task::Status;
 use serde::Serialize;
@@ -232,7 +231,7 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
             guards.push(guard(
                 "fleetRunning",
                 world.fleet_running,
-                if world.fleet_running { "`adj run` is at work" } else { "start it with `adj run`" },
+                if world.fleet_running { "the fleet is at work" } else { "the fleet is not running" },
             ));
             guards.push(guard(
                 "workerIdle",
@@ -274,7 +273,7 @@ pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard
             guards.push(guard(
                 "fleetRunning",
                 world.fleet_running,
-                if world.fleet_running { "`adj run` is at work" } else { "start it with `adj run`" },
+                if world.fleet_running { "the fleet is at work" } else { "the fleet is not running" },
             ));
             guards.extend(fleet_guards(world, &worker.agent, day));
             guards.push(guard(
@@ -294,4 +293,16 @@ pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard
         _ => {}
     }
     Some(guards)
+}
+
+/// What a person must decide about dependencies, by name.
+fn waits_on(dependency: Dependency) -> Option<&'static str> {
+    match dependency {
+        Dependency::Done => None,
+        Dependency::Open => Some("is not DONE yet"),
+        Dependency::Canceled => {
+            Some("was CANCELED and will never be DONE; a person must remove the dependency")
+        }
+        Dependency::Missing => Some("is not known; a person must add it or remove the dependency"),
+    }
 }

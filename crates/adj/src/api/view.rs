@@ -97,20 +97,30 @@ pub fn task(task: &Task, caller: &Actor) -> Value {
     view
 }
 
+/// A worker, with the field names that scripts hold on to; what else is known follows them.
 pub fn worker(world: &World, worker: &Worker) -> Value {
-    let run = worker.machine.task.as_ref().and_then(|task| world.run_of(task));
+    let machine = &worker.machine;
+    let run = machine.task.as_ref().and_then(|task| world.run_of(task));
+    let place = machine.task.as_ref().and_then(|task| world.task(task)).and_then(|task| task.place.as_ref());
     json!({
         "name": worker.name,
+        "session": place.map_or("", |place| &place.session),
+        "worktree": place.map(|place| &place.tree),
+        "branch": place.map_or("", |place| &place.branch),
+        "task": machine.task,
+        "task_assigned_at": worker.task_assigned_at.map(time),
+        "status": machine.status,
+        "started_at": time(worker.started_at),
+        "step_count": machine.step_count,
+        "last_step_at": worker.last_step_at.map(time),
+        "total_input_tokens": worker.spend.input_tokens,
+        "total_output_tokens": worker.spend.output_tokens,
+        "total_cost_usd": worker.spend.cost as f64 / 1_000_000.0,
         "agent": worker.agent,
-        "state": worker.machine.status,
-        "task": worker.machine.task,
+        "symbol": machines::worker::symbol(machine.status),
         "run": run.map(|run| &run.id),
         "turn": run.map(|run| run.machine.inner().current_turn),
-        "startedAt": time(worker.started_at),
-        "taskAssignedAt": worker.task_assigned_at.map(time),
-        "lastStepAt": worker.last_step_at.map(time),
-        "lastError": worker.last_error,
-        "cost": spend(&worker.spend),
+        "last_error": worker.last_error,
     })
 }
 

@@ -13,18 +13,19 @@ pub fn ps(context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(workers)))?);
     }
-    let mut table = Table::new(&["WORKER", "STATE", "TASK", "TURN", "TOKENS", "COST", "SINCE"]);
+    let mut table = Table::new(&["", "WORKER", "STATUS", "TASK", "STEP", "TOKENS", "COST", "AGE"]);
     for worker in &workers {
-        let cost = &worker["cost"];
-        let tokens = cost["inputTokens"].as_u64().unwrap_or(0) + cost["outputTokens"].as_u64().unwrap_or(0);
+        let count = |name: &str| worker[name].as_u64().unwrap_or(0);
+        let since = worker["task_assigned_at"].as_str().or(worker["started_at"].as_str());
         table.row([
+            cell(&worker["symbol"]),
             cell(&worker["name"]),
-            cell(&worker["state"]),
+            cell(&worker["status"]),
             cell(&worker["task"]),
-            cell(&worker["turn"]),
-            tokens.to_string(),
-            dollars(&cost["usd"]),
-            cell(&worker["startedAt"]),
+            cell(&worker["step_count"]),
+            (count("total_input_tokens") + count("total_output_tokens")).to_string(),
+            dollars(&worker["total_cost_usd"]),
+            since.map_or("-".to_owned(), text::age),
         ]);
     }
     if table.is_empty() && !context.globals.quiet {
@@ -67,7 +68,7 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(spawned)))?);
     }
     for worker in &spawned {
-        writeln!(context.out, "{}  {}", cell(&worker["name"]), cell(&worker["state"]))?;
+        writeln!(context.out, "{}  {}", cell(&worker["name"]), cell(&worker["status"]))?;
     }
     Ok(())
 }

@@ -93,6 +93,18 @@ pub fn cell(value: &Value) -> String {
     }
 }
 
+/// How long ago a time of the API was, in its largest unit: `40s`, `12m`, `3h`, `2d`.
+pub fn age(time: &str) -> String {
+    let Ok(then) = time.parse::<jiff::Timestamp>() else { return "-".to_owned() };
+    let seconds = (jiff::Timestamp::now().as_second() - then.as_second()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 pub fn dollars(value: &Value) -> String {
     format!("${:.2}", value.as_f64().unwrap_or(0.0))
 }

@@ -200,9 +200,9 @@ fn history_shows_transitions_in_the_one_form_and_everything_where_asked() {
     assert_eq!(all[0]["kind"], "writer_seen");
     assert!(here.ok(&["history", "--all"]).starts_with("SEQ  TIME"));
     here.fails(&["history", "nobody"], 4, "there is no task, worker or run `nobody`");
-    assert_eq!(here.json(&["ps"])[0]["state"], "idle");
+    assert_eq!(here.json(&["ps"])[0]["status"], "idle");
     let why = here.ok(&["why", "c-1"]);
-    assert!(why.contains("NO     fleetRunning       start it with `adj run`"), "{why}");
+    assert!(why.contains("NO     fleetRunning       the fleet is not running"), "{why}");
     assert_eq!(here.ok(&["queue"]), "nothing waits to land\n");
     assert_eq!(here.ok(&["approvals"]), "nothing waits for a decision\n");
     assert!(here.ok(&["cost", "--by", "agent"]).contains("total  $0.00"));

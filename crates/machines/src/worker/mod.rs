@@ -189,6 +189,18 @@ pub const FIX_ROUNDS_MAX: u32 = 3;
 /// The longest wait between two tries.
 pub const BACKOFF_SECONDS_MAX: u32 = 60;
 
+/// How a worker is shown where there is room for one sign.
+pub fn symbol(state: State) -> &'static str {
+    match state {
+        New | Removed => "",
+        Idle => "○",
+        Ready => "◐",
+        Working => "●",
+        Done => "✓",
+        Stuck => "!",
+    }
+}
+
 /// 2, 4, 8, 16, 32 and then 60 seconds; none where no step failed.
 pub fn backoff_seconds(errors: u32) -> u32 {
     if errors == 0 {
@@ -465,21 +477,13 @@ impl Machine for Worker {
     }
 
     fn meta(state: State) -> Vec<(&'static str, Meta)> {
-        let facts = |symbol, active, steppable| {
-            vec![
-                ("symbol", Meta::Text(symbol)),
-                ("active", Meta::Is(active)),
-                ("steppable", Meta::Is(steppable)),
-            ]
-        };
-        match state {
-            New | Removed => facts("", false, false),
-            Idle => facts("○", true, false),
-            Ready => facts("◐", true, true),
-            Working => facts("●", true, true),
-            Done => facts("✓", false, false),
-            Stuck => facts("!", false, false),
-        }
+        let active = matches!(state, Idle | Ready | Working);
+        let steppable = matches!(state, Ready | Working);
+        vec![
+            ("symbol", Meta::Text(symbol(state))),
+            ("active", Meta::Is(active)),
+            ("steppable", Meta::Is(steppable)),
+        ]
     }
 }
 

@@ -1,0 +1,178 @@
+//! Decisions on approvals.
+
+use super::*;
+
+pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Ruled {
+    let approval = d
+        .world
+        .approvals
+        .get(id)
+        .cloned()
+        .ok_or_else(|| Refusal::not_found("approval", id).hint("`adj approvals` lists the open ones"))?;
+    if !d.command.actor.is_human() {
+        return Err(forbidden("decide an approval"));
+    }
+    if let Some(decided) = &approval.decided {
+        return Err(Refusal::new(
+            409,
+            "DECIDED",
+            format!("`{id}` was decided already: {} by {}", decided.decision, decided.by),
+        ));
+    }
+    check_text(d, "note", Some(&decision.note))?;
+    let word = match (decision.approve, decision.complete) {
+        (true, true) => "completed",
+        (true, false) => "approved",
+        (false, _) => "denied",
+    };
+    let by = SmolStr::new(d.command.actor.to_string());
+    d.emit(ApprovalDecided {
+        id: id.clone(),
+        by,
+        at: d.at(),
+        decision: SmolStr::new_static(word),
+        note: decision.note.clone(),
+    });
+    let waiting: Vec<TaskId> = match &approval.task {
+        Some(task) => vec![task.clone()],
+        None => {
+            let waits = |task: &&std::sync::Arc<crate::world::Task>| task.approval.as_ref() == Some(id);
+            d.world.tasks.values().filter(waits).map(|task| task.id.clone()).collect()
+        }
+    };
+    if approval.cause == ApprovalCause::Budget && decision.approve {
+        raise_budget(d, &approval, decision)?;
+    }
+    for task in waiting {
+        if d.task(&task)?.approval.as_ref() == Some(id) {
+            decided_for(d, &task, &approval, decision)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn raise_budget(d: &mut Draft, approval: &crate::world::Approval, decision: &Decision) -> Ruled {
+    d.rule(Rule::BudgetRaised);
+    let Some(scope) = approval.scope else { return Ok(()) };
+    let agent = approval.run.as_ref().and_then(|run| d.world.run(run)).map(|run| run.agent.clone());
+    let config = &d.world.config;
+    let limit = match scope {
+        BudgetScope::Run => config.budget.run,
+        BudgetScope::Task => config.budget.task,
+        BudgetScope::Agent => agent.as_ref().and_then(|agent| config.agent(agent).budget),
+        BudgetScope::Day => config.budget.day,
+    };
+    // At least one step must fit, or the next one would only ask again.
+    let by = decision.raise.or(limit).unwrap_or(0).max(config.budget.step);
+    let day = if scope == BudgetScope::Day { d.day() } else { 0 };
+    d.emit(BudgetRaised { scope, task: approval.task.clone(), run: approval.run.clone(), agent, day, by });
+    Ok(())
+}
+
+pub(super) fn decided_for(
+    d: &mut Draft,
+    id: &TaskId,
+    approval: &crate::world::Approval,
+    decision: &Decision,
+) -> Ruled {
+    let came_from = d.task(id)?.machine.came_from.unwrap_or(Status::InProgress);
+    let run = approval.run.clone().or_else(|| d.world.run_of(id).map(|run| run.id.clone()));
+    let note = if decision.note.trim().is_empty() { "decided" } else { decision.note.as_str() };
+    match (approval.cause, &run) {
+        (ApprovalCause::RedAction | ApprovalCause::YellowAction, Some(run)) => {
+            d.rule(Rule::ActionDecided);
+            let to = decision.to.unwrap_or(came_from);
+            leave_approval(d, id, to, note)?;
+            let waits =
+                d.run(run)?.question.as_ref().is_some_and(|question| question.approval == approval.id);
+            if waits && to == Status::InProgress {
+                return answer_waiting(d, id, run, decision.approve, note);
+            }
+            if waits {
+                release(d, id, ReleaseReason::Blocked)?;
+            }
+            after_approval(d, id, to, came_from)?;
+            let said = if decision.approve { "allowed" } else { "denied" };
+            d.emit(NoteLeft {
+                id: id.clone(),
+                note: SmolStr::new(format!("A person {said} this: {} ({note})", approval.question)),
+            });
+        }
+        (ApprovalCause::TurnLimit, Some(run)) if decision.approve && decision.complete => {
+            d.rule(Rule::TurnLimitCompleted);
+            leave_approval(d, id, Status::InProgress, note)?;
+            let state = d.run(run)?.state();
+            if state == run::State::Paused {
+                let turns = d.run(run)?.machine.inner().current_turn.max(1);
+                d.step_run(run, run::Event::Resume { feedback: None, input: None, max_turns: None })?;
+                let result = "completed by a person".to_owned();
+                d.step_run(run, run::Event::Complete { result, diff: None, turn_count: turns })?;
+            }
+            let gate = d.ask(Effect::RunGate { task: id.clone(), worker: None, max_steps_reached: false });
+            d.emit(GateAlone { id: id.clone(), effect: Some(gate) });
+        }
+        (ApprovalCause::TurnLimit, Some(run)) if decision.approve => {
+            d.rule(Rule::TurnLimitContinued);
+            let limit = d.run(run)?.machine.inner().max_turns;
+            let more =
+                u32::try_from(decision.raise.unwrap_or(u64::from(limit))).unwrap_or(run::TURN_LIMIT_MAX);
+            let to = limit.saturating_add(more).min(run::TURN_LIMIT_MAX);
+            let status = decision.to.unwrap_or(came_from);
+            leave_approval(d, id, status, note)?;
+            after_approval(d, id, status, came_from)?;
+            if to > limit {
+                d.emit(TurnsRaised { id: run.clone(), to: Some(to) });
+            } else {
+                // No run takes more turns than that: another one goes on in the same session.
+                abort_run(d, run, "it has taken all the turns that a run may take")?;
+            }
+        }
+        (ApprovalCause::TurnLimit, Some(run)) => {
+            d.rule(Rule::TurnLimitAborted);
+            abort_run(d, run, note)?;
+            denied(d, id, decision, note)?;
+        }
+        _ if decision.approve => {
+            let to = decision.to.unwrap_or(came_from);
+            leave_approval(d, id, to, note)?;
+            if !decision.note.trim().is_empty() {
+                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(&decision.note) });
+            }
+            after_approval(d, id, to, came_from)?;
+        }
+        _ => denied(d, id, decision, note)?,
+    }
+    Ok(())
+}
+
+/// What the status that an approval leads to brings with it.
+pub(super) fn after_approval(d: &mut Draft, id: &TaskId, to: Status, came_from: Status) -> Ruled {
+    match to {
+        Status::Review => back_to_review(d, id, Some(came_from)),
+        Status::Canceled => canceled(d, id),
+        Status::Done => tidy_up(d, id),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn denied(d: &mut Draft, id: &TaskId, decision: &Decision, note: &str) -> Ruled {
+    let came_from = d.task(id)?.machine.came_from.unwrap_or(Status::InProgress);
+    let to = decision.to.unwrap_or(Status::Blocked);
+    leave_approval(d, id, to, note)?;
+    after_approval(d, id, to, came_from)
+}
+
+/// A person's decision leads the task out of NEEDS_APPROVAL.
+pub(super) fn leave_approval(d: &mut Draft, id: &TaskId, to: Status, note: &str) -> Ruled {
+    let actor = d.command.actor.clone();
+    let reason = (to == Status::Blocked)
+        .then(|| d.world.task(id).and_then(|task| task.machine.block_reason).unwrap_or(BlockReason::Manual));
+    let approval = (to == Status::Done).then(|| task::Completion {
+        approval_id: None,
+        approved_by: SmolStr::new(actor.to_string()),
+        approved_at: d.at(),
+        decision_note: note.to_owned(),
+    });
+    let payload = Payload { decision: Some(note.to_owned()), reason, approval, ..Payload::default() };
+    d.move_task(id, &actor, to, payload)
+}

@@ -1,0 +1,285 @@
+//! Claiming: whoever is free takes what there is, and goes on with what it has.
+
+use super::*;
+
+pub(crate) fn settle(d: &mut Draft) -> Ruled {
+    start_landing(d)?;
+    while let Some((worker, task)) = next_claim(d) {
+        claim(d, &worker, &task)?;
+    }
+    Ok(())
+}
+
+pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
+    let world = &d.world;
+    if !world.fleet_running || world.claimable.is_empty() {
+        return None;
+    }
+    world.idle.iter().find_map(|name| {
+        let worker = world.worker(name)?;
+        if why::fleet_blocker(world, &worker.agent, d.day()).is_some() {
+            return None;
+        }
+        let open = |key: &&crate::world::ClaimKey| {
+            world
+                .task(&key.3)
+                .is_some_and(|task| why::task_blocker(world, task, &worker.agent, d.day()).is_none())
+        };
+        world.claimable.iter().find(open).map(|key| (name.clone(), key.3.clone()))
+    })
+}
+
+/// One commit: INBOX→ASSIGNED→IN_PROGRESS, worker ready, run START or RESUME.
+pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
+    d.rule(Rule::Claimed);
+    let agent = d.worker(name)?.agent.clone();
+    let by = system_for(&agent);
+    let assignees = Some(vec![SmolStr::new(agent.as_str())]);
+
+    if d.task(id)?.status() == Status::Inbox {
+        d.move_task(id, &by, Status::Assigned, Payload { assignee_ids: assignees, ..Payload::default() })?;
+    }
+    release_stuck(d, id, name)?;
+    give_lease(d, id, Holder::Worker(name.clone()))?;
+    if d.task(id)?.status() == Status::Assigned {
+        d.move_task(
+            id,
+            &by,
+            Status::InProgress,
+            Payload { work_plan: plan_for(d, id)?, ..Payload::default() },
+        )?;
+    }
+    let fleet = &d.world.config.fleet;
+    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
+    d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits })?;
+    if d.task(id)?.place.is_none() {
+        let session = d.new_session();
+        d.emit(PlaceGiven {
+            id: id.clone(),
+            tree: format!("agents/{name}-{id}"),
+            branch: format!("agent/{name}-{id}"),
+            session,
+        });
+    }
+    take_run(d, id, &agent, Holder::Worker(name.clone()))?;
+    reserve(d, id);
+    ask_tree(d, name, id)
+}
+
+/// The ticket's plan, or the default one, where the task has none yet.
+pub(super) fn plan_for(d: &Draft, id: &TaskId) -> Result<Option<task::WorkPlan>, Refusal> {
+    let task = d.task(id)?;
+    if task.machine.work_plan.is_some() {
+        return Ok(None);
+    }
+    let own = task.plan.clone().map(task::WorkPlan::new);
+    let complete = |plan: &task::WorkPlan| {
+        (task::PLAN_BULLETS_MIN..=task::PLAN_BULLETS_MAX).contains(&plan.bullets.len())
+            && plan.bullets.iter().all(|bullet| !bullet.trim().is_empty())
+    };
+    Ok(own.filter(complete).or_else(|| {
+        Some(task::WorkPlan::new([
+            format!("Read the code that \"{}\" concerns", first_line(&task.title)),
+            "Make the change, with tests that would fail without it".to_owned(),
+            "Run the tests and commit".to_owned(),
+        ]))
+    }))
+}
+
+pub(super) fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(120).collect()
+}
+
+pub(super) fn give_lease(d: &mut Draft, id: &TaskId, holder: Holder) -> Ruled {
+    let attempt = d.task(id)?.lease_attempts + 1;
+    d.emit(LeaseGiven { id: id.clone(), holder, attempt });
+    Ok(())
+}
+
+pub(super) fn end_lease(d: &mut Draft, id: &TaskId) {
+    if let Some(attempt) = d.world.task(id).and_then(|task| task.lease.as_ref()).map(|lease| lease.attempt) {
+        d.clear_timer(&Timer::OutsideLease { task: id.clone() });
+        d.emit(LeaseEnded { id: id.clone(), attempt });
+    }
+}
+
+/// A stuck worker kept the task in sight; whoever takes it up again takes it out of its hands.
+pub(super) fn release_stuck(d: &mut Draft, id: &TaskId, taker: &WorkerName) -> Ruled {
+    let stuck =
+        d.world.worker_of(id).filter(|worker| worker.name != *taker).map(|worker| worker.name.clone());
+    match stuck {
+        Some(name) => {
+            d.move_worker(&name, worker::Event::Released { reason: ReleaseReason::Taken }).map(drop)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Resumes the run that was left open, or starts a new one in the same session.
+pub(super) fn take_run(
+    d: &mut Draft,
+    id: &TaskId,
+    agent: &machines::names::AgentName,
+    holder: Holder,
+) -> Ruled {
+    if let Some(open) = d.world.run_of(id).filter(|run| run.is_open()) {
+        let (run, next_max_turns) = (open.id.clone(), open.next_max_turns);
+        let resumable = matches!(open.state(), run::State::Paused)
+            || open.machine.inner().last_error.as_ref().is_some_and(|error| error.recoverable);
+        if resumable && open.agent == *agent {
+            d.emit(RunTaken { id: run.clone(), holder });
+            if next_max_turns.is_some() {
+                d.emit(TurnsRaised { id: run.clone(), to: None });
+            }
+            d.step_run(&run, run::Event::Resume { feedback: None, input: None, max_turns: next_max_turns })?;
+            return Ok(());
+        }
+        d.step_run(&run, run::Event::Abort { reason: "another run takes its place".to_owned() })?;
+    }
+    let config = d.world.config.agent(agent);
+    open_run(d, id, agent, holder, config.max_turns, None, "work on the task")
+}
+
+pub(super) fn open_run(
+    d: &mut Draft,
+    id: &TaskId,
+    agent: &machines::names::AgentName,
+    holder: Holder,
+    max_turns: Option<u32>,
+    options: Option<&run::Options>,
+    prompt: &str,
+) -> Ruled {
+    let config = d.world.config.agent(agent);
+    let number = d.task(id)?.runs + 1;
+    let run = RunId::new(format!("{id}.{number}")).map_err(|bad| Refusal::field("id", bad.to_string()))?;
+    d.emit(RunOpened {
+        id: run.clone(),
+        task: id.clone(),
+        agent: agent.clone(),
+        holder,
+        max_turns: run::turn_limit(max_turns, None, config.kind),
+        allowed_tools: config.allowed_tools.clone(),
+    });
+    let start = run::Event::Start {
+        task_id: SmolStr::new(id.as_str()),
+        prompt: prompt.to_owned(),
+        options: options.cloned(),
+    };
+    d.step_run(&run, start).map(drop)
+}
+
+/// Sets the next step's share aside. The claim has seen that there is room.
+pub(super) fn reserve(d: &mut Draft, id: &TaskId) {
+    let amount = d.world.config.budget.step;
+    if let Some(run) = d.world.run_of(id).filter(|run| run.reserved == 0).map(|run| run.id.clone()) {
+        d.emit(Reserved { id: run, day: d.day(), amount });
+    }
+}
+
+pub(super) fn unreserve(d: &mut Draft, run: &RunId) {
+    if d.world.run(run).is_some_and(|run| run.reserved > 0) {
+        d.emit(Unreserved { id: run.clone() });
+    }
+}
+
+pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
+    let Some(place) = d.task(id)?.place.clone() else { return Ok(()) };
+    let effect = d.ask(Effect::PrepareTree {
+        task: id.clone(),
+        worker: worker.clone(),
+        tree: place.tree,
+        branch: place.branch,
+    });
+    under_way(d, id, Some(effect));
+    Ok(())
+}
+
+pub(super) fn under_way(d: &mut Draft, id: &TaskId, effect: Option<EffectId>) {
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        d.emit(StepUnderWay { id: run, effect });
+    }
+}
+
+/// Whatever a worker should be doing and is not: after the fleet started, a service came back, or the past ended.
+pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
+    let Some(task) = d.world.task(id) else { return Ok(()) };
+    let (Some(worker), Some(run)) = (d.world.leaseholder(id), d.world.run_of(id)) else { return Ok(()) };
+    let waiting = run.step.is_some()
+        || run.is_suspended()
+        || !task.unfinished.is_empty()
+        || !d.world.fleet_running
+        || task.status() != Status::InProgress
+        || d.world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
+    if waiting {
+        return Ok(());
+    }
+    let (name, state, run_id, run_state) =
+        (worker.name.clone(), worker.machine.status, run.id.clone(), run.state());
+    match (state, run_state) {
+        (worker::State::Working, run::State::InError) => {
+            d.step_run(&run_id, run::Event::Resume { feedback: None, input: None, max_turns: None })?;
+            next_step(d, &name)
+        }
+        (worker::State::Working, run::State::Starting | run::State::Running) => next_step(d, &name),
+        (worker::State::Ready, run::State::Starting | run::State::Running) => ask_tree(d, &name, id),
+        (worker::State::Done, run::State::Running) => ask_gate(d, &name, id, false),
+        _ => Ok(()),
+    }
+}
+
+/// The next step of a working worker, unless a limit says otherwise.
+pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
+    let Some(id) = d.worker(name)?.machine.task.clone() else { return Ok(()) };
+    let task = d.task(&id)?;
+    let Some(run) = d.world.run_of(&id) else { return Ok(()) };
+    // Whoever ended the fleet or the past wakes it again.
+    if !d.world.fleet_running || !task.unfinished.is_empty() {
+        return Ok(());
+    }
+    let Some(place) = task.place.clone() else { return Ok(()) };
+    if !place.ready {
+        return ask_tree(d, name, &id);
+    }
+    let (run_id, agent, reserved) = (run.id.clone(), run.agent.clone(), run.reserved);
+    let machine = run.machine.inner();
+    if machine.state == run::State::Running && machine.current_turn >= machine.max_turns {
+        return turn_limit(d, &run_id);
+    }
+    if reserved == 0
+        && let Some(room) = budget::exhausted(&d.world, task, Some(run), &agent, d.day())
+        && machine.state == run::State::Running
+    {
+        return budget_reached(d, &run_id, room.scope);
+    }
+    let turns_left = machine.max_turns - machine.current_turn;
+    let resume = place.session_used && d.world.config.agent(&agent).resumable;
+    let notes: Vec<String> = task.notes.iter().map(|note| note.to_string()).collect();
+    let prompt = match &task.sent_back {
+        Some(SentBack::Gate(output)) => Prompt::TestFailure { output: output.clone(), notes },
+        Some(SentBack::Landing(output)) => Prompt::MergeConflict { output: output.clone(), notes },
+        None if resume => Prompt::Step { notes },
+        None => Prompt::Init { notes },
+    };
+    let told = !task.notes.is_empty() || task.sent_back.is_some();
+    reserve(d, &id);
+    if told {
+        d.emit(NotesTold { id: id.clone() });
+    }
+    let effect = d.ask(Effect::StartStep {
+        task: id.clone(),
+        worker: name.clone(),
+        run: run_id,
+        session: place.session,
+        resume,
+        prompt,
+        turns_left,
+    });
+    under_way(d, &id, Some(effect));
+    Ok(())
+}
+
+pub(super) fn ask_gate(d: &mut Draft, name: &WorkerName, id: &TaskId, max_steps_reached: bool) -> Ruled {
+    let effect = d.ask(Effect::RunGate { task: id.clone(), worker: Some(name.clone()), max_steps_reached });
+    under_way(d, id, Some(effect));
+    Ok(())
+}

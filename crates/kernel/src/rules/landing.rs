@@ -1,0 +1,294 @@
+//! Gate, review, merge queue, landing.
+
+use super::*;
+
+pub(super) fn gate_outcome(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: Option<&WorkerName>,
+    max_steps_reached: bool,
+    what: &Happened,
+) -> Ruled {
+    if worker.is_none() {
+        d.emit(GateAlone { id: id.clone(), effect: None });
+    }
+    match what {
+        Happened::GateGreen { tip, needs_person } => {
+            let by_limit = max_steps_reached.then(|| SmolStr::new_static("max_steps"));
+            gate_green(d, id, worker, Some(tip), true, needs_person.clone().or(by_limit))
+        }
+        Happened::GateEmpty { tip } => {
+            d.rule(Rule::GateEmpty);
+            if d.task(id)?.empty_diffs == 0 {
+                d.emit(EmptyDiffSeen { id: id.clone() });
+                gate_red(
+                    d,
+                    id,
+                    worker,
+                    "There is no change in the branch. If none is needed, say so and why.",
+                )
+            } else {
+                gate_green(d, id, worker, Some(tip), false, Some(SmolStr::new_static("no_changes")))
+            }
+        }
+        Happened::GateRed { output, tip } => {
+            tip_moved(d, id, tip.as_ref());
+            gate_red(d, id, worker, output)
+        }
+        other => gate_red(d, id, worker, &format!("The checks could not be run: {}", describe(other))),
+    }
+}
+
+pub(super) fn gate_green(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: Option<&WorkerName>,
+    tip: Option<&SmolStr>,
+    has_code: bool,
+    needs_person: Option<SmolStr>,
+) -> Ruled {
+    d.rule(Rule::GateGreen);
+    let run =
+        d.world.run_of(id).map(|run| (run.id.clone(), run.agent.clone(), run.machine.inner().current_turn));
+    let by = run.as_ref().map_or(Actor::System, |(_, agent, _)| system_for(agent));
+    let because = needs_person.clone();
+    d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
+    let task = d.task(id)?;
+    let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
+    let answer = |text: &str| Some(text.to_owned());
+    let payload = Payload {
+        deliverable: Some(task::Deliverable {
+            content: if has_code { format!("branch {branch}") } else { "no change was needed".to_owned() },
+            artifacts: tip.map(|tip| tip.to_string()).into_iter().collect(),
+        }),
+        review_checklist: Some(task::Checklist {
+            task_type: task.machine.task_type,
+            items: vec![
+                task::ChecklistItem { item: "nothing left uncommitted".to_owned(), answer: answer("yes") },
+                task::ChecklistItem {
+                    item: "the diff holds a change".to_owned(),
+                    answer: answer(if has_code { "yes" } else { "no" }),
+                },
+                task::ChecklistItem { item: "tests are green".to_owned(), answer: answer("yes") },
+            ],
+        }),
+        ..Payload::default()
+    };
+    d.move_task(id, &by, Status::Review, payload)?;
+    if let Some((run, _, turns)) = run
+        && d.run(&run)?.state() == run::State::Running
+    {
+        let result = because.map_or_else(|| "done".to_owned(), |reason| format!("done, but {reason}"));
+        d.step_run(&run, run::Event::Complete { result, diff: None, turn_count: turns.max(1) })?;
+        unreserve(d, &run);
+    }
+    if let Some(worker) = worker {
+        d.move_worker(worker, worker::Event::HandedOver)?;
+    }
+    end_lease(d, id);
+    reviewed_by_policy(d, id)
+}
+
+pub(super) fn gate_red(d: &mut Draft, id: &TaskId, worker: Option<&WorkerName>, output: &str) -> Ruled {
+    d.rule(Rule::GateRed);
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()) });
+    let Some(worker) = worker else { return Ok(()) };
+    match d.move_worker(worker, worker::Event::GateFailed)? {
+        worker::State::Stuck => {
+            stuck(d, worker, id, "no fix round is left; the last output is with the task")
+        }
+        _ => next_step(d, worker),
+    }
+}
+
+pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
+    let task = d.task(id)?;
+    let auto = d.world.config.fleet.review == Review::Auto;
+    if task.status() == Status::Review && auto && task.needs_person.is_none() {
+        let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+        d.rule(Rule::ReviewedByPolicy);
+        return approve(d, id, tip, SmolStr::new_static("policy:auto"), "the gate is green".to_owned());
+    }
+    Ok(())
+}
+
+pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>, note: &str) -> Ruled {
+    let task = d.task(id)?;
+    let actor = d.command.actor.clone();
+    let lead =
+        matches!(actor, Actor::Agent { role: Role::Lead, .. }) && d.world.config.policy.lead_may_complete;
+    let own = task.machine.assignee_ids.contains(&actor.id());
+    if !actor.is_human() && (!lead || own || task.needs_person.is_some()) {
+        return Err(forbidden("approve this task"));
+    }
+    if task.status() != Status::Review {
+        let status = task.status();
+        return Err(Refusal::new(409, "NOT_IN_REVIEW", format!("task `{id}` is {status}, not REVIEW"))
+            .hint(format!("`adj why {id}` says what it waits for")));
+    }
+    if task.approved.is_some() {
+        return Err(Refusal::new(409, "APPROVED", format!("task `{id}` is approved already"))
+            .hint("`adj queue` shows where it stands"));
+    }
+    check_text(d, "note", Some(note))?;
+    let current = task.place.as_ref().and_then(|place| place.tip.clone());
+    if tip.is_some_and(|tip| current.as_ref() != Some(tip)) {
+        return Err(Refusal::new(
+            409,
+            "OTHER_TIP",
+            format!("the tip of `{id}` is {}, not the one that was looked at", current.unwrap_or_default()),
+        )
+        .hint(format!("look at it again with `adj diff {id}`")));
+    }
+    let note = if note.trim().is_empty() { "approved" } else { note };
+    approve(d, id, current, SmolStr::new(actor.to_string()), note.to_owned())
+}
+
+pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: SmolStr, note: String) -> Ruled {
+    d.rule(Rule::Approved);
+    d.emit(TaskApproved { id: id.clone(), tip, by, at: d.at(), note });
+    if d.task(id)?.has_code() {
+        d.emit(Queued { id: id.clone() });
+        Ok(())
+    } else {
+        finish(d, id)
+    }
+}
+
+/// The task leaves the queue, and what was approved of it is void.
+pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
+    let task = d.task(id)?;
+    let (queued, approved, held_up) =
+        (task.queued.is_some(), task.approved.is_some(), task.held_up.is_some());
+    if queued {
+        d.emit(Dequeued { id: id.clone() });
+    }
+    if held_up {
+        d.clear_timer(&Timer::Checkout { task: id.clone() });
+        d.emit(LandingHeldUp { id: id.clone(), why: None });
+    }
+    if let Some(landing) =
+        d.world.landing.clone().filter(|landing| landing.task == *id && landing.written.is_none())
+    {
+        d.end(&landing.effect, "superseded");
+        d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("no longer approved") });
+        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: landing.effect.clone() });
+        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+    }
+    if approved {
+        d.emit(ApprovalVoided { id: id.clone() });
+    }
+    Ok(())
+}
+
+pub(super) fn start_landing(d: &mut Draft) -> Ruled {
+    if d.world.landing.is_some() || !d.world.fleet_running {
+        return Ok(());
+    }
+    let Some(id) = d.world.queue.values().next().cloned() else { return Ok(()) };
+    d.rule(Rule::LandingStarted);
+    d.emit(Dequeued { id: id.clone() });
+    test_merge(d, &id)
+}
+
+pub(super) fn test_merge(d: &mut Draft, id: &TaskId) -> Ruled {
+    let tip = d.task(id)?.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
+    let effect = d.ask(Effect::TestMerge { task: id.clone(), tip: tip.clone() });
+    d.emit(LandingStarted { id: id.clone(), tip, effect });
+    Ok(())
+}
+
+pub(super) fn landing_written(
+    d: &mut Draft,
+    id: &TaskId,
+    tip: &SmolStr,
+    merge: &SmolStr,
+    old: &SmolStr,
+) -> Ruled {
+    d.rule(Rule::LandingWritten);
+    let effect = d.ask(Effect::MoveMain {
+        task: id.clone(),
+        tip: tip.clone(),
+        merge: merge.clone(),
+        old: old.clone(),
+    });
+    let landed = Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() };
+    d.emit(LandingWritten { id: id.clone(), landed, effect });
+    Ok(())
+}
+
+pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Ruled {
+    d.rule(Rule::LandingFailed);
+    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("failed") });
+    d.emit(ApprovalVoided { id: id.clone() });
+    let feedback =
+        if output.trim().is_empty() { "The tests of the merge failed.".to_owned() } else { output };
+    let payload = Payload { feedback: Some(feedback.clone()), ..Payload::default() };
+    let event = task::Event::LandingFailed { by: Actor::System.sender(), payload: Box::new(payload) };
+    d.drive_task(id, event, &Actor::System)?;
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback) });
+    Ok(())
+}
+
+pub(super) fn held_up(d: &mut Draft, id: &TaskId, files: &[String], command: &str) -> Ruled {
+    d.rule(Rule::LandingHeldUp);
+    let why = format!("waiting: your checkout has local changes in {}, run {command}", files.join(", "));
+    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("held up") });
+    d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)) });
+    let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
+    d.set_timer(Timer::Checkout { task: id.clone() }, due);
+    Ok(())
+}
+
+pub(super) fn landed(d: &mut Draft, id: &TaskId, landed: Landed) -> Ruled {
+    d.rule(Rule::Landed);
+    d.emit(TaskLanded { id: id.clone(), landed });
+    finish(d, id)
+}
+
+/// REVIEW→DONE with the completion record, and what is to be tidied up after it.
+pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
+    let approved = d.task(id)?.approved.clone();
+    let approval = approved.map(|approved| task::Completion {
+        approval_id: None,
+        approved_by: approved.by,
+        approved_at: approved.at,
+        decision_note: approved.note,
+    });
+    d.move_task(id, &Actor::System, Status::Done, Payload { approval, ..Payload::default() })?;
+    tidy_up(d, id)
+}
+
+/// After a final status: nobody works on it or waits for it, the ticket is closed, the tree removed, the branch
+/// deleted. In that order.
+pub(super) fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        abort_run(d, &run, "the task is closed")?;
+    }
+    release(d, id, ReleaseReason::Canceled)?;
+    unqueue(d, id)?;
+    let task = d.task(id)?;
+    let status = task.status();
+    let (ticket, place) = (task.ticket.clone(), task.place.clone());
+    if let Some(ticket) = ticket {
+        let note = (status == Status::Canceled).then(|| "canceled".to_owned());
+        d.ask(Effect::WriteTicket {
+            task: id.clone(),
+            ticket,
+            status: SmolStr::new_static(task::ticket_status(status)),
+            note,
+        });
+    }
+    if let Some(place) = place {
+        d.emit(AfterwardsAdded { id: id.clone(), what: Effect::RemoveTree { task: id.clone() } });
+        // A canceled task keeps its branch: nothing else holds its commits.
+        if status == Status::Done {
+            d.emit(AfterwardsAdded {
+                id: id.clone(),
+                what: Effect::DeleteBranch { task: id.clone(), branch: place.branch },
+            });
+        }
+        past_ended(d, id)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! What came of an effect, and which rule takes it.
+
+use super::*;
+
+pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal> {
+    if d.command.actor.role() != machines::machine::Role::System {
+        return Err(forbidden("report the outcome of an effect"));
+    }
+    let Some(effect) = d.world.effects.get(&outcome.effect).cloned() else {
+        return Ok(Reply { superseded: true, ..Reply::default() });
+    };
+    let id = &outcome.effect;
+    match (effect.as_ref(), &outcome.what) {
+        (Effect::PrepareTree { task, worker, .. }, what) => {
+            done(d, id, task);
+            match what {
+                Happened::TreeReady { tip } => tree_ready(d, worker, task, tip)?,
+                other => tree_failed(d, worker, &describe(other))?,
+            }
+        }
+        (Effect::StartStep { task, worker, run, .. }, what) => {
+            return step_outcome(d, id, task, worker, run, what);
+        }
+        (Effect::EndStep { task, run, .. }, what) => {
+            if let Happened::Failed { error } = what {
+                tried(d, id, error);
+            } else {
+                d.end(id, "done");
+                if let (Happened::StepEnded { tip, usage }, Some(run)) = (what, run) {
+                    charge(d, run, 0, *usage);
+                    tip_moved(d, task, tip.as_ref());
+                }
+                past_ended(d, task)?;
+            }
+        }
+        (Effect::AnswerCall { .. }, what) => match what {
+            Happened::Failed { error } => tried(d, id, error),
+            _ => d.end(id, "done"),
+        },
+        (Effect::RunGate { task, worker, max_steps_reached }, what) => {
+            done(d, id, task);
+            gate_outcome(d, task, worker.as_ref(), *max_steps_reached, what)?;
+        }
+        (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task }, what) => match what {
+            Happened::WorkSaved { reference } => {
+                d.end(id, "done");
+                d.comment(task, "system", "saved", format!("work saved as {reference}"));
+                past_ended(d, task)?;
+            }
+            Happened::TreeRemoved { reference } => {
+                d.end(id, "done");
+                d.emit(TreeStands { id: task.clone(), stands: false });
+                if let Some(reference) = reference {
+                    d.comment(
+                        task,
+                        "system",
+                        "saved",
+                        format!("tree removed; its content is saved as {reference}"),
+                    );
+                }
+                past_ended(d, task)?;
+            }
+            other => tried(d, id, &describe(other)),
+        },
+        (Effect::TestMerge { task, tip }, what) => {
+            d.end(id, "done");
+            match what {
+                Happened::MergeGreen { merge, old } => landing_written(d, task, tip, merge, old)?,
+                Happened::MergeConflict { files } => {
+                    landing_failed(
+                        d,
+                        task,
+                        format!("The merge with main conflicts in: {}", files.join(", ")),
+                    )?;
+                }
+                Happened::MergeRed { output } => landing_failed(d, task, output.clone())?,
+                Happened::CheckoutInTheWay { files, command } => held_up(d, task, files, command)?,
+                other => {
+                    landing_failed(d, task, format!("The merge could not be tested: {}", describe(other)))?
+                }
+            }
+        }
+        (Effect::MoveMain { task, tip, merge, old }, what) => match what {
+            Happened::MainMoved => {
+                d.end(id, "done");
+                landed(d, task, Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() })?;
+            }
+            Happened::MainWasMoved => {
+                d.end(id, "done");
+                d.rule(Rule::LandingRepeated);
+                d.emit(LandingEnded { id: task.clone(), why: SmolStr::new_static("main was moved") });
+                test_merge(d, task)?;
+            }
+            Happened::CheckoutInTheWay { files, command } => {
+                d.end(id, "done");
+                held_up(d, task, files, command)?;
+            }
+            // It is written down: whether main was moved is known only to git, so it is asked again.
+            other => tried(d, id, &describe(other)),
+        },
+        (Effect::WriteTicket { .. }, Happened::TicketWritten) => d.end(id, "done"),
+        (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, "done"),
+        (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. }, other) => tried(d, id, &describe(other)),
+        (Effect::CheckHealth { service }, what) => {
+            d.end(id, "done");
+            health_seen(d, service, matches!(what, Happened::Health { healthy: true }))?;
+        }
+        (Effect::Timer { timer, .. }, _) => {
+            d.end(id, "due");
+            timer_due(d, timer)?;
+        }
+    }
+    Ok(Reply::default())
+}
+
+/// The effect of a run is over.
+pub(super) fn done(d: &mut Draft, effect: &EffectId, task: &TaskId) {
+    d.end(effect, "done");
+    if d.world.run_of(task).is_some_and(|run| run.step.as_ref() == Some(effect)) {
+        under_way(d, task, None);
+    }
+}
+
+/// An effect that only we need is tried until it is done; a person is told when that lasts.
+pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
+    let tries = d.world.failures.get(effect).copied().unwrap_or(0) + 1;
+    d.emit(EffectFailed { id: effect.clone(), error: error.to_owned(), tries });
+    if tries == d.world.config.limits.effect_tries
+        && let Some(task) = d.world.effects.get(effect).and_then(|what| what.task().cloned())
+    {
+        let kind = d.world.effects.get(effect).map_or("effect", |what| what.kind());
+        d.comment(&task, "system", "failing", format!("{kind} has failed {tries} times: {error}"));
+    }
+}
+
+pub(super) fn describe(what: &Happened) -> String {
+    match what {
+        Happened::Failed { error } | Happened::TreeFailed { error } => error.clone(),
+        other => format!("an answer that does not fit: {other:?}").chars().take(200).collect(),
+    }
+}
+
+/// Nothing of the past is under way any more: what waited for that is asked, and work goes on.
+pub(super) fn past_ended(d: &mut Draft, id: &TaskId) -> Ruled {
+    let task = d.task(id)?;
+    if !task.unfinished.is_empty() {
+        return Ok(());
+    }
+    let afterwards: Vec<Effect> = task.afterwards.iter().map(|effect| effect.as_ref().clone()).collect();
+    if !afterwards.is_empty() {
+        d.emit(AfterwardsTaken { id: id.clone() });
+        let mut afterwards = afterwards.into_iter();
+        while let Some(effect) = afterwards.next() {
+            let alone = matches!(effect, Effect::RemoveTree { .. } | Effect::SaveWork { .. });
+            let asked = d.ask(effect);
+            if alone {
+                d.emit(UnfinishedAdded { id: id.clone(), effect: asked });
+                // The rest waits for this one in turn.
+                for later in afterwards.by_ref() {
+                    d.emit(AfterwardsAdded { id: id.clone(), what: later });
+                }
+            }
+        }
+    }
+    wake(d, id)
+}
+
+/// Asked at once, or when the past has ended.
+pub(super) fn ask_after(d: &mut Draft, id: &TaskId, effect: Effect) -> Ruled {
+    d.emit(AfterwardsAdded { id: id.clone(), what: effect });
+    past_ended(d, id)
+}
+
+pub(super) fn tip_moved(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>) {
+    let known = d.world.task(id).and_then(|task| task.place.as_ref()).and_then(|place| place.tip.clone());
+    if let Some(tip) = tip.filter(|tip| known.as_ref() != Some(tip)) {
+        d.emit(TipMoved { id: id.clone(), tip: tip.clone() });
+    }
+}

@@ -1,0 +1,530 @@
+//! What people do, and what recovery finds.
+
+use super::*;
+
+pub(super) fn landing_is_written(d: &Draft, id: &TaskId) -> bool {
+    d.world.landing.as_ref().is_some_and(|landing| landing.task == *id && landing.written.is_some())
+}
+
+pub(crate) fn person_moves(
+    d: &mut Draft,
+    id: &TaskId,
+    actor: &Actor,
+    to: Status,
+    payload: &Payload,
+) -> Ruled {
+    let from = d.task(id)?.status();
+    for (field, text) in [
+        ("feedback", &payload.feedback),
+        ("clarification", &payload.clarification),
+        ("decision", &payload.decision),
+    ] {
+        check_text(d, field, text.as_deref())?;
+    }
+    if landing_is_written(d, id) && to != Status::Done {
+        let message = format!("`{id}` is being landed: main is about to move to it");
+        return Err(
+            Refusal::new(409, "LANDING", message).hint("wait a moment; then add a task that undoes it")
+        );
+    }
+    // What is under way knows the task by its approval and its run; both are needed after the move.
+    let approval = d.task(id)?.approval.clone();
+    let came_from = d.task(id)?.machine.came_from;
+    d.move_task(id, actor, to, payload.clone())?;
+    let to = d.task(id)?.status();
+    if from == Status::NeedsApproval {
+        left_approval(d, id, approval, to)?;
+    }
+    match (from, to) {
+        (_, Status::Canceled) => canceled(d, id),
+        (_, Status::NeedsApproval) => {
+            if from == Status::InProgress {
+                out_of_hands(d, id, ReleaseReason::NeedsApproval)?;
+            }
+            unqueue(d, id)?;
+            d.rule(Rule::Escalated);
+            let cause = payload.cause.unwrap_or(ApprovalCause::Escalation);
+            let question = payload.feedback.clone().unwrap_or_else(|| format!("escalated by {actor}"));
+            ask_person(d, id, None, cause, question, &["approve", "deny"], None).map(drop)
+        }
+        (Status::InProgress, Status::Blocked) => out_of_hands(d, id, ReleaseReason::Blocked),
+        (Status::InProgress, Status::Review) => handed_in(d, id),
+        (Status::NeedsApproval, Status::Review) => back_to_review(d, id, came_from),
+        (Status::Review, Status::InProgress | Status::Blocked) => {
+            d.rule(Rule::ChangesAsked);
+            unqueue(d, id)?;
+            if let Some(feedback) = &payload.feedback {
+                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(feedback) });
+            }
+            Ok(())
+        }
+        (_, Status::Done) => tidy_up(d, id),
+        _ => Ok(()),
+    }
+}
+
+/// A move by hand out of NEEDS_APPROVAL settles the question, and a call that waits is denied.
+pub(super) fn left_approval(d: &mut Draft, id: &TaskId, approval: Option<ApprovalId>, to: Status) -> Ruled {
+    if let Some(approval) = approval
+        && d.world
+            .approvals
+            .get(&approval)
+            .is_some_and(|open| open.decided.is_none() && open.scope != Some(BudgetScope::Day))
+    {
+        let by = SmolStr::new(d.command.actor.to_string());
+        d.emit(ApprovalDecided {
+            id: approval,
+            by,
+            at: d.at(),
+            decision: SmolStr::new_static("moved"),
+            note: format!("the task was moved to {to}"),
+        });
+    }
+    let Some(run) = d.world.run_of(id).filter(|run| run.question.is_some()).map(|run| run.id.clone()) else {
+        return Ok(());
+    };
+    if to == Status::InProgress {
+        answer_waiting(d, id, &run, false, "the task was moved by hand; ask again if it is still needed")
+    } else {
+        release(d, id, ReleaseReason::Blocked)
+    }
+}
+
+/// Answers the call that waits, and lets the run go on in the same step.
+pub(super) fn answer_waiting(d: &mut Draft, id: &TaskId, run_id: &RunId, allow: bool, note: &str) -> Ruled {
+    let run = d.run(run_id)?;
+    let (Some(question), Some(step)) = (run.question.clone(), run.step.clone()) else { return Ok(()) };
+    drop_question(d, run_id);
+    d.ask(Effect::AnswerCall {
+        task: id.clone(),
+        run: run_id.clone(),
+        step,
+        call: question.call,
+        allow,
+        note: note.to_owned(),
+    });
+    d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
+}
+
+/// A person takes a task out of a worker's hands; the run can go on later.
+pub(super) fn out_of_hands(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Ruled {
+    d.rule(Rule::TakenOut);
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        pause_run(d, &run, run::PauseReason::UserInput)?;
+    }
+    release(d, id, reason)
+}
+
+/// Where the gate had let it through before, it stands as it stood; otherwise it was handed in by hand.
+pub(super) fn back_to_review(d: &mut Draft, id: &TaskId, came_from: Option<Status>) -> Ruled {
+    if came_from == Some(Status::Review) { reviewed_by_policy(d, id) } else { handed_in(d, id) }
+}
+
+/// Handed in without our gate: a person looks at it, whatever the policy.
+pub(super) fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
+    d.rule(Rule::TakenOut);
+    if let Some(run) = d.world.run_of(id) {
+        let (run_id, turns) = (run.id.clone(), run.machine.inner().current_turn.max(1));
+        if run.is_live() && run.state() == run::State::Running {
+            let result = "handed in".to_owned();
+            d.step_run(&run_id, run::Event::Complete { result, diff: None, turn_count: turns })?;
+        } else {
+            abort_run(d, &run_id, "handed in by hand")?;
+        }
+    }
+    let tip = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
+    release(d, id, ReleaseReason::Taken)?;
+    let needs_person = Some(SmolStr::new_static(PERSON_NEEDED_BY_HAND));
+    d.emit(GatePassed { id: id.clone(), has_code: tip.is_some(), tip, needs_person });
+    Ok(())
+}
+
+pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
+    d.rule(Rule::Canceled);
+    close_approval(d, id, "canceled", "the task was canceled");
+    tidy_up(d, id)
+}
+
+pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
+    let actor = d.command.actor.clone();
+    if !matches!(actor, Actor::System | Actor::Human(_)) {
+        return Err(forbidden("report a ticket"));
+    }
+    let name = SmolStr::new(ticket.id.as_str());
+    let known = d.world.tickets.get(&name).cloned();
+    let text = format!("{}\0{}\0{:?}\0{}", ticket.title, ticket.body, ticket.depends_on, ticket.priority);
+    let fingerprint = fnv(text.as_bytes());
+    let was_open = known.as_ref().is_some_and(|known| known.status != "closed");
+    let is_open = ticket.status != "closed";
+    let opened = is_open && !was_open;
+    let mut task = known.as_ref().and_then(|known| known.task.clone());
+    if known.as_ref().is_some_and(|known| known.status == ticket.status && known.fingerprint == fingerprint) {
+        return Ok(());
+    }
+
+    if opened {
+        d.rule(Rule::TicketSeen);
+        task = Some(open_ticket(d, ticket, &name, known.as_ref().map_or(0, |known| known.openings))?);
+    } else if let (true, Some(id)) = (is_open, &task) {
+        ticket_changed(d, id, ticket)?;
+    }
+    d.emit(TicketSeen { id: name, status: ticket.status.clone(), fingerprint, opened, task: task.clone() });
+    if let (true, true, Some(id)) = (was_open && !is_open, ticket.by_hand, task) {
+        ticket_closed(d, &id)?;
+    }
+    Ok(())
+}
+
+/// A new task; for a ticket that was closed and opened again, one that is linked to the old.
+pub(super) fn open_ticket(
+    d: &mut Draft,
+    ticket: &SeenTicket,
+    name: &SmolStr,
+    openings: u32,
+) -> Result<TaskId, Refusal> {
+    let taken = d.world.tasks.contains_key(&ticket.id);
+    let id = if taken {
+        TaskId::new(format!("{}-r{}", ticket.id, openings + 1))
+            .map_err(|bad| Refusal::field("id", bad.to_string()))?
+    } else {
+        ticket.id.clone()
+    };
+    if d.world.tasks.contains_key(&id) {
+        return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
+    }
+    check_dependencies(d, &id, &ticket.depends_on)?;
+    d.emit(TaskAdded {
+        id: id.clone(),
+        title: ticket.title.clone(),
+        body: ticket.body.clone(),
+        task_type: ticket.task_type,
+        priority: ticket.priority.min(4),
+        at: d.at(),
+        ticket: Some(name.clone()),
+        reopens: taken.then(|| ticket.id.clone()),
+        plan: ticket.plan.clone(),
+        reviewer: None,
+        depends_on: ticket.depends_on.clone(),
+    });
+    Ok(id)
+}
+
+pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) -> Ruled {
+    let task = d.task(id)?;
+    if matches!(task.status(), Status::Done | Status::Canceled) {
+        return Ok(());
+    }
+    let text_changed = task.title != ticket.title || task.body != ticket.body;
+    let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
+    let (old, new) = (task.depends_on.clone(), &ticket.depends_on);
+    if text_changed || task.priority != ticket.priority {
+        d.rule(Rule::TicketChanged);
+        d.emit(TaskEdited {
+            id: id.clone(),
+            title: Some(ticket.title.clone()),
+            body: Some(ticket.body.clone()),
+            priority: Some(ticket.priority.min(4)),
+            plan: None,
+            reviewer: None,
+        });
+    }
+    if text_changed && !waiting {
+        d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static("the text of the ticket was changed") });
+    }
+    if waiting && old != *new {
+        check_dependencies(d, id, new)?;
+        for on in old.iter().filter(|on| !new.contains(on)) {
+            d.emit(DependencyRemoved { id: id.clone(), on: on.clone() });
+        }
+        for on in new.iter().filter(|on| !old.contains(on)) {
+            d.emit(DependencyAdded { id: id.clone(), on: on.clone() });
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn ticket_closed(d: &mut Draft, id: &TaskId) -> Ruled {
+    d.rule(Rule::TicketClosed);
+    // It is a person's act, whoever noticed it.
+    let person = Actor::Human(SmolStr::new_static("ticket"));
+    match d.task(id)?.status() {
+        Status::Inbox | Status::Assigned => {
+            d.move_task(id, &person, Status::Canceled, Payload::default())?;
+            canceled(d, id)
+        }
+        Status::InProgress | Status::Review | Status::NeedsApproval if !landing_is_written(d, id) => {
+            if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+                pause_run(d, &run, run::PauseReason::UserInput)?;
+            }
+            release(d, id, ReleaseReason::Blocked)?;
+            unqueue(d, id)?;
+            block(d, id, BlockReason::Manual, "the ticket was closed by hand".to_owned())
+        }
+        // Blocked, closed, or about to land: nothing.
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
+    let actor = &d.command.actor;
+    if !actor.is_human() && *actor != Actor::System {
+        return Err(forbidden("run the fleet"));
+    }
+    if !d.world.fleet_running {
+        d.emit(FleetSwitched { running: true });
+    }
+    let agent = d.world.config.fleet.agent.clone();
+    let mut number = 0;
+    while (d.world.workers.len() as u32) < workers {
+        let name = letters(number);
+        number += 1;
+        if !d.world.workers.contains_key(&name) {
+            spawn(d, &name, &agent)?;
+        }
+    }
+    let surplus = (d.world.workers.len() as u32).saturating_sub(workers) as usize;
+    let retired: Vec<_> = d.world.idle.iter().rev().take(surplus).cloned().collect();
+    for name in retired {
+        d.move_worker(&name, worker::Event::Clean)?;
+    }
+    let held: Vec<TaskId> =
+        d.world.workers.values().filter_map(|worker| worker.machine.task.clone()).collect();
+    for id in held {
+        wake(d, &id)?;
+    }
+    Ok(())
+}
+
+/// A, B, …, Z, AA, AB, …
+pub(super) fn letters(mut number: u32) -> WorkerName {
+    let mut name = Vec::new();
+    loop {
+        name.push(b'A' + (number % 26) as u8);
+        if number < 26 {
+            break;
+        }
+        number = number / 26 - 1;
+    }
+    name.reverse();
+    WorkerName::new(String::from_utf8_lossy(&name)).expect("letters are a name")
+}
+
+pub(crate) fn assign_by_person(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
+    let worker = d.worker(name)?;
+    let agent = worker.agent.clone();
+    // The worker's own table says no in its own words.
+    let wish = worker::Event::Assign { task: id.clone(), claimable: true, limits: worker::Limits::default() };
+    machines::step(&worker.machine, &wish)?;
+    if !d.command.actor.is_human() {
+        return Err(forbidden("assign a task to a worker"));
+    }
+    let task = d.task(id)?;
+    let blocked = task.status() == Status::Blocked;
+    if let Some(why) = why::assign_blocker(&d.world, task, &agent, d.day()) {
+        return Err(Refusal::new(409, "NOT_CLAIMABLE", format!("task `{id}` cannot be claimed: {why}"))
+            .hint(format!("`adj why {id}` shows every guard with its value")));
+    }
+    if blocked {
+        let actor = d.command.actor.clone();
+        let payload = Payload {
+            assignee_ids: Some(vec![SmolStr::new(agent.as_str())]),
+            clarification: Some(format!("assigned again by {actor}")),
+            work_plan: plan_for(d, id)?,
+            ..Payload::default()
+        };
+        d.move_task(id, &actor, Status::InProgress, payload)?;
+    }
+    claim(d, name, id)
+}
+
+pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
+    let worker = d.worker(name)?;
+    let (machine, failed_at) = (worker.machine.clone(), worker.last_failed_at);
+    if !d.command.actor.is_human() {
+        return Err(forbidden("try a worker again"));
+    }
+    machines::step(&machine, &worker::Event::Retry)?;
+    let Some(id) = machine.task.clone() else { return Ok(()) };
+    let task = d.task(&id)?;
+    if task.status() != Status::Blocked {
+        let status = task.status();
+        return Err(Refusal::new(
+            409,
+            "NOT_BLOCKED",
+            format!("task `{id}` of worker `{name}` is {status}; it is not the worker's to try again"),
+        )
+        .hint(format!("free the worker with `adj kill {name}`")));
+    }
+    if !task.unfinished.is_empty() {
+        return Err(Refusal::new(
+            409,
+            "UNFINISHED",
+            format!("what was under way for `{id}` has not ended yet"),
+        )
+        .hint("try again in a moment"));
+    }
+    d.rule(Rule::Retried);
+    let actor = d.command.actor.clone();
+    let clarification = Some(format!("tried again by {actor}"));
+    d.move_task(&id, &actor, Status::InProgress, Payload { clarification, ..Payload::default() })?;
+    give_lease(d, &id, Holder::Worker(name.clone()))?;
+    d.move_worker(name, worker::Event::Retry)?;
+    if let Some(run) =
+        d.world.run_of(&id).filter(|run| run.is_open()).map(|run| (run.id.clone(), run.state()))
+    {
+        d.emit(RunTaken { id: run.0.clone(), holder: Holder::Worker(name.clone()) });
+        // What waits for its time must be in error; a paused run gets there by going on and failing again.
+        if run.1 == run::State::Paused {
+            d.step_run(&run.0, run::Event::Resume { feedback: None, input: None, max_turns: None })?;
+            fail_run(d, &run.0, "RETRY", "tried again by a person")?;
+        }
+    } else {
+        let agent = d.worker(name)?.agent.clone();
+        take_run(d, &id, &agent, Holder::Worker(name.clone()))?;
+        let run = d.world.run_of(&id).map(|run| run.id.clone());
+        if let Some(run) = run {
+            fail_run(d, &run, "RETRY", "tried again by a person")?;
+        }
+    }
+    let wait = seconds(worker::backoff_seconds(machine.errors));
+    let due = failed_at.map_or(d.at(), |failed| failed + wait).max(d.at());
+    d.set_timer(Timer::Backoff { worker: name.clone() }, due);
+    Ok(())
+}
+
+/// Whether a step, a preparation or a gate of the worker is under way.
+pub(crate) fn has_live_process(d: &Draft, name: &WorkerName) -> bool {
+    let task = d.world.worker(name).and_then(|worker| worker.machine.task.as_ref());
+    task.and_then(|id| d.world.run_of(id)).is_some_and(|run| run.step.is_some())
+}
+
+/// Kill, cleanup, clean: the task is BLOCKED, the work saved, the worker idle or gone.
+pub(crate) fn ended_by_person(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
+    let worker = d.worker(name)?;
+    let id = worker.machine.task.clone();
+    if !d.command.actor.is_human() {
+        return Err(forbidden("end a worker"));
+    }
+    let holds_lease = id.as_ref().is_some_and(|id| d.world.leaseholder(id).is_some_and(|w| w.name == *name));
+    let remove = matches!(event, worker::Event::Cleanup { .. } | worker::Event::Clean);
+    d.clear_timer(&Timer::Backoff { worker: name.clone() });
+    d.move_worker(name, event)?;
+    let Some(id) = id else { return Ok(()) };
+    d.rule(Rule::EndedByPerson);
+    // A stuck worker only looked at its task; whoever has it now keeps it.
+    let elsewhere = !holds_lease && d.task(&id)?.lease.is_some();
+    if elsewhere {
+        return Ok(());
+    }
+    if let Some(run) = d.world.run_of(&id).map(|run| run.id.clone()) {
+        abort_run(d, &run, "ended by a person")?;
+        quit_step(d, &run);
+        drop_question(d, &run);
+    }
+    end_lease(d, &id);
+    if holds_lease {
+        block(d, &id, BlockReason::Manual, format!("worker {name} was ended by a person"))?;
+    }
+    if matches!(d.task(&id)?.status(), Status::Done | Status::Canceled) {
+        return Ok(());
+    }
+    let effect =
+        if remove { Effect::RemoveTree { task: id.clone() } } else { Effect::SaveWork { task: id.clone() } };
+    ask_after(d, &id, effect)
+}
+
+pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
+    if d.command.actor.role() != machines::machine::Role::System {
+        return Err(forbidden("report what recovery found"));
+    }
+    let worker = d.worker(name)?;
+    let (from, id) = (worker.machine.status, worker.machine.task.clone());
+    let worker::Event::Recover { tree, step_under_way, .. } = &event else { return Ok(()) };
+    let (tree, step_under_way) = (*tree, *step_under_way);
+    d.rule(Rule::Recovered);
+    let to = d.move_worker(name, event)?;
+    let Some(id) = id else { return Ok(()) };
+    if step_under_way || from == worker::State::Stuck {
+        return Ok(());
+    }
+    let run = d.world.run_of(&id).map(|run| run.id.clone());
+    // What was under way is known to be gone. A gate that waits in the outbox is simply run again.
+    let gate_waits = from == worker::State::Done
+        && run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.step.is_some());
+    if let (Some(run), false) = (&run, gate_waits)
+        && let Some(step) = d.run(run)?.step.clone()
+    {
+        d.end(&step, "superseded");
+        d.emit(StepUnderWay { id: run.clone(), effect: None });
+    }
+    if tree == worker::Tree::Missing {
+        d.emit(TreeStands { id: id.clone(), stands: false });
+    }
+    if tree == worker::Tree::Dirty {
+        let save = d.ask(Effect::SaveWork { task: id.clone() });
+        d.emit(UnfinishedAdded { id: id.clone(), effect: save });
+    }
+    // A call waited and its process is gone: only a person's decision leads on.
+    let paused =
+        run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.state() == run::State::Paused);
+    if paused && to != worker::State::Idle {
+        return release(d, &id, ReleaseReason::NeedsApproval);
+    }
+    match to {
+        worker::State::Idle => {
+            d.rule(Rule::Lost);
+            d.clear_timer(&Timer::Backoff { worker: name.clone() });
+            if let Some(run) = &run {
+                fail_run(d, run, "LOST", "nothing of the step was found after a restart")?;
+                unreserve(d, run);
+                drop_question(d, run);
+                if d.run(run)?.is_suspended() {
+                    d.clear_timer(&Timer::Suspension { run: run.clone() });
+                    d.move_run(run, Wrapped::Expire)?;
+                }
+            }
+            end_lease(d, &id);
+            if d.task(&id)?.status() == Status::InProgress {
+                count_lost(d, &id, "nothing of the step was found after a restart")?;
+            }
+            Ok(())
+        }
+        worker::State::Done if gate_waits => Ok(()),
+        worker::State::Done if tree == worker::Tree::Missing && from == worker::State::Done => {
+            d.comment(
+                &id,
+                "system",
+                "recovery",
+                format!("the tree is gone and the branch is there: `adj merge {id}`"),
+            );
+            ask_gate(d, name, &id, false)
+        }
+        worker::State::Done => {
+            if let Some(run) = &run {
+                said_done_before(d, &id, run)?;
+            }
+            if d.task(&id)?.status() == Status::InProgress { ask_gate(d, name, &id, false) } else { Ok(()) }
+        }
+        _ => wake(d, &id),
+    }
+}
+
+/// DONE stands in the last message, but the step's end was never reported: the run is brought to where it was.
+pub(super) fn said_done_before(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Ruled {
+    if d.run(run_id)?.is_suspended() {
+        d.clear_timer(&Timer::Suspension { run: run_id.clone() });
+        d.move_run(run_id, Wrapped::Restore)?;
+    }
+    if let Some(worker) = d.world.leaseholder(id).map(|worker| worker.name.clone()) {
+        d.clear_timer(&Timer::Backoff { worker });
+    }
+    match d.run(run_id)?.state() {
+        run::State::Starting => {
+            d.step_run(run_id, run::Event::Step { turn: 1, tool_calls: Vec::new(), output: None }).map(drop)
+        }
+        run::State::InError => {
+            d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,172 @@
+//! Taking work out of someone's hands, in whatever state it is.
+
+use super::*;
+
+/// Ends what is under way for a run. Nobody works on the task again before it is known to be gone.
+pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {
+    let Some(run) = d.world.run(run_id) else { return };
+    let (task, step) = (run.task.clone(), run.step.clone());
+    if let Some(step) = step {
+        d.end(&step, "superseded");
+        d.emit(StepUnderWay { id: run_id.clone(), effect: None });
+        let end = d.ask(Effect::EndStep { task: task.clone(), run: Some(run_id.clone()), step });
+        d.emit(UnfinishedAdded { id: task, effect: end });
+    }
+    unreserve(d, run_id);
+}
+
+/// Ends a gate that runs without a worker.
+pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
+    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
+        d.end(&gate, "superseded");
+        d.emit(GateAlone { id: id.clone(), effect: None });
+        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
+        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+    }
+}
+
+/// Forgets the call that waits: its process is gone or going. The decision will go into the next prompt.
+pub(super) fn drop_question(d: &mut Draft, run_id: &RunId) {
+    if let Some(question) = d.world.run(run_id).and_then(|run| run.question.clone()) {
+        d.clear_timer(&Timer::Question { approval: question.approval });
+        d.emit(QuestionDropped { id: run_id.clone() });
+    }
+}
+
+/// The task leaves whoever holds it. A stuck worker holds no lease and stays, for a person to see.
+pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Ruled {
+    let run = d.world.run_of(id).map(|run| run.id.clone());
+    if let Some(run) = &run {
+        quit_step(d, run);
+        drop_question(d, run);
+    }
+    quit_gate(d, id);
+    let holder = match reason {
+        ReleaseReason::Canceled => d.world.worker_of(id),
+        _ => d.world.leaseholder(id),
+    };
+    if let Some(name) = holder.map(|worker| worker.name.clone()) {
+        d.clear_timer(&Timer::Backoff { worker: name.clone() });
+        d.move_worker(&name, worker::Event::Released { reason })?;
+    }
+    if let Some(run) = &run {
+        d.clear_timer(&Timer::Suspension { run: run.clone() });
+    }
+    end_lease(d, id);
+    Ok(())
+}
+
+/// Stops a run that can go on later, in whatever state it is.
+pub(super) fn pause_run(d: &mut Draft, run_id: &RunId, reason: run::PauseReason) -> Ruled {
+    let run = d.run(run_id)?;
+    match (run.is_suspended(), run.state()) {
+        // A run that has not had its first turn cannot pause, and a suspended one has its own way out: the next
+        // run goes on in the same session.
+        (true, _) | (_, run::State::Starting) => abort_run(d, run_id, "stopped before its first turn"),
+        (_, run::State::Running) => d.step_run(run_id, run::Event::Pause { reason, context: None }).map(drop),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn abort_run(d: &mut Draft, run_id: &RunId, reason: &str) -> Ruled {
+    let run = d.run(run_id)?;
+    if run.is_suspended() || run.is_open() {
+        d.clear_timer(&Timer::Suspension { run: run_id.clone() });
+        d.step_run(run_id, run::Event::Abort { reason: reason.to_owned() })?;
+    }
+    Ok(())
+}
+
+pub(super) fn fail_run(d: &mut Draft, run_id: &RunId, code: &'static str, message: &str) -> Ruled {
+    let run = d.run(run_id)?;
+    if run.is_live() {
+        let error = run::AppError {
+            code: SmolStr::new_static(code),
+            message: message.to_owned(),
+            status: 500,
+            details: None,
+        };
+        d.step_run(run_id, run::Event::Error { error, recoverable: true })?;
+    } else {
+        // Paused, in error, suspended or over: no row takes it, so it is only noted.
+        d.emit(RunNoted { id: run_id.clone(), note: message.to_owned() });
+    }
+    Ok(())
+}
+
+pub(super) fn block(d: &mut Draft, id: &TaskId, reason: BlockReason, comment: String) -> Ruled {
+    let by = Actor::System;
+    let status = d.task(id)?.status();
+    let decision = (status == Status::NeedsApproval).then(|| "blocked".to_owned());
+    if matches!(status, Status::InProgress | Status::Review | Status::NeedsApproval) {
+        close_approval(d, id, "blocked", &comment);
+        d.move_task(
+            id,
+            &by,
+            Status::Blocked,
+            Payload { reason: Some(reason), decision, ..Payload::default() },
+        )?;
+        d.comment(id, "system", "blocked", comment);
+    }
+    Ok(())
+}
+
+/// Asks the system's own question about a task and waits for a person.
+pub(super) fn ask_person(
+    d: &mut Draft,
+    id: &TaskId,
+    run: Option<&RunId>,
+    cause: ApprovalCause,
+    question: String,
+    options: &[&'static str],
+    call: Option<SmolStr>,
+) -> Result<ApprovalId, Refusal> {
+    let approval = d.new_approval_id();
+    d.emit(ApprovalAsked {
+        id: approval.clone(),
+        task: Some(id.clone()),
+        run: run.cloned(),
+        cause,
+        at: d.at(),
+        question,
+        options: options.iter().map(|option| SmolStr::new_static(option)).collect(),
+        call,
+        scope: None,
+    });
+    enter_approval(d, id, &approval, cause)?;
+    Ok(approval)
+}
+
+pub(super) fn enter_approval(
+    d: &mut Draft,
+    id: &TaskId,
+    approval: &ApprovalId,
+    cause: ApprovalCause,
+) -> Ruled {
+    if d.task(id)?.status() != Status::NeedsApproval {
+        d.move_task(
+            id,
+            &Actor::System,
+            Status::NeedsApproval,
+            Payload { cause: Some(cause), ..Payload::default() },
+        )?;
+    }
+    d.emit(WaitsForApproval { id: id.clone(), approval: approval.clone() });
+    Ok(())
+}
+
+/// The question is settled by something else than its own decision. One that others wait for stays open.
+pub(super) fn close_approval(d: &mut Draft, id: &TaskId, decision: &'static str, note: &str) {
+    let Some(approval) = d.world.task(id).and_then(|task| task.approval.clone()) else { return };
+    let Some(record) = d.world.approvals.get(&approval) else { return };
+    if record.decided.is_none() && record.scope != Some(BudgetScope::Day) {
+        let by = SmolStr::new(d.command.actor.to_string());
+        d.emit(ApprovalDecided {
+            id: approval,
+            by,
+            at: d.at(),
+            decision: SmolStr::new_static(decision),
+            note: note.to_owned(),
+        });
+    }
+}

@@ -1,0 +1,193 @@
+//! Services that are away, and come back.
+
+use super::*;
+
+pub(super) fn outage(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    service: &ServiceName,
+    resets_at: Option<Millis>,
+) -> Ruled {
+    d.rule(Rule::Outage);
+    let at = d.at();
+    // A reset that has passed says nothing.
+    let resets_at = resets_at.filter(|reset| *reset > at);
+    d.emit(HealthSeen { service: service.clone(), healthy: false, at, resets_at, probe: None });
+    match resets_at {
+        Some(reset) => d.set_timer(Timer::Reset { service: service.clone() }, reset),
+        None => d.clear_timer(&Timer::Reset { service: service.clone() }),
+    }
+    poll_health(d);
+    if !d.run(run_id)?.is_live() {
+        d.emit(RunNoted {
+            id: run_id.clone(),
+            note: format!("service {service} went away while a call waited"),
+        });
+        return release(d, id, ReleaseReason::NeedsApproval);
+    }
+    let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
+    let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
+    d.move_run(run_id, Wrapped::Suspend(suspension))?;
+    d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
+    Ok(())
+}
+
+/// The health of every service is asked as long as one of them is away.
+pub(super) fn poll_health(d: &mut Draft) {
+    let away = d.world.health.values().any(|health| !health.healthy);
+    let polling = d.world.timers.contains_key(&Timer::HealthPoll);
+    if away && !polling {
+        let due = d.at() + seconds(d.world.config.limits.health_poll_seconds);
+        d.set_timer(Timer::HealthPoll, due);
+    } else if !away && polling {
+        d.clear_timer(&Timer::HealthPoll);
+    }
+}
+
+pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: bool) -> Ruled {
+    let at = d.at();
+    if let Some(known) = d.world.health.get(service) {
+        let limited = known.resets_at.is_some_and(|reset| reset > at);
+        let probing = known.probe.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.is_live());
+        // A service can answer and still refuse work until the limit is reset, or until the probe has come through.
+        if known.healthy == healthy || limited || probing {
+            return Ok(());
+        }
+    } else if healthy {
+        return Ok(());
+    }
+    d.clear_timer(&Timer::Reset { service: service.clone() });
+    d.emit(HealthSeen { service: service.clone(), healthy, at, resets_at: None, probe: None });
+    poll_health(d);
+    restore(d)
+}
+
+pub(super) fn restore(d: &mut Draft) -> Ruled {
+    let away = |service: &str| {
+        d.world.health.iter().any(|(name, health)| name.as_str() == service && !health.healthy)
+    };
+    let any_away = d.world.health.values().any(|health| !health.healthy);
+    let all = d.world.config.restore == crate::config::Restore::All;
+    let back: Vec<RunId> = d
+        .world
+        .suspended
+        .iter()
+        .filter(|id| {
+            let service = d.world.run(id).and_then(|run| run.machine.suspension()).map(|s| s.service.clone());
+            if all { !any_away } else { service.is_some_and(|service| !away(&service)) }
+        })
+        .cloned()
+        .collect();
+    let waiting: Vec<TaskId> = d
+        .world
+        .tasks
+        .values()
+        .filter(|task| task.waits_for.as_ref().is_some_and(|service| !away(service.as_str())))
+        .map(|task| task.id.clone())
+        .collect();
+    for run in back {
+        restore_run(d, &run)?;
+    }
+    for id in waiting {
+        d.emit(WaitsForService { id, service: None });
+    }
+    Ok(())
+}
+
+pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
+    d.rule(Rule::Restored);
+    d.clear_timer(&Timer::Suspension { run: run_id.clone() });
+    d.move_run(run_id, Wrapped::Restore)?;
+    let id = d.run(run_id)?.task.clone();
+    wake(d, &id)
+}
+
+/// The one that went first has come through: the service is back for all.
+pub(super) fn probe_succeeded(d: &mut Draft, run_id: &RunId) -> Ruled {
+    let service = d.world.health.iter().find(|(_, health)| health.probe.as_ref() == Some(run_id));
+    let Some(service) = service.map(|(name, _)| name.clone()) else { return Ok(()) };
+    d.emit(HealthSeen { service, healthy: true, at: d.at(), resets_at: None, probe: None });
+    poll_health(d);
+    restore(d)
+}
+
+pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
+    match timer {
+        Timer::Backoff { worker } => {
+            match d.world.worker(worker).and_then(|worker| worker.machine.task.clone()) {
+                Some(id) => wake(d, &id),
+                None => Ok(()),
+            }
+        }
+        Timer::Suspension { run } => suspension_expired(d, run),
+        Timer::Reset { service } => reset_reached(d, service),
+        Timer::HealthPoll => {
+            let mut services = d.world.config.services.clone();
+            services.extend(
+                d.world.health.keys().filter(|name| !d.world.config.services.contains(name)).cloned(),
+            );
+            for service in services {
+                d.ask(Effect::CheckHealth { service });
+            }
+            poll_health(d);
+            Ok(())
+        }
+        Timer::Question { approval } => unanswered(d, approval),
+        Timer::OutsideLease { task } => {
+            d.comment(task, "system", "lost", "the outside owner gave no sign of life".to_owned());
+            lost(d, task, "the outside owner gave no sign of life")
+        }
+        Timer::Checkout { task } => {
+            if d.task(task)?.held_up.is_some() {
+                d.emit(LandingHeldUp { id: task.clone(), why: None });
+                d.emit(Queued { id: task.clone() });
+            }
+            Ok(())
+        }
+    }
+}
+
+pub(super) fn suspension_expired(d: &mut Draft, run_id: &RunId) -> Ruled {
+    d.rule(Rule::SuspensionExpired);
+    let run = d.run(run_id)?;
+    let (id, service) = (run.task.clone(), run.machine.suspension().map(|s| s.service.clone()));
+    d.move_run(run_id, Wrapped::Expire)?;
+    release(d, &id, ReleaseReason::Outage)?;
+    if let Some(service) = service.and_then(|name| ServiceName::new(name).ok()) {
+        d.emit(WaitsForService { id, service: Some(service) });
+    }
+    Ok(())
+}
+
+pub(super) fn reset_reached(d: &mut Draft, service: &ServiceName) -> Ruled {
+    d.rule(Rule::ResetReached);
+    let of_service = |id: &&RunId| {
+        d.world
+            .run(id)
+            .and_then(|run| run.machine.suspension())
+            .is_some_and(|s| s.service == service.as_str())
+    };
+    let first = d.world.suspended.iter().find(of_service).cloned();
+    let healthy = first.is_none();
+    d.emit(HealthSeen {
+        service: service.clone(),
+        healthy,
+        at: d.at(),
+        resets_at: None,
+        probe: first.clone(),
+    });
+    poll_health(d);
+    match first {
+        Some(run) => restore_run(d, &run),
+        None => restore(d),
+    }
+}
+
+pub(super) fn unanswered(d: &mut Draft, approval: &ApprovalId) -> Ruled {
+    let Some(task) = d.world.approvals.get(approval).and_then(|approval| approval.task.clone()) else {
+        return Ok(());
+    };
+    d.rule(Rule::ActionUnanswered);
+    release(d, &task, ReleaseReason::NeedsApproval)
+}

@@ -1,0 +1,483 @@
+//! Steps of an agent: turns, calls, their end, good or bad.
+
+use super::*;
+
+pub(super) fn tree_ready(d: &mut Draft, worker: &WorkerName, id: &TaskId, tip: &SmolStr) -> Ruled {
+    d.rule(Rule::TreeReady);
+    d.emit(TreeStands { id: id.clone(), stands: true });
+    tip_moved(d, id, Some(tip));
+    if d.worker(worker)?.machine.status == worker::State::Ready {
+        d.move_worker(worker, worker::Event::StepStarts)?;
+    }
+    next_step(d, worker)
+}
+
+pub(super) fn tree_failed(d: &mut Draft, worker: &WorkerName, error: &str) -> Ruled {
+    d.rule(Rule::TreeFailed);
+    if d.worker(worker)?.machine.status == worker::State::Ready {
+        d.move_worker(worker, worker::Event::StepStarts)?;
+    }
+    step_failed(d, worker, error)
+}
+
+pub(super) fn step_outcome(
+    d: &mut Draft,
+    effect: &EffectId,
+    id: &TaskId,
+    worker: &WorkerName,
+    run: &RunId,
+    what: &Happened,
+) -> Result<Reply, Refusal> {
+    match what {
+        Happened::Turn { turn, calls, output, usage } => {
+            turn_taken(d, id, run, *turn, calls, output.as_deref(), *usage)?;
+        }
+        Happened::ToolResult { call, tool, ok, output, millis } => {
+            tool_result(d, id, run, call, tool, *ok, output, *millis)?;
+        }
+        Happened::CallAsked { call, tool, argument, turn } => {
+            call_asked(d, id, run, effect, call, tool, argument, *turn)?;
+        }
+        Happened::StepFinished { done: said_done, output, tip, usage } => {
+            done(d, effect, id);
+            charge(d, run, 0, *usage);
+            tip_moved(d, id, tip.as_ref());
+            session_used(d, id);
+            step_finished(d, id, worker, run, *said_done, output)?;
+        }
+        Happened::Outage { service, resets_at, usage } => {
+            done(d, effect, id);
+            charge(d, run, 0, *usage);
+            outage(d, id, run, service, *resets_at)?;
+        }
+        other => {
+            let (error, failure, usage) = match other {
+                Happened::StepFailed { error, why, usage } => (error.clone(), *why, *usage),
+                other => (describe(other), StepFailure::Failed, Usage::default()),
+            };
+            done(d, effect, id);
+            charge(d, run, 0, usage);
+            step_ended_badly(d, id, worker, run, &error, failure)?;
+        }
+    }
+    Ok(Reply::default())
+}
+
+pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
+    if d.world.task(id).and_then(|task| task.place.as_ref()).is_some_and(|place| !place.session_used) {
+        d.emit(SessionUsed { id: id.clone() });
+    }
+}
+
+/// Adds what was used to run, worker, task, agent and day. An unknown price is charged what was set aside.
+pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
+    if usage == Usage::default() && turn == 0 {
+        return;
+    }
+    let Some(run) = d.world.run(run_id) else { return };
+    let fallback = if run.reserved > 0 { run.reserved } else { d.world.config.budget.step };
+    let event = Charged {
+        id: run_id.clone(),
+        task: run.task.clone(),
+        agent: run.agent.clone(),
+        worker: holder_worker(&run.holder).cloned(),
+        day: d.day(),
+        turn,
+        cost: if usage == Usage::default() { 0 } else { usage.cost.unwrap_or(fallback) },
+        priced: usage.cost.is_some() || usage == Usage::default(),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+    };
+    d.emit(event);
+}
+
+/// Brings a run to `running` at `turn`, where a report overtook its STEP.
+pub(super) fn ensure_turn(d: &mut Draft, run_id: &RunId, turn: u32) -> Ruled {
+    let run = d.run(run_id)?;
+    if run.is_live() && run.machine.inner().current_turn < turn {
+        let next = run.machine.inner().current_turn + 1;
+        d.step_run(run_id, run::Event::Step { turn: next, tool_calls: Vec::new(), output: None })?;
+    }
+    Ok(())
+}
+
+pub(super) fn turn_taken(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    turn: u32,
+    calls: &[run::ToolCall],
+    output: Option<&str>,
+    usage: Usage,
+) -> Ruled {
+    d.rule(Rule::TurnTaken);
+    session_used(d, id);
+    // A report that comes twice is counted once.
+    let first_report = turn > d.run(run_id)?.turns_charged;
+    if first_report {
+        charge(d, run_id, turn, usage);
+    }
+    let run = d.run(run_id)?;
+    let machine = run.machine.inner().clone();
+    let (allowed, denied): (Vec<_>, Vec<_>) =
+        calls.iter().cloned().partition(|call| machine.tool_allowed(&call.tool));
+    if run.is_live() && turn > machine.current_turn {
+        let turn = machine.current_turn + 1;
+        d.step_run(
+            run_id,
+            run::Event::Step { turn, tool_calls: allowed, output: output.map(str::to_owned) },
+        )?;
+    }
+    if first_report {
+        for call in calls {
+            audit_call(d, run_id, call);
+        }
+        for call in denied {
+            deny_tool(d, run_id, &call.id, &call.tool);
+        }
+    }
+    probe_succeeded(d, run_id)?;
+    if detect_loop(d, id, run_id)? || detect_failures(d, id, run_id)? {
+        return Ok(());
+    }
+    let run = d.run(run_id)?;
+    let machine = run.machine.inner();
+    // A message without calls is the agent's last: the step's own end says what follows.
+    if run.is_live() && machine.current_turn >= machine.max_turns && !calls.is_empty() {
+        return turn_limit(d, run_id);
+    }
+    if run.is_live()
+        && machine.state == run::State::Running
+        && let Some(room) = budget::passed(&d.world, d.task(id)?, Some(run), &run.agent, d.day())
+    {
+        return budget_reached(d, run_id, room.scope);
+    }
+    Ok(())
+}
+
+pub(super) fn audit_call(d: &mut Draft, run_id: &RunId, call: &run::ToolCall) {
+    let input = serde_json::Value::Object(call.input.clone()).to_string();
+    let turn = d.world.run(run_id).map_or(0, |run| run.machine.inner().current_turn);
+    let digest = fnv(format!("{}\0{input}", call.tool).as_bytes());
+    d.emit(ToolAudited {
+        id: run_id.clone(),
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        turn,
+        digest,
+        status: run::ToolStatus::Pending,
+        input: Some(input),
+        output: None,
+        millis: None,
+    });
+}
+
+pub(super) fn audit_result(
+    d: &mut Draft,
+    run_id: &RunId,
+    call: &SmolStr,
+    tool: &SmolStr,
+    ok: bool,
+    output: &str,
+    millis: u64,
+) {
+    let turn = d.world.run(run_id).map_or(0, |run| run.machine.inner().current_turn);
+    d.emit(ToolAudited {
+        id: run_id.clone(),
+        call: call.clone(),
+        tool: tool.clone(),
+        turn,
+        digest: 0,
+        status: if ok { run::ToolStatus::Complete } else { run::ToolStatus::Error },
+        input: None,
+        output: Some(output.chars().take(2000).collect()),
+        millis: Some(millis),
+    });
+}
+
+pub(super) fn deny_tool(d: &mut Draft, run_id: &RunId, call: &SmolStr, tool: &SmolStr) {
+    d.rule(Rule::ToolDenied);
+    audit_result(d, run_id, call, tool, false, "AGENT_TOOL_NOT_ALLOWED", 0);
+}
+
+#[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
+pub(super) fn tool_result(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    call: &SmolStr,
+    tool: &SmolStr,
+    ok: bool,
+    output: &str,
+    millis: u64,
+) -> Ruled {
+    if d.run(run_id)?.audit.open.contains(call) {
+        audit_result(d, run_id, call, tool, ok, output, millis);
+    }
+    detect_failures(d, id, run_id).map(drop)
+}
+
+/// Reads the audit, not the agent's word.
+pub(super) fn detect_loop(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
+    let run = d.run(run_id)?;
+    let looping = run.is_live() && run.audit.same_calls >= d.world.config.limits.same_call;
+    if looping {
+        d.rule(Rule::LoopDetected);
+        stop_for(
+            d,
+            id,
+            run_id,
+            BlockReason::Loop,
+            "the agent made the same call three times in a row".to_owned(),
+        )?;
+    }
+    Ok(looping)
+}
+
+pub(super) fn detect_failures(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
+    let run = d.run(run_id)?;
+    let failing = run.is_live()
+        && run.state() == run::State::Running
+        && run.audit.failures >= d.world.config.limits.tool_failures;
+    if failing {
+        let tool = run.audit.failing_tool.clone().unwrap_or_default();
+        d.rule(Rule::ToolFailures);
+        stop_for(
+            d,
+            id,
+            run_id,
+            BlockReason::ToolFailures,
+            format!("tool `{tool}` failed three times in a row"),
+        )?;
+    }
+    Ok(failing)
+}
+
+pub(super) fn stop_for(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    reason: BlockReason,
+    comment: String,
+) -> Ruled {
+    pause_run(d, run_id, run::PauseReason::UserInput)?;
+    release(d, id, ReleaseReason::Blocked)?;
+    block(d, id, reason, comment)
+}
+
+pub(super) fn turn_limit(d: &mut Draft, run_id: &RunId) -> Ruled {
+    d.rule(Rule::TurnLimit);
+    let id = d.run(run_id)?.task.clone();
+    pause_run(d, run_id, run::PauseReason::TurnLimit)?;
+    release(d, &id, ReleaseReason::NeedsApproval)?;
+    let limit = d.run(run_id)?.machine.inner().max_turns;
+    let question = format!("Run {run_id} has taken its {limit} turns and is not complete.");
+    ask_person(
+        d,
+        &id,
+        Some(run_id),
+        ApprovalCause::TurnLimit,
+        question,
+        &["continue", "complete", "abort"],
+        None,
+    )
+    .map(drop)
+}
+
+pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, scope: BudgetScope) -> Ruled {
+    d.rule(Rule::BudgetReached);
+    let id = d.run(run_id)?.task.clone();
+    pause_run(d, run_id, run::PauseReason::Budget)?;
+    release(d, &id, ReleaseReason::NeedsApproval)?;
+    // One question for all where it is the day's.
+    let open = d.world.day_approval.clone().filter(|_| scope == BudgetScope::Day);
+    let approval = open.unwrap_or_else(|| d.new_approval_id());
+    if !d.world.approvals.contains_key(&approval) {
+        let for_all = scope == BudgetScope::Day;
+        d.emit(ApprovalAsked {
+            id: approval.clone(),
+            task: (!for_all).then(|| id.clone()),
+            run: (!for_all).then(|| run_id.clone()),
+            cause: ApprovalCause::Budget,
+            at: d.at(),
+            question: format!("The {scope} budget would be passed."),
+            options: vec![SmolStr::new_static("raise"), SmolStr::new_static("stop")],
+            call: None,
+            scope: Some(scope),
+        });
+    }
+    enter_approval(d, &id, &approval, ApprovalCause::Budget)
+}
+
+#[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
+pub(super) fn call_asked(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    step: &EffectId,
+    call: &SmolStr,
+    tool: &SmolStr,
+    argument: &str,
+    turn: u32,
+) -> Ruled {
+    ensure_turn(d, run_id, turn)?;
+    let run = d.run(run_id)?;
+    if run.question.as_ref().is_some_and(|question| question.call == *call) {
+        return Ok(());
+    }
+    let answer = |allow, note: &str| Effect::AnswerCall {
+        task: id.clone(),
+        run: run_id.clone(),
+        step: step.clone(),
+        call: call.clone(),
+        allow,
+        note: note.to_owned(),
+    };
+    if !run.machine.inner().tool_allowed(tool) {
+        deny_tool(d, run_id, call, tool);
+        d.ask(answer(false, "this tool is not allowed"));
+        return detect_failures(d, id, run_id).map(drop);
+    }
+    let agent = d.world.config.agent(&run.agent);
+    let colour = d.world.config.policy.colour(tool, argument);
+    let cause = match (colour, agent.role) {
+        (Colour::Red, _) => ApprovalCause::RedAction,
+        (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
+        _ => {
+            d.ask(answer(true, ""));
+            return Ok(());
+        }
+    };
+    if run.state() != run::State::Running || run.is_suspended() {
+        d.ask(answer(false, "another call waits for a person; ask again when it is decided"));
+        return Ok(());
+    }
+    d.rule(Rule::ActionAsked);
+    pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
+    let question = format!("The agent asks to use {tool}: {}", first_line(argument));
+    let approval = ask_person(d, id, Some(run_id), cause, question, &["allow", "deny"], Some(call.clone()))?;
+    let due = d.at() + seconds(d.world.config.limits.question_seconds);
+    d.set_timer(Timer::Question { approval }, due);
+    Ok(())
+}
+
+pub(super) fn seconds(count: u32) -> Millis {
+    Millis::from(count) * 1000
+}
+
+pub(super) fn step_finished(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: &WorkerName,
+    run_id: &RunId,
+    said_done: bool,
+    output: &str,
+) -> Ruled {
+    let run = d.run(run_id)?;
+    // The process ended although a call of it waits: only a person's decision leads on.
+    if run.state() == run::State::Paused {
+        d.emit(RunNoted { id: run_id.clone(), note: "the step ended while a call waited".to_owned() });
+        return release(d, id, ReleaseReason::NeedsApproval);
+    }
+    if run.state() == run::State::Starting {
+        d.step_run(
+            run_id,
+            run::Event::Step { turn: 1, tool_calls: Vec::new(), output: Some(first_line(output)) },
+        )?;
+    }
+    if d.run(run_id)?.retried {
+        d.emit(StepRetried { id: run_id.clone(), retried: false });
+    }
+    probe_succeeded(d, run_id)?;
+    unreserve(d, run_id);
+    match d.move_worker(worker, worker::Event::StepOk { done: said_done })? {
+        worker::State::Done => {
+            d.rule(Rule::ClaimedDone);
+            ask_gate(d, worker, id, !said_done)
+        }
+        _ => {
+            d.rule(Rule::StepFinished);
+            next_step(d, worker)
+        }
+    }
+}
+
+pub(super) fn step_ended_badly(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: &WorkerName,
+    run_id: &RunId,
+    error: &str,
+    failure: StepFailure,
+) -> Ruled {
+    let run = d.run(run_id)?;
+    if run.state() == run::State::Paused {
+        d.emit(RunNoted { id: run_id.clone(), note: error.to_owned() });
+        return release(d, id, ReleaseReason::NeedsApproval);
+    }
+    let retried = run.retried;
+    match failure {
+        StepFailure::Lost => lost(d, id, error),
+        StepFailure::Session | StepFailure::TimedOut if !retried => {
+            d.rule(Rule::StepRetried);
+            let session = d.new_session();
+            d.emit(SessionRenewed { id: id.clone(), session });
+            d.emit(StepRetried { id: run_id.clone(), retried: true });
+            next_step(d, worker)
+        }
+        _ => {
+            if retried {
+                d.emit(StepRetried { id: run_id.clone(), retried: false });
+            }
+            step_failed(d, worker, error)
+        }
+    }
+}
+
+pub(super) fn step_failed(d: &mut Draft, name: &WorkerName, error: &str) -> Ruled {
+    d.rule(Rule::StepFailed);
+    let Some(id) = d.worker(name)?.machine.task.clone() else { return Ok(()) };
+    let run = d.world.run_of(&id).map(|run| run.id.clone());
+    if let Some(run) = &run {
+        fail_run(d, run, "STEP_FAILED", error)?;
+        unreserve(d, run);
+    }
+    match d.move_worker(name, worker::Event::StepFailed { error: error.to_owned() })? {
+        worker::State::Stuck => stuck(d, name, &id, error),
+        _ => {
+            let wait = worker::backoff_seconds(d.worker(name)?.machine.errors);
+            let due = d.at() + seconds(wait);
+            d.set_timer(Timer::Backoff { worker: name.clone() }, due);
+            Ok(())
+        }
+    }
+}
+
+pub(super) fn stuck(d: &mut Draft, name: &WorkerName, id: &TaskId, error: &str) -> Ruled {
+    d.rule(Rule::Stuck);
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        pause_run(d, &run, run::PauseReason::UserInput)?;
+        quit_step(d, &run);
+    }
+    end_lease(d, id);
+    block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))
+}
+
+/// Everything that a worker or runner had under way is gone; nobody knows how it ended.
+pub(super) fn lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
+    d.rule(Rule::Lost);
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        fail_run(d, &run, "LOST", error)?;
+    }
+    release(d, id, ReleaseReason::Lost)?;
+    count_lost(d, id, error)
+}
+
+pub(super) fn count_lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
+    let lost = d.task(id)?.lost_workers + 1;
+    d.emit(WorkerLost { id: id.clone(), lost });
+    if lost >= d.world.config.limits.lost_workers {
+        block(d, id, BlockReason::LostWorkers, format!("{lost} workers were lost on it; the last: {error}"))?;
+    }
+    Ok(())
+}
