@@ -97,6 +97,11 @@ fn of_worker(name: &WorkerName) -> String {
     format!("worker/{name}")
 }
 
+/// An effect is part of its task's history; one without a task is the system's.
+fn of_effect(task: Option<&TaskId>) -> String {
+    task.map_or_else(|| SYSTEM.to_owned(), of_task)
+}
+
 const SYSTEM: &str = "system";
 
 fn of_system<E>(_: &E) -> String {
@@ -193,10 +198,10 @@ events! {
     /// Nobody waits for the answer in the process any more; it goes into the next prompt.
     QuestionDropped = "question_dropped" { id: RunId } in |e| of_run(&e.id);
 
-    EffectAsked = "effect_asked" { id: EffectId, what: Effect } in |e| format!("effect/{}", e.id);
+    EffectAsked = "effect_asked" { id: EffectId, what: Effect } in |e| of_effect(e.what.task());
     /// Done, or no longer wanted.
-    EffectEnded = "effect_ended" { id: EffectId, how: SmolStr } in |e| format!("effect/{}", e.id);
-    EffectFailed = "effect_failed" { id: EffectId, error: String, tries: u32 } in |e| format!("effect/{}", e.id);
+    EffectEnded = "effect_ended" { id: EffectId, task: Option<TaskId>, how: SmolStr } in |e| of_effect(e.task.as_ref());
+    EffectFailed = "effect_failed" { id: EffectId, task: Option<TaskId>, error: String, tries: u32 } in |e| of_effect(e.task.as_ref());
 
     FleetSwitched = "fleet_switched" { running: bool } in of_system;
     ConfigChanged = "config_changed" { config: Box<Config> } in of_system;

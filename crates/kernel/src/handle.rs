@@ -165,8 +165,9 @@ impl<'c> Draft<'c> {
 
     /// The effect is done, or no longer wanted.
     pub fn end(&mut self, id: &EffectId, how: &'static str) {
-        if self.world.effects.contains_key(id) {
-            self.emit(EffectEnded { id: id.clone(), how: SmolStr::new_static(how) });
+        if let Some(effect) = self.world.effects.get(id) {
+            let task = effect.task().cloned();
+            self.emit(EffectEnded { id: id.clone(), task, how: SmolStr::new_static(how) });
         }
     }
 

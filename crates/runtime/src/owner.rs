@@ -423,7 +423,7 @@ impl Desk {
 }
 
 /// What a decided command writes.
-fn entry(command: &Command, fence: Option<Fence>, events: &[Event]) -> Entry {
+pub(crate) fn entry(command: &Command, fence: Option<Fence>, events: &[Event]) -> Entry {
     let mut entry = Entry {
         command: format!("{:032x}", command.id),
         actor: command.actor.to_string(),

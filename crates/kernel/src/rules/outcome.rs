@@ -124,12 +124,11 @@ pub(super) fn done(d: &mut Draft, effect: &EffectId, task: &TaskId) {
 /// An effect that only we need is tried until it is done; a person is told when that lasts.
 pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
     let tries = d.world.failures.get(effect).copied().unwrap_or(0) + 1;
-    d.emit(EffectFailed { id: effect.clone(), error: error.to_owned(), tries });
-    if tries == d.world.config.limits.effect_tries
-        && let Some(task) = d.world.effects.get(effect).and_then(|what| what.task().cloned())
-    {
-        let kind = d.world.effects.get(effect).map_or("effect", |what| what.kind());
-        d.comment(&task, "system", "failing", format!("{kind} has failed {tries} times: {error}"));
+    let Some(what) = d.world.effects.get(effect).cloned() else { return };
+    let task = what.task().cloned();
+    d.emit(EffectFailed { id: effect.clone(), task: task.clone(), error: error.to_owned(), tries });
+    if let Some(task) = task.filter(|_| tries == d.world.config.limits.effect_tries) {
+        d.comment(&task, "system", "failing", format!("{} has failed {tries} times: {error}", what.kind()));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::outside::{Down, Outside, Work, service};
 use super::random::Random;
 use super::{Fault, Moment, Plan, Report, What, people};
-use crate::log::{Appended, Entry, Fence, Log, MemoryLog, NewEffect, NewRecord};
+use crate::log::{Appended, Fence, Log, MemoryLog};
 use kernel::command::{Ask, Happened, Outcome, SeenTicket, Usage};
 use kernel::config::{self, Config};
 use kernel::event::Event;
@@ -534,7 +534,7 @@ impl<'t> Stage<'t> {
         if commit.events.is_empty() && fence.is_none() {
             return Ok(answer);
         }
-        let entry = entry(&command, &commit, fence);
+        let entry = crate::owner::entry(&command, fence, &commit.events);
         match self.log.append(&[entry]).map_err(|error| error.to_string())?.first() {
             Some(Appended::Written { .. }) => {}
             Some(Appended::Fenced { .. }) => return Ok(Ok(())),
@@ -744,35 +744,6 @@ impl<'t> Stage<'t> {
         self.report.digest = self.digest;
         self.report
     }
-}
-
-/// A command's entry in the log.
-fn entry(command: &Command, commit: &Commit, fence: Option<Fence>) -> Entry {
-    let mut entry = Entry {
-        command: format!("{:032x}", command.id),
-        actor: command.actor.to_string(),
-        at: command.at,
-        fence,
-        ..Entry::default()
-    };
-    for event in &commit.events {
-        match event {
-            Event::EffectAsked(asked) => entry.effects.push(NewEffect {
-                id: asked.id.to_string(),
-                kind: asked.what.kind().to_owned(),
-                due: asked.what.due(),
-                data: serde_json::to_string(&asked.what).expect("an effect is plain data"),
-            }),
-            Event::EffectEnded(ended) => entry.finished.push(ended.id.to_string()),
-            _ => {}
-        }
-        entry.records.push(NewRecord {
-            stream: event.stream(),
-            kind: event.kind().to_owned(),
-            data: event.encode(),
-        });
-    }
-    entry
 }
 
 fn fold(log: &MemoryLog) -> World {
