@@ -11,6 +11,7 @@ use runtime::transfer::{self, TransferError};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -131,6 +132,8 @@ pub fn verify(context: Context) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Failed, "the outbox does not hold the effects that the log asks for"));
     }
     checks.push(("outbox", format!("{} effects, as the log asks for them", kept.len())));
+    checks
+        .push(("keys", format!("{} answers, each of the command that it was given to", kept_answers(&log)?)));
 
     if context.globals.json {
         let list: Vec<_> =
@@ -145,6 +148,29 @@ pub fn verify(context: Context) -> Result<(), Failure> {
         writeln!(context.out, "{check:<11} ok  {found}")?;
     }
     Ok(())
+}
+
+/// Counts the answers that are kept for idempotency keys. Each names the command in whose entry it stands.
+fn kept_answers(log: &dyn Log) -> Result<u64, Failure> {
+    let mut answers = 0;
+    let mut alien = None;
+    log.scan(0, &mut |record| {
+        let answer = (record.kind == "answer_kept").then(|| serde_json::from_str::<Value>(&record.data));
+        match answer {
+            Some(Ok(answer)) if answer["command"] == record.command.as_str() => answers += 1,
+            Some(_) => alien = Some(record.seq),
+            None => {}
+        }
+        if alien.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .map_err(Problem::from)?;
+    match alien {
+        Some(seq) => {
+            let message = format!("record {seq} keeps an answer that its own command was not given");
+            Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"))
+        }
+        None => Ok(answers),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -177,3 +177,50 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
     assert_eq!(ids(&fresh), Vec::<String>::new());
     assert_eq!(fresh.ok(&["import", path, "-q"]), "");
 }
+
+/// A limit on the size of files is what a full disk is to the program: the write fails, here and there.
+#[test]
+fn a_full_disk_is_said_loses_nothing_and_is_over_when_there_is_room() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "first", "--id", "c-1"]);
+    let body = "x".repeat(60_000);
+    let mut acknowledged = vec!["c-1".to_owned()];
+    let full = (2..50).find_map(|number| {
+        let id = format!("c-{number}");
+        // In the shell's blocks of 512 or 1024 bytes: room for some tasks, not for all of them.
+        let script = "trap '' XFSZ; ulimit -f 600; exec \"$0\" \"$@\"";
+        let ran: Ran = std::process::Command::new("sh")
+            .args([
+                "-c",
+                script,
+                env!("CARGO_BIN_EXE_adj"),
+                "task",
+                "add",
+                "big",
+                "--id",
+                &id,
+                "--body",
+                &body,
+            ])
+            .current_dir(&here.0)
+            .env("ADJ_USER", "ann")
+            .output()
+            .unwrap()
+            .into();
+        if ran.code == 0 {
+            acknowledged.push(id);
+            return None;
+        }
+        Some(ran)
+    });
+    let full = full.expect("the disk is full at last");
+    assert!(full.code == 1 && full.stdout.is_empty(), "{}: {}", full.code, full.stderr);
+    assert!(full.stderr.contains("full") || full.stderr.contains("space"), "{}", full.stderr);
+    assert!(acknowledged.len() > 1, "there was room for some");
+
+    here.ok(&["verify"]);
+    acknowledged.sort();
+    assert_eq!(ids(&here), acknowledged);
+    here.ok(&["task", "add", "there is room again", "--id", "c-99"]);
+    assert_eq!(ids(&here).len(), acknowledged.len() + 1);
+}
