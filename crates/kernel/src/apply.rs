@@ -245,6 +245,10 @@ impl World {
                 self.health.insert(e.service.clone(), health);
                 Ok(())
             }
+            Event::DiskSeen(e) => {
+                self.disk_full.clone_from(&e.full);
+                Ok(())
+            }
             Event::AnswerKept(e) => self.answer_kept(e),
 
             Event::ChannelMade(e) => {

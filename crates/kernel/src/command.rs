@@ -130,6 +130,10 @@ pub enum Ask {
     Configure {
         config: Box<Config>,
     },
+    /// What is left of the disk: `full` says what was found where there is no room for another tree.
+    SeeDisk {
+        full: Option<SmolStr>,
+    },
 
     // Rooms and the architect.
     MakeChannel {

@@ -206,6 +206,7 @@ events! {
     FleetSwitched = "fleet_switched" { running: bool } in of_system;
     ConfigChanged = "config_changed" { config: Box<Config> } in of_system;
     HealthSeen = "health_seen" { service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<RunId> } in of_system;
+ DiskSeen = "disk_seen" { full: Option<SmolStr> } in of_system;
     AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);
 
     ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);

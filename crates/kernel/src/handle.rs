@@ -354,9 +354,35 @@ fn row_of(
     }
 }
 
+/// Who may ask for what does not belong to one machine's table. Moves of tasks and runs have their roles there.
+fn check_role(actor: &Actor, ask: &Ask) -> Ruled {
+    use machines::machine::Role;
+    let role = actor.role();
+    let people = matches!(role, Role::Human | Role::System);
+    let (may, what) = match ask {
+        Ask::EditTask { .. } => (people || role == Role::Lead, "edit a task"),
+        Ask::AddDependency { .. } | Ask::RemoveDependency { .. } => {
+            (people || role == Role::Lead, "change what a task waits for")
+        }
+        Ask::StopFleet => (people, "stop the fleet"),
+        Ask::Spawn { .. } => (people, "make a worker"),
+        Ask::Configure { .. } => (people, "change the configuration"),
+        Ask::SeeDisk { .. } => (role == Role::System, "report the disk"),
+        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
+            (people, "change a channel")
+        }
+        // Its own turn, and nobody else's.
+        Ask::TurnEvent { agent, .. } => (people || actor.id() == agent.as_str(), "speak for another agent"),
+        Ask::ArchitectEvent { .. } => (people, "move the architect"),
+        _ => return Ok(()),
+    };
+    if may { Ok(()) } else { Err(forbidden(what)) }
+}
+
 /// Takes a command apart. What moves one machine is done here; the rest is a rule.
 fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     let actor = d.command.actor.clone();
+    check_role(&actor, ask)?;
     let reply = match ask {
         Ask::AddTask(new) => add_task(d, new)?,
         Ask::EditTask { id, title, body, priority, plan, reviewer } => {
@@ -364,9 +390,6 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             check_text(d, "title", title.as_deref())?;
             check_text(d, "body", body.as_deref())?;
             check_priority(*priority)?;
-            if !actor.is_human() && actor.role() != machines::machine::Role::Lead {
-                return Err(forbidden("edit a task"));
-            }
             d.emit(TaskEdited {
                 id: id.clone(),
                 title: title.clone(),
@@ -474,9 +497,6 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
 
         Ask::Configure { config } => {
-            if !actor.is_human() && actor.role() != machines::machine::Role::System {
-                return Err(forbidden("change the configuration"));
-            }
             let problems = config.problems();
             if !problems.is_empty() {
                 return Err(Refusal::new(422, "BAD_CONFIG", problems.join("; "))
@@ -484,6 +504,13 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             }
             if **config != *d.world.config {
                 d.emit(ConfigChanged { config: config.clone() });
+            }
+            Reply::default()
+        }
+
+        Ask::SeeDisk { full } => {
+            if d.world.disk_full != *full {
+                d.emit(DiskSeen { full: full.clone() });
             }
             Reply::default()
         }

@@ -36,6 +36,11 @@ pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
                 .map_or("no question is open".to_owned(), |id| format!("`{id}` waits for a person")),
         ),
         guard(
+            "diskRoom",
+            world.disk_full.is_none(),
+            world.disk_full.as_ref().map_or("there is room".to_owned(), |found| found.to_string()),
+        ),
+        guard(
             "serviceHealthy",
             health.is_none_or(|health| health.healthy),
             match (service, health) {

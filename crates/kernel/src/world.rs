@@ -40,6 +40,8 @@ pub struct World {
     pub landing: Option<Arc<Landing>>,
     pub health: OrdMap<ServiceName, Health>,
     pub spend: Spend,
+    /// There is no room on the disk for another tree; what was found. While it is so, nothing is claimed.
+    pub disk_full: Option<SmolStr>,
     /// The open question about the day's budget. While it is open, nothing is claimed.
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,

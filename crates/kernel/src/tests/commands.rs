@@ -337,3 +337,40 @@ fn the_architect_is_driven_by_its_table() {
     assert_eq!(table.world.seq, seq, "staying leaves no transition in the log");
     assert_eq!(tell(&mut table, architect::Event::WorkspaceReady).unwrap_err().status, 409);
 }
+
+/// What moves no single machine has its roles too.
+#[test]
+fn an_agent_runs_neither_the_fleet_nor_the_project() {
+    let mut table = Table::new(config());
+    table.ann(add("a", &[])).unwrap();
+    table.ann(add("b", &[])).unwrap();
+    let room = ChannelName::new("room").unwrap();
+    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    let other = AgentName::new("other").unwrap();
+    let asks = [
+        Ask::StartFleet { workers: 1 },
+        Ask::StopFleet,
+        Ask::Spawn { name: worker("X"), agent: None },
+        Ask::Configure { config: Box::new(config()) },
+        Ask::SeeDisk { full: None },
+        Ask::AddDependency { id: task("a"), on: task("b") },
+        Ask::RemoveDependency { id: task("a"), on: task("b") },
+        Ask::EditTask {
+            id: task("a"),
+            title: None,
+            body: None,
+            priority: Some(0),
+            plan: None,
+            reviewer: None,
+        },
+        Ask::AddMember { channel: room.clone(), agent: other.clone() },
+        Ask::RemoveMember { channel: room.clone(), agent: other.clone() },
+        Ask::TurnEvent { channel: room, agent: other, event: turn::Event::AgentStarts },
+        Ask::ArchitectEvent { event: Wrapped::Inner(architect::Event::Start) },
+    ];
+    for ask in asks {
+        let refusal =
+            table.tell(agent("coder", Role::Specialist), ask.clone()).expect_err(&format!("{ask:?}"));
+        assert_eq!(refusal.status, 403, "{ask:?}");
+    }
+}

@@ -658,3 +658,17 @@ fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
          fleet 1       -> worker A working, asked start_step 1",
     );
 }
+
+/// No room on the disk: not claimed, and `why` says so.
+#[test]
+fn nothing_is_claimed_while_the_disk_is_full() {
+    let mut table = check(Table::new(config()), "ticket t1");
+    let system = crate::Actor::System;
+    let full = Some("3 MB left".into());
+    table.tell(system.clone(), crate::Ask::SeeDisk { full }).unwrap();
+    let mut table = check(table, "fleet 1 -> task t1 INBOX, worker A idle");
+    let why = crate::why::of_task(&table.world, &task("t1"), 0).unwrap();
+    assert!(why.iter().any(|guard| guard.guard == "diskRoom" && !guard.holds && guard.detail == "3 MB left"));
+    table.tell(system, crate::Ask::SeeDisk { full: None }).unwrap();
+    check(table, "fleet 1 -> task t1 IN_PROGRESS, worker A ready");
+}
