@@ -4,7 +4,7 @@
 //! limit together. What was set aside and not spent is given back when the step ends.
 
 use crate::config::Micros;
-use crate::world::{BudgetScope, Run, Task, World};
+use crate::world::{BudgetScope, Run, Task, Total, World};
 use machines::names::AgentName;
 
 /// One budget, as a guard sees it.
@@ -22,41 +22,53 @@ impl Room {
     }
 }
 
-/// Every budget that work on `task` by `agent` draws on, on that day. Budgets without a limit are left out.
-pub fn rooms(world: &World, task: &Task, run: Option<&Run>, agent: &AgentName, day: i64) -> Vec<Room> {
-    let config = &world.config;
+/// What the agent's own and the day's budget have left: they hold for every task.
+pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Room> {
     let by_agent = world.spend.by_agent.get(agent).copied().unwrap_or_default();
     let by_day = world.spend.by_day.get(&day).copied().unwrap_or_default();
-    let room = |scope, limit: Option<Micros>, raised: Micros, used| {
-        limit.map(|limit| Room { scope, limit: limit.saturating_add(raised), used })
-    };
+    let used = |total: Total| total.cost + total.reserved;
     [
-        room(
-            BudgetScope::Run,
-            config.budget.run,
-            run.map_or(0, |run| run.raised),
-            run.map_or(0, |run| run.spend.cost + run.reserved),
-        ),
-        room(BudgetScope::Task, config.budget.task, task.raised, task.spend.cost + task.spend.reserved),
-        room(
-            BudgetScope::Agent,
-            config.agent(agent).budget,
-            by_agent.raised,
-            by_agent.cost + by_agent.reserved,
-        ),
-        room(BudgetScope::Day, config.budget.day, by_day.raised, by_day.cost + by_day.reserved),
+        room(BudgetScope::Agent, world.config.agent(agent).budget, by_agent.raised, used(by_agent)),
+        room(BudgetScope::Day, world.config.budget.day, by_day.raised, used(by_day)),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
+/// What the budgets of one task and its run have left.
+pub fn own_rooms(world: &World, task: &Task, run: Option<&Run>) -> Vec<Room> {
+    let budget = &world.config.budget;
+    let (raised, used) = run.map_or((0, 0), |run| (run.raised, run.spend.cost + run.reserved));
+    [
+        room(BudgetScope::Run, budget.run, raised, used),
+        room(BudgetScope::Task, budget.task, task.raised, task.spend.cost + task.spend.reserved),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A budget without a limit has no room to speak of.
+fn room(scope: BudgetScope, limit: Option<Micros>, raised: Micros, used: Micros) -> Option<Room> {
+    limit.map(|limit| Room { scope, limit: limit.saturating_add(raised), used })
+}
+
+fn rooms<'w>(
+    world: &'w World,
+    task: &'w Task,
+    run: &'w Run,
+    day: i64,
+) -> impl Iterator<Item = Room> + use<'w> {
+    own_rooms(world, task, Some(run)).into_iter().chain(shared_rooms(world, &run.agent, day))
+}
+
 /// The first budget that has no room for one more step.
-pub fn exhausted(world: &World, task: &Task, run: Option<&Run>, agent: &AgentName, day: i64) -> Option<Room> {
-    rooms(world, task, run, agent, day).into_iter().find(|room| !room.has(world.config.budget.step))
+pub fn exhausted(world: &World, task: &Task, run: &Run, day: i64) -> Option<Room> {
+    rooms(world, task, run, day).find(|room| !room.has(world.config.budget.step))
 }
 
 /// The first budget that is passed already: a step cost more than was set aside for it.
-pub fn passed(world: &World, task: &Task, run: Option<&Run>, agent: &AgentName, day: i64) -> Option<Room> {
-    rooms(world, task, run, agent, day).into_iter().find(|room| room.used > room.limit)
+pub fn passed(world: &World, task: &Task, run: &Run, day: i64) -> Option<Room> {
+    rooms(world, task, run, day).find(|room| room.used > room.limit)
 }

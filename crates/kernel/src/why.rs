@@ -2,7 +2,7 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{Dependency, Holder, Task};
+use crate::world::{BudgetScope, Dependency, Holder, Task};
 use machines::names::{AgentName, TaskId, WorkerName};
 use machines::task::Status;
 use serde::Serialize;
@@ -24,8 +24,10 @@ pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
     let config = world.config.agent(agent);
     let service = config.service.as_ref();
     let health = service.and_then(|service| world.health.get(service));
-    let held = world.tasks.values().filter(|task| held_by(world, task, agent)).count();
+    // Counted only where there is a cap: this is asked after every command.
     let cap = world.config.policy.cap_per_agent;
+    let holds = |task: &&std::sync::Arc<Task>| held_by(world, task, agent);
+    let held = cap.map_or(0, |_| world.tasks.values().filter(holds).count());
     vec![
         guard(
             "dayBudgetSettled",
@@ -56,7 +58,7 @@ pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
         ),
     ]
     .into_iter()
-    .chain(budget_guards(world, None, agent, day))
+    .chain(budget_guards(world, budget::shared_rooms(world, agent, day)))
     .collect()
 }
 
@@ -68,36 +70,18 @@ fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
     }
 }
 
-fn budget_guards(world: &World, task: Option<&Task>, agent: &AgentName, day: i64) -> Vec<Guard> {
-    use crate::world::BudgetScope as Scope;
-    let blank;
-    let (subject, run) = match task {
-        Some(task) => (task, task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open())),
-        None => {
-            let Some(any) = world.tasks.values().next() else { return Vec::new() };
-            blank = any.as_ref().clone();
-            (&blank, None)
-        }
-    };
-    budget::rooms(world, subject, run, agent, day)
-        .into_iter()
-        .filter(|room| matches!(room.scope, Scope::Agent | Scope::Day) == task.is_none())
-        .map(|room| {
-            let name = match room.scope {
-                Scope::Run => "runBudget",
-                Scope::Task => "taskBudget",
-                Scope::Agent => "agentBudget",
-                Scope::Day => "dayBudget",
-            };
-            let detail = format!(
-                "{} of {} used, a step takes {}",
-                dollars(room.used),
-                dollars(room.limit),
-                dollars(world.config.budget.step)
-            );
-            guard(name, room.has(world.config.budget.step), detail)
-        })
-        .collect()
+fn budget_guards(world: &World, rooms: Vec<budget::Room>) -> impl Iterator<Item = Guard> + use<'_> {
+    let step = world.config.budget.step;
+    rooms.into_iter().map(move |room| {
+        let name = match room.scope {
+            BudgetScope::Run => "runBudget",
+            BudgetScope::Task => "taskBudget",
+            BudgetScope::Agent => "agentBudget",
+            BudgetScope::Day => "dayBudget",
+        };
+        let (used, limit) = (dollars(room.used), dollars(room.limit));
+        guard(name, room.has(step), format!("{used} of {limit} used, a step takes {}", dollars(step)))
+    })
 }
 
 pub fn dollars(micros: u64) -> String {
@@ -105,7 +89,7 @@ pub fn dollars(micros: u64) -> String {
 }
 
 /// What keeps a worker of `agent` from claiming this task.
-pub fn task_guards(world: &World, task: &Task, agent: &AgentName, day: i64) -> Vec<Guard> {
+pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> {
     let status = task.status();
     let mut guards = vec![
         guard(
@@ -164,7 +148,8 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName, day: i64) -> V
             ));
         }
     }
-    guards.extend(budget_guards(world, Some(task), agent, day));
+    let run = task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open());
+    guards.extend(budget_guards(world, budget::own_rooms(world, task, run)));
     guards
 }
 
@@ -176,14 +161,14 @@ pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Optio
     first_failing(fleet_guards(world, agent, day))
 }
 
-pub(crate) fn task_blocker(world: &World, task: &Task, agent: &AgentName, day: i64) -> Option<String> {
-    first_failing(task_guards(world, task, agent, day))
+pub(crate) fn task_blocker(world: &World, task: &Task, agent: &AgentName) -> Option<String> {
+    first_failing(task_guards(world, task, agent))
 }
 
 /// The same, where a person gives the task to a worker: BLOCKED is a way in, and the assignee is theirs to choose.
 pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day: i64) -> Option<String> {
     let blocked = task.status() == Status::Blocked;
-    let guards = task_guards(world, task, agent, day).into_iter().filter(|guard| {
+    let guards = task_guards(world, task, agent).into_iter().filter(|guard| {
         !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
     });
     first_failing(fleet_guards(world, agent, day).into_iter().chain(guards).collect())
@@ -244,7 +229,7 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
                 format!("{} idle workers", world.idle.len()),
             ));
             guards.extend(fleet_guards(world, agent, day));
-            guards.extend(task_guards(world, task, agent, day));
+            guards.extend(task_guards(world, task, agent));
             if let Some(worker) = world.leaseholder(id) {
                 guards.extend(of_worker(world, &worker.name, day).unwrap_or_default());
             }

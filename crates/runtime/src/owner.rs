@@ -322,7 +322,7 @@ impl Desk {
             Ok(commit) => commit,
             Err(refusal) => return Ok(Answer::Refused(refusal)),
         };
-        check_invariants(&commit.world, command);
+        check_invariants(&batch.world, &commit.world, command);
         if !commit.events.is_empty() {
             let entry = entry(command, fence.clone(), &commit.events);
             // One text that the log does not take would fail the whole batch.
@@ -464,9 +464,10 @@ fn too_large(entry: &Entry) -> Option<usize> {
 }
 
 /// In debug builds every commit is looked at as a whole.
-fn check_invariants(world: &World, command: &Command) {
+fn check_invariants(before: &World, after: &World, command: &Command) {
     if cfg!(debug_assertions) {
-        let violations = kernel::invariants::check(world);
+        let mut violations = kernel::invariants::check(after);
+        violations.extend(kernel::invariants::check_commit(before, after));
         let violations: Vec<_> = violations.iter().map(ToString::to_string).collect();
         assert!(violations.is_empty(), "after {command:?}:\n{}", violations.join("\n"));
     }

@@ -21,9 +21,7 @@ pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
             return None;
         }
         let open = |key: &&crate::world::ClaimKey| {
-            world
-                .task(&key.3)
-                .is_some_and(|task| why::task_blocker(world, task, &worker.agent, d.day()).is_none())
+            world.task(&key.3).is_some_and(|task| why::task_blocker(world, task, &worker.agent).is_none())
         };
         world.claimable.iter().find(open).map(|key| (name.clone(), key.3.clone()))
     })
@@ -246,7 +244,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         return turn_limit(d, &run_id);
     }
     if reserved == 0
-        && let Some(room) = budget::exhausted(&d.world, task, Some(run), &agent, d.day())
+        && let Some(room) = budget::exhausted(&d.world, task, run, d.day())
         && machine.state == run::State::Running
     {
         return budget_reached(d, &run_id, room.scope);

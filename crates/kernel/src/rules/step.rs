@@ -148,7 +148,7 @@ pub(super) fn turn_taken(
     }
     if run.is_live()
         && machine.state == run::State::Running
-        && let Some(room) = budget::passed(&d.world, d.task(id)?, Some(run), &run.agent, d.day())
+        && let Some(room) = budget::passed(&d.world, d.task(id)?, run, d.day())
     {
         return budget_reached(d, run_id, room.scope);
     }

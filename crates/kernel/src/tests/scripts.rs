@@ -672,3 +672,48 @@ fn nothing_is_claimed_while_the_disk_is_full() {
     table.tell(system, crate::Ask::SeeDisk { full: None }).unwrap();
     check(table, "fleet 1 -> task t1 IN_PROGRESS, worker A ready");
 }
+
+/// Caps: not claimed, and `why` says which.
+#[test]
+fn no_more_is_begun_than_the_caps_allow() {
+    let script = "ticket t1
+         ticket t2
+         ticket t3
+         fleet 3       -> task t1 IN_PROGRESS, task t2 IN_PROGRESS, task t3 INBOX, worker C idle";
+    let by_status = check(Table::with(|config| config.policy.cap_in_progress = Some(2)), script);
+    let by_agent = check(Table::with(|config| config.policy.cap_per_agent = Some(2)), script);
+    for (table, name) in [(by_status, "statusCap"), (by_agent, "agentCap")] {
+        let why = crate::why::of_task(&table.world, &task("t3"), 0).unwrap();
+        assert!(why.iter().any(|guard| guard.guard == name && !guard.holds), "{name}: {why:?}");
+    }
+}
+
+/// An agent's own budget holds over all its tasks.
+#[test]
+fn an_agent_that_has_no_room_left_claims_nothing() {
+    let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.budget = Some(1_500)));
+    let table = check(
+        table,
+        "ticket t1
+         ticket t2
+         fleet 2       -> task t1 IN_PROGRESS, task t2 INBOX",
+    );
+    let why = crate::why::of_task(&table.world, &task("t2"), 0).unwrap();
+    assert!(why.iter().any(|guard| guard.guard == "agentBudget" && !guard.holds), "{why:?}");
+}
+
+/// A price that is not known is charged what was set aside: never nothing.
+#[test]
+fn a_step_of_unknown_price_is_charged_what_was_set_aside() {
+    let mut table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree",
+    );
+    let usage = crate::command::Usage { cost: None, input_tokens: 10, output_tokens: 1 };
+    let what = crate::Happened::Turn { turn: 1, calls: vec![], output: None, usage };
+    table.outcome("start_step", "t1", what).unwrap();
+    let spend = &table.world.task(&task("t1")).unwrap().spend;
+    assert_eq!((spend.cost, spend.unpriced), (1_000, 1));
+}
