@@ -8,7 +8,6 @@ use crate::command::Answer;
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
 use imbl::{OrdMap, OrdSet, Vector};
-use machines::machine::Role;
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Suspendable;
 use machines::task::{ApprovalCause, Status};
@@ -451,9 +450,4 @@ pub enum Dependency {
     Canceled,
     /// Nobody knows it: a person must decide.
     Missing,
-}
-
-/// How a role reads in a sender's id.
-pub fn sender(id: &str, role: Role) -> task::Sender {
-    task::Sender { id: SmolStr::new(id), role }
 }

@@ -374,3 +374,37 @@ fn an_agent_runs_neither_the_fleet_nor_the_project() {
         assert_eq!(refusal.status, 403, "{ask:?}");
     }
 }
+
+#[test]
+fn a_task_with_too_many_dependencies_is_refused() {
+    let mut table = Table::with(|config| config.limits.dependencies = 2);
+    let refusal = table.ann(add("a", &["x", "y", "z"])).unwrap_err();
+    assert_eq!(refusal.errors[0].message, "more than 2 dependencies");
+}
+
+/// Something that only we need is tried until it is done; a person is told when that lasts.
+#[test]
+fn an_effect_that_fails_again_and_again_is_kept_and_said_once() {
+    let table = Table::with(|config| config.limits.effect_tries = 3);
+    let mut table = check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         kill A
+         ended         -> asked save_work 1",
+    );
+    for _ in 0..4 {
+        table.outcome("save_work", "t1", Happened::Failed { error: "no room".to_owned() }).unwrap();
+    }
+    let said = |table: &Table| {
+        let comments = &table.world.task(&task("t1")).unwrap().comments;
+        comments
+            .iter()
+            .filter(|comment| comment.kind == "failing")
+            .map(|c| c.text.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said(&table), ["save_work has failed 3 times: no room"]);
+    check(table, "saved -> asked save_work 0");
+}

@@ -4,7 +4,6 @@
 //! allowed is refused before it runs; an event that no row takes changes nothing.
 
 use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Row, allowed_kinds, row};
-use crate::names::TaskId;
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -717,14 +716,6 @@ impl Digest {
             self.text(name);
             self.value(value);
         }
-    }
-}
-
-/// The task that a START names, as an id. The event itself takes any text, so that a bad one is answered.
-pub fn task_of(event: &Event) -> Option<TaskId> {
-    match event {
-        Event::Start { task_id, .. } => TaskId::new(task_id).ok(),
-        _ => None,
     }
 }
 

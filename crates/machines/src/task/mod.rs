@@ -4,7 +4,7 @@
 //! the role comes from the caller's credential and is never part of the request.
 
 use crate::Millis;
-use crate::machine::{Code, FieldError, Index, Machine, Meta, Refusal, Role, Row, Who, rows_at};
+use crate::machine::{Code, FieldError, Index, Machine, Meta, Role, Row, Who, rows_at};
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -733,15 +733,6 @@ pub fn ticket_status(status: Status) -> &'static str {
         InProgress | Review | NeedsApproval | Blocked => "in_progress",
         Done | Canceled => "closed",
     }
-}
-
-/// A refusal in the task machine's own members.
-pub fn answer(refusal: &Refusal) -> serde_json::Value {
-    serde_json::json!({
-        "success": false,
-        "errors": refusal.errors,
-        "allowedTransitions": refusal.allowed,
-    })
 }
 
 #[cfg(test)]
