@@ -335,13 +335,19 @@ machines::wire_enum! {
     }
 }
 
-/// What a turn or step used. An unknown price is `None`, never zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What a turn or step used. An unknown price is `None`, never zero; the default is nothing at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     pub cost: Option<Micros>,
     pub input_tokens: u64,
     pub output_tokens: u64,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { cost: Some(0), input_tokens: 0, output_tokens: 0 }
+    }
 }
 
 /// A decided command: everything that it changes, at once.

@@ -83,8 +83,8 @@ pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
         worker: holder_worker(&run.holder).cloned(),
         day: d.day(),
         turn,
-        cost: if usage == Usage::default() { 0 } else { usage.cost.unwrap_or(fallback) },
-        priced: usage.cost.is_some() || usage == Usage::default(),
+        cost: usage.cost.unwrap_or(fallback),
+        priced: usage.cost.is_some(),
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
     };
