@@ -96,7 +96,11 @@ impl Owner {
     pub fn open_with(log: Box<dyn Log>, settings: Settings) -> Result<Owner, OpenError> {
         let folded = Folded::read(&*log, &settings.version)?;
         let queue = Queue::new(settings.queue_max);
-        let shared = Arc::new(Shared { queue, world: Mutex::new(Arc::new(folded.world.clone())) });
+        let shared = Arc::new(Shared {
+            queue,
+            world: Mutex::new(Arc::new(folded.world.clone())),
+            head: tokio::sync::watch::Sender::new(folded.head.seq),
+        });
         let snapshot_at = folded.snapshot;
         let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
         let thread = std::thread::Builder::new().name("owner".to_owned());
@@ -151,6 +155,11 @@ impl Handle {
 
     pub fn world(&self) -> Arc<World> {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Follows the end of the log: it changes with every batch that is on disk, after the World that it leads to.
+    pub fn follow(&self) -> tokio::sync::watch::Receiver<Seq> {
+        self.shared.head.subscribe()
     }
 
     pub fn head(&self) -> Result<Head, SubmitError> {
@@ -215,6 +224,7 @@ impl std::fmt::Debug for Handle {
 struct Shared {
     queue: Queue,
     world: Mutex<Arc<World>>,
+    head: tokio::sync::watch::Sender<Seq>,
 }
 
 /// What the owner's thread works with.
@@ -394,6 +404,7 @@ impl Desk {
         self.folded.head = head;
         let seen = Arc::new(self.folded.world.clone());
         *self.shared.world.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        self.shared.head.send_replace(head.seq);
     }
 
     /// A World in another thread's hands stands still, so it can be written out while this one goes on.
