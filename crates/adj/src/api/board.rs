@@ -6,7 +6,7 @@ use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
 use kernel::world::{Task, day_of};
 use machines::Wire;
-use machines::names::{ApprovalId, TaskId};
+use machines::names::{AgentName, ApprovalId, TaskId};
 use machines::task::{Payload, Status, TaskType};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ pub fn show(call: &Call, id: &str) -> Routed {
     Ok(ok(view::task(task, &call.request.actor)))
 }
 
-fn no_task(id: &TaskId) -> Problem {
+pub fn no_task(id: &TaskId) -> Problem {
     Problem::not_found(format!("there is no task `{id}`")).hint("`adj task ls` lists the tasks")
 }
 
@@ -145,8 +145,34 @@ pub fn why(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
     let guards = kernel::why::of_task(&world, &id, day_of(call.request.at)).ok_or_else(|| no_task(&id))?;
+    let guards = super::fleet::as_seen_from_here(call, guards);
     let status = world.task(&id).map(|task| format!("task.{}", task.status()));
     Ok(ok(json!({"id": id, "state": status, "guards": guards})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Review {
+    approve: bool,
+    /// The tip that was looked at. Another one is refused.
+    tip: Option<SmolStr>,
+    /// Why it is approved, or what must be changed.
+    #[serde(default)]
+    note: String,
+}
+
+/// A person's word on what stands in REVIEW: it joins the queue, or goes back with what must be changed.
+pub fn review(call: &Call, id: &str) -> Routed {
+    let Review { approve, tip, note } = call.body()?;
+    let id: TaskId = name(id)?;
+    if approve {
+        call.submit(Ask::Approve { id: id.clone(), tip, note })?;
+    } else {
+        let payload = Payload { feedback: Some(note), ..Payload::default() };
+        let ask = Ask::MoveTask { id: id.clone(), to: Status::InProgress, payload: Box::new(payload) };
+        call.submit(ask).map_err(Problem::of_transition)?;
+    }
+    show(call, id.as_str())
 }
 
 pub fn approvals(call: &Call) -> Routed {
@@ -211,14 +237,29 @@ pub fn cost(call: &Call) -> Routed {
             spent.map(|task| line(task.id.to_string(), view::spend(&task.spend))).collect()
         }
         "agent" => {
+            // Totals do not keep apart what had no price; the runs do.
+            let unpriced = |agent: &AgentName| -> u32 {
+                let runs = world.runs.values().filter(|run| run.agent == *agent);
+                runs.map(|run| run.spend.unpriced).sum()
+            };
             let agents = world.spend.by_agent.iter();
-            agents.map(|(agent, total)| line(agent.to_string(), view::total(total))).collect()
+            let priced = agents.map(|(agent, total)| {
+                let mut of = line(agent.to_string(), view::total(total));
+                of["unpricedSteps"] = json!(unpriced(agent));
+                of
+            });
+            priced.collect()
         }
+        "worker" => {
+            let workers = world.workers.values();
+            workers.map(|worker| line(worker.name.to_string(), view::spend(&worker.spend))).collect()
+        }
+        "run" => world.runs.values().map(|run| line(run.id.to_string(), view::spend(&run.spend))).collect(),
         "day" => {
             let date = |day: i64| view::time(day * 24 * 60 * 60 * 1_000)[..10].to_owned();
             world.spend.by_day.iter().map(|(day, total)| line(date(*day), view::total(total))).collect()
         }
-        _ => return Err(Problem::bad("`by` must be task, agent or day")),
+        _ => return Err(Problem::bad("`by` must be task, agent, day, worker or run")),
     };
     Ok(ok(json!({"by": by, "total": view::spend(&world.spend), "items": items})))
 }

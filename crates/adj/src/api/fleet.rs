@@ -1,12 +1,78 @@
 //! Workers and runs.
 
 use super::{Call, Problem, Routed, created, name, ok, view};
+use kernel::why::Guard;
 use kernel::world::{Worker, day_of};
 use kernel::{Ask, World};
+use machines::Millis;
 use machines::names::{AgentName, RunId, TaskId, WorkerName};
 use machines::run;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// The process that runs the fleet, as requests see it. The runner is one.
+pub trait Control: Send + Sync {
+    /// What is under way, without waiting for anything.
+    fn status(&self) -> FleetStatus;
+    /// Begins to stop, and returns: steps end with their turn, or at once where `now` is set.
+    fn stop(&self, now: bool);
+}
+
+/// What runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FleetStatus {
+    /// Workers are given tasks. An owner that only answers requests runs no fleet.
+    pub running: bool,
+    pub pid: u32,
+    #[serde(serialize_with = "as_time")]
+    pub since: Millis,
+    /// How many workers it was asked to run.
+    pub workers: u32,
+    /// What holds agents back, in a sentence; without it, roles are advisory.
+    pub sandbox: Option<String>,
+}
+
+fn as_time<S: serde::Serializer>(at: &Millis, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&view::time(*at))
+}
+
+pub fn status(call: &Call) -> Routed {
+    let mut status = match call.site.control {
+        Some(control) => json!(control.status()),
+        None => json!({"running": false, "pid": null, "since": null, "workers": 0, "sandbox": null}),
+    };
+    // Left on by a process that was killed: the next one goes on from there.
+    status["wanted"] = json!(call.world().fleet_running);
+    Ok(ok(status))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Stop {
+    now: bool,
+}
+
+/// The kernel says who may, and hands out no more work; then the process ends what is under way.
+pub fn stop(call: &Call) -> Routed {
+    let Stop { now } = call.body()?;
+    call.submit(Ask::StopFleet)?;
+    let stopping = call.site.control.map(|control| {
+        control.stop(now);
+        control.status().pid
+    });
+    Ok(ok(json!({"stopping": stopping.is_some(), "pid": stopping})))
+}
+
+/// The log says whether the fleet is wanted. Where no process owns the project, nothing runs all the same.
+pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
+    let nobody = call.site.control.is_none();
+    for guard in guards.iter_mut().filter(|guard| nobody && guard.guard == "fleetRunning" && guard.holds) {
+        guard.holds = false;
+        guard.detail = "the process that ran the fleet is gone; `adj run` goes on with it".to_owned();
+    }
+    guards
+}
 
 pub fn workers(call: &Call) -> Routed {
     let world = call.world();
@@ -19,7 +85,7 @@ pub fn worker(call: &Call, named: &str) -> Routed {
     Ok(ok(view::worker(&world, known(&world, named)?)))
 }
 
-fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
+pub fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
     let named: WorkerName = name(named)?;
     world.worker(&named).ok_or_else(|| {
         Problem::not_found(format!("there is no worker `{named}`")).hint("`adj ps` lists the workers")
@@ -54,6 +120,7 @@ pub fn why(call: &Call, named: &str) -> Routed {
     let world = call.world();
     let worker = known(&world, named)?;
     let guards = kernel::why::of_worker(&world, &worker.name, day_of(call.request.at)).unwrap_or_default();
+    let guards = as_seen_from_here(call, guards);
     let state = format!("worker.{}", worker.machine.status);
     Ok(ok(json!({"id": worker.name, "state": state, "guards": guards})))
 }
@@ -84,6 +151,10 @@ pub fn act(call: &Call, named: &str, action: &str) -> Routed {
         "kill" => Ask::Kill { worker: worker_name },
         "retry" => Ask::Retry { worker: worker_name },
         "cleanup" => Ask::Cleanup { worker: worker_name, force: call.body::<Cleanup>()?.force },
+        "clean" => {
+            call.submit(Ask::Clean { worker: worker_name.clone() })?;
+            return Ok(ok(json!({"name": worker_name, "removed": true})));
+        }
         "merge" => {
             let Merge { tip, note } = call.body()?;
             let world = call.world();

@@ -64,7 +64,7 @@ pub fn events(call: &Call) -> Routed {
 fn page(call: &Call, show: &dyn Fn(&Record) -> Option<Value>) -> Routed {
     let limit = call.limit()?;
     let (mut items, mut last, mut more) = (Vec::new(), call.after()?, false);
-    call.project.scan(last, &mut |record| {
+    call.site.project.scan(last, &mut |record| {
         if items.len() == limit {
             more = true;
             return ControlFlow::Break(());

@@ -6,6 +6,7 @@
 mod board;
 mod fleet;
 mod history;
+mod outside;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ mod view;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
@@ -21,7 +24,9 @@ use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub use problem::Problem;
+pub use fleet::{Control, FleetStatus};
+pub use outside::{Absent, Outside, WAIT_MAX};
+pub use problem::{Problem, holder_name};
 pub use view::time;
 
 /// The most that a page of a list holds, and what it holds where nothing is said.
@@ -122,8 +127,17 @@ impl Project for Reading {
     }
 }
 
-pub fn answer(project: &dyn Project, request: &Request) -> Response {
-    match route(project, request) {
+/// What requests are answered from.
+pub struct Site<'a> {
+    pub project: &'a dyn Project,
+    pub outside: &'a dyn Outside,
+    /// The process that owns the project and goes on; a command that is its own owner has none.
+    pub control: Option<&'a dyn Control>,
+}
+
+/// Answers. What a request changed is durable when this returns.
+pub fn answer(site: &Site, request: &Request) -> Response {
+    match route(site, request) {
         Ok(response) => response,
         Err(problem) => Response { status: problem.status, body: problem.document() },
     }
@@ -131,11 +145,11 @@ pub fn answer(project: &dyn Project, request: &Request) -> Response {
 
 type Routed = Result<Response, Problem>;
 
-fn route(project: &dyn Project, request: &Request) -> Routed {
+fn route(site: &Site, request: &Request) -> Routed {
     use Method::{Delete, Get, Patch, Post};
     let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
-    let call = Call { project, request };
+    let call = Call { site, request };
     match (request.method, &parts[..]) {
         (Get, ["tasks"]) => board::list(&call),
         (Post, ["tasks"]) => board::add(&call),
@@ -147,6 +161,8 @@ fn route(project: &dyn Project, request: &Request) -> Routed {
         (Delete, ["tasks", id, "dependencies", on]) => board::remove_dependency(&call, id, on),
         (Get, ["tasks", id, "history"]) => history::of_task(&call, id),
         (Get, ["tasks", id, "why"]) => board::why(&call, id),
+        (Get, ["tasks", id, "diff"]) => outside::diff(&call, id),
+        (Post, ["tasks", id, "review"]) => board::review(&call, id),
 
         (Get, ["approvals"]) => board::approvals(&call),
         (Post, ["approvals", id, "decision"]) => board::decide(&call, id),
@@ -158,12 +174,27 @@ fn route(project: &dyn Project, request: &Request) -> Routed {
         (Get, ["workers", name]) => fleet::worker(&call, name),
         (Get, ["workers", name, "history"]) => history::of_worker(&call, name),
         (Get, ["workers", name, "why"]) => fleet::why(&call, name),
+        (Get, ["workers", name, "transcript"]) => outside::transcript(&call, name),
         (Post, ["workers", name, action]) => fleet::act(&call, name, action),
         (Get, ["runs"]) => fleet::runs(&call),
         (Post, ["runs"]) => fleet::open_run(&call),
         (Get, ["runs", id]) => fleet::run(&call, id),
         (Get, ["runs", id, "history"]) => history::of_run(&call, id),
         (Post, ["runs", id, "events"]) => fleet::run_event(&call, id),
+
+        (Get, ["fleet"]) => fleet::status(&call),
+        (Post, ["fleet", "stop"]) => fleet::stop(&call),
+        (Get, ["salvage"]) => outside::salvage(&call),
+        (Get, ["salvage", task, effect]) => outside::salvage_show(&call, task, effect),
+        (Post, ["salvage", "restore"]) => outside::salvage_restore(&call),
+        (Get, ["prompts"]) => outside::prompts(&call),
+        (Get, ["prompts", name]) => outside::prompt(&call, name),
+        (Get, ["config"]) => outside::config(&call),
+        (Get, ["config", "check"]) => outside::config_check(&call),
+        (Get, ["config", "schema"]) => outside::config_schema(&call),
+        (Post, ["config", "trust"]) => outside::config_trust(&call),
+        (Get, ["doctor"]) => outside::doctor(&call),
+        (Post, ["init"]) => outside::init(&call),
 
         (Get, ["history"]) => history::of_all(&call),
         (Get, ["events"]) => history::events(&call),
@@ -186,13 +217,13 @@ fn created(body: Value) -> Response {
 
 /// A request on its way, with what every handler needs of it.
 struct Call<'a> {
-    project: &'a dyn Project,
+    site: &'a Site<'a>,
     request: &'a Request,
 }
 
 impl Call<'_> {
     fn world(&self) -> Arc<World> {
-        self.project.world()
+        self.site.project.world()
     }
 
     /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
@@ -242,11 +273,19 @@ impl Call<'_> {
         }
     }
 
+    /// For what the kernel has no part in and only a person may ask.
+    fn by_a_person(&self, what: &str) -> Result<(), Problem> {
+        match self.request.actor.is_human() {
+            true => Ok(()),
+            false => Err(Problem::new(403, "FORBIDDEN", format!("the caller's role may not {what}"))),
+        }
+    }
+
     /// Asks the kernel. A refusal is a problem like any other.
     fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
         let Request { id, at, actor, .. } = self.request;
         let command = Command { id: *id, at: *at, actor: actor.clone(), key: self.key()?, ask };
-        match self.project.submit(command)? {
+        match self.site.project.submit(command)? {
             Answer::Done(reply) => Ok(reply),
             Answer::Refused(refusal) => Err(refusal.into()),
         }
@@ -256,4 +295,19 @@ impl Call<'_> {
 /// A name from the path. One that cannot be a name is bad input, not something that is missing.
 fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
+}
+
+/// The time, as requests carry it.
+pub fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// An id for a request: time first, so that ids sort by it, then what the system has of chance.
+pub fn unique() -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let chance = RandomState::new().hash_one((std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let more = RandomState::new().hash_one(chance);
+    (now() as u128) << 80 | u128::from(chance) << 16 | u128::from(more & 0xffff)
 }

@@ -137,7 +137,7 @@ impl From<LogError> for Problem {
 }
 
 /// `pid 12 on host x since 2026-01-02T03:04:05Z`. The time is known only for a process of this machine.
-fn holder_name(holder: &Owner) -> String {
+pub fn holder_name(holder: &Owner) -> String {
     let here = holder.host == Owner::current().host;
     let since = here.then(|| started_at(holder)).flatten();
     let since = since.map(|since| format!(" since {since}")).unwrap_or_default();

@@ -5,14 +5,14 @@ use runtime::log::MemoryLog;
 use runtime::owner::Owner;
 use serde_json::json;
 
-struct Site {
+struct Place {
     owner: Owner,
     asked: std::cell::Cell<u128>,
 }
 
-impl Site {
-    fn new() -> Site {
-        Site { owner: Owner::open(Box::new(MemoryLog::new())).unwrap(), asked: Default::default() }
+impl Place {
+    fn new() -> Place {
+        Place { owner: Owner::open(Box::new(MemoryLog::new())).unwrap(), asked: Default::default() }
     }
 
     fn request(&self, method: Method, path: &str, body: Value) -> Request {
@@ -34,7 +34,9 @@ impl Site {
     }
 
     fn answer(&self, request: &Request) -> (u16, Value) {
-        let Response { status, body } = answer(&self.owner.handle(), request);
+        let handle = self.owner.handle();
+        let site = Site { project: &handle, outside: &Absent, control: None };
+        let Response { status, body } = answer(&site, request);
         (status, body)
     }
 
@@ -49,7 +51,7 @@ impl Site {
 
 #[test]
 fn a_task_is_added_moved_and_read_back() {
-    let site = Site::new();
+    let site = Place::new();
     let (status, task) = site.post("/tasks", json!({"id": "c-1", "title": "x", "dependsOn": []}));
     assert_eq!((status, &task["status"]), (201, &json!("INBOX")));
     assert_eq!(task["createdAt"], "2023-11-14T22:13:20.001Z");
@@ -73,7 +75,7 @@ fn a_task_is_added_moved_and_read_back() {
 
 #[test]
 fn a_refused_transition_says_what_is_missing_and_what_is_allowed() {
-    let site = Site::new();
+    let site = Place::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/tasks/c-1/transitions", json!({"to": "ASSIGNED", "assigneeIds": ["coder"]}));
     let (status, problem) = site.post("/tasks/c-1/transitions", json!({"to": "IN_PROGRESS"}));
@@ -94,7 +96,7 @@ fn a_refused_transition_says_what_is_missing_and_what_is_allowed() {
 
 #[test]
 fn what_is_not_understood_is_bad_input_and_says_which_part() {
-    let site = Site::new();
+    let site = Place::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     let bad = [
         ("/tasks", json!({"title": "x", "colour": "red"}), "unknown field `colour`"),
@@ -120,7 +122,7 @@ fn what_is_not_understood_is_bad_input_and_says_which_part() {
 
 #[test]
 fn a_key_answers_twice_what_was_done_once() {
-    let site = Site::new();
+    let site = Place::new();
     let keyed = |x: Option<&str>, plain: Option<&str>| Request {
         x_idempotency_key: x.map(str::to_owned),
         idempotency_key: plain.map(str::to_owned),
@@ -136,7 +138,7 @@ fn a_key_answers_twice_what_was_done_once() {
 
 #[test]
 fn lists_are_read_page_by_page() {
-    let site = Site::new();
+    let site = Place::new();
     for n in 0..7 {
         site.post("/tasks", json!({"title": format!("task {n}")}));
     }
@@ -160,7 +162,7 @@ fn lists_are_read_page_by_page() {
 
 #[test]
 fn workers_get_free_letters_and_say_why_they_wait() {
-    let site = Site::new();
+    let site = Place::new();
     for name in ["A", "B"] {
         assert_eq!(site.post("/workers", json!({})).1["name"], name);
     }

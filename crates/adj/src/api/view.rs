@@ -116,6 +116,7 @@ pub fn worker(world: &World, worker: &Worker) -> Value {
         "total_input_tokens": worker.spend.input_tokens,
         "total_output_tokens": worker.spend.output_tokens,
         "total_cost_usd": worker.spend.cost as f64 / 1_000_000.0,
+        "unpriced_steps": worker.spend.unpriced,
         "agent": worker.agent,
         "symbol": machines::worker::symbol(machine.status),
         "run": run.map(|run| &run.id),

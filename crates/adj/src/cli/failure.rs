@@ -84,9 +84,9 @@ impl Failure {
     /// What a request was answered with, as it is; the exit code says its class.
     pub fn of_problem(status: u16, document: Value) -> Self {
         let exit = match status {
-            400 | 413 => Exit::Usage,
+            400 | 413 | 415 => Exit::Usage,
             404 => Exit::NotFound,
-            403 | 409 | 422 => Exit::Refused,
+            401 | 403 | 409 | 422 => Exit::Refused,
             503 => Exit::Unreachable,
             _ => Exit::Failed,
         };

@@ -1,9 +1,9 @@
 //! `adj history`, `why`, `verify`, `export` and `import`: what happened, why nothing happens, and whether it is all there.
 
-use super::project::{Project, now, shown};
+use super::project::{Project, shown};
 use super::text::{self, Table, cell, visible};
 use super::{Context, Exit, Failure};
-use crate::api::{Problem, time};
+use crate::api::{Problem, now, time};
 use clap::Args;
 use runtime::log::Log;
 use runtime::owner::{Folded, VERSION};

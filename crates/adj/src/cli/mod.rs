@@ -2,10 +2,12 @@
 //!
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
+mod client;
 mod completions;
 mod demo;
 mod failure;
 mod fleet;
+mod internal;
 mod log;
 mod machine;
 mod man;
@@ -97,6 +99,8 @@ enum Command {
     Completions(completions::Completions),
     /// Print the manual page
     Man(man::Man),
+    #[command(subcommand, hide = true)]
+    Internal(internal::Command),
 }
 
 /// What a command works with: what was said for all of them, and where its output goes.
@@ -150,6 +154,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Sim(command) => sim::run(&command, context),
         Command::Completions(command) => completions::run(&command, context),
         Command::Man(command) => man::run(&command, context),
+        Command::Internal(command) => internal::run(command, context),
     }
 }
 

@@ -1,35 +1,45 @@
 //! The project that a command works on: where it is, and how to ask it something.
 //!
-//! A question opens the log for reading, also while another process owns it. Anything else makes this process the
-//! owner for as long as it takes.
+//! Where a process owns the project and listens, every request goes there. Otherwise the same handlers answer in this
+//! process: a question opens the log for reading, and anything else makes this process the owner for as long as it
+//! takes.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use super::client::Client;
 use super::{Exit, Failure, Globals};
-use crate::api::{self, Method, Problem, Reading, Request};
+use crate::api::{self, Absent, Method, Outside, Problem, Reading, Request, Site};
+use crate::server::{SOCKET, Tokens};
 use kernel::Actor;
 use runtime::log::{self, SqliteLog};
-use runtime::owner::Owner;
+use runtime::owner::{Handle, Owner};
 use serde_json::Value;
 
 /// Ours, in the project; never committed.
 const FOLDER: &str = ".adjutant";
 const LOG: &str = "adjutant.db";
 
+/// A command that finds the project held asks again for so long: most commands are over in a moment.
+const HELD_WAIT: Duration = Duration::from_secs(2);
+const HELD_POLL: Duration = Duration::from_millis(20);
+
 /// The project, found.
 pub struct Project {
     root: PathBuf,
+    client: Client,
+    /// The owner was named: where it does not listen, nobody answers for it.
+    named: bool,
+    caller: Result<Actor, String>,
 }
 
 impl Project {
     /// `--project`, or the git repository around the current directory. From a linked worktree it is the main one.
     pub fn find(globals: &Globals) -> Result<Project, Failure> {
         if let Some(server) = &globals.server {
-            return Err(Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()))
-                .hint("this version works on the project itself; leave out --server and ADJ_SERVER"));
+            return Project::served(server);
         }
         let start = match &globals.project {
             Some(folder) => folder.clone(),
@@ -43,7 +53,31 @@ impl Project {
             Failure::not_found(format!("`{}` is not in a git repository", shown(&start)))
                 .hint("go to one, name one with --project DIR, or make one with `git init`")
         })?;
-        Ok(Project { root: main_worktree(root).unwrap_or_else(|| root.to_owned()) })
+        let root = main_worktree(root).unwrap_or_else(|| root.to_owned());
+        let socket = root.join(FOLDER).join(SOCKET);
+        Ok(Project::at(root, socket, false))
+    }
+
+    /// `--server unix:PATH`: the owner that listens there, wherever this is.
+    fn served(server: &str) -> Result<Project, Failure> {
+        let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
+        let Some(path) = server.strip_prefix("unix:") else {
+            return Err(cannot().hint(
+                "this version talks to an owner on this machine: --server unix:PATH, or leave it out",
+            ));
+        };
+        let socket = std::path::absolute(path).map_err(|_| cannot())?;
+        let folder = socket.parent().unwrap_or(Path::new("/"));
+        let root = folder.parent().unwrap_or(folder).to_owned();
+        Ok(Project::at(root, socket, true))
+    }
+
+    fn at(root: PathBuf, socket: PathBuf, named: bool) -> Project {
+        let folder = socket.parent().unwrap_or(&root).to_owned();
+        let token = super::set_variable("ADJ_TOKEN");
+        let caller = caller(&folder, token.as_deref());
+        let client = Client::new(socket, folder.join(format!("{LOG}.lock")), token, user());
+        Project { root, client, named, caller }
     }
 
     pub fn log_path(&self) -> PathBuf {
@@ -79,23 +113,48 @@ impl Project {
         }
     }
 
-    pub fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
-        let reading = Reading::new(self.read_log()?)?;
-        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        answered(&reading, &Request { query, ..request(Method::Get, path) })
+    /// Ours, in the project.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
     }
 
-    /// Every page of a list, one after the other.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What is not in the log.
+    pub fn outside(&self) -> Arc<dyn Outside> {
+        Arc::new(Absent)
+    }
+
+    pub fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
+        let request = Request { query: owned(query), ..self.request(Method::Get, path) };
+        match self.over_socket(&request)? {
+            Some(answer) => Ok(answer),
+            None => self.answered(&self.reading()?, &request),
+        }
+    }
+
+    /// Every page of a list, one after the other. Without an owner they are all of one moment.
     pub fn get_all(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
-        let reading = Reading::new(self.read_log()?)?;
+        let mut reading: Option<Reading> = None;
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
-            let mut page: Vec<(String, String)> =
-                query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let mut page = owned(query);
             page.push(("limit".to_owned(), "1000".to_owned()));
-            page.extend(after.take().map(|after| ("after".to_owned(), after)));
-            let mut answer = answered(&reading, &Request { query: page, ..request(Method::Get, path) })?;
+            page.extend(after.clone().map(|after| ("after".to_owned(), after)));
+            let request = Request { query: page, ..self.request(Method::Get, path) };
+            let mut answer = match &reading {
+                Some(reading) => self.answered(reading, &request)?,
+                None => match self.over_socket(&request)? {
+                    Some(answer) => answer,
+                    None => {
+                        reading = Some(self.reading()?);
+                        continue;
+                    }
+                },
+            };
             if let Value::Array(more) = answer["items"].take() {
                 items.extend(more);
             }
@@ -106,52 +165,111 @@ impl Project {
         }
     }
 
-    /// Asks for a change, as the owner.
+    /// Asks for a change: the owner where one runs, otherwise as the owner for as long as it takes.
     pub fn ask(&self, method: Method, path: &str, body: Value, key: Option<&str>) -> Result<Value, Failure> {
-        let owner = Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?;
-        let request = Request { body, x_idempotency_key: key.map(str::to_owned), ..request(method, path) };
-        answered(&owner.handle(), &request)
+        let request =
+            Request { body, x_idempotency_key: key.map(str::to_owned), ..self.request(method, path) };
+        let deadline = Instant::now() + HELD_WAIT;
+        loop {
+            if let Some(answer) = self.over_socket(&request)? {
+                return Ok(answer);
+            }
+            self.check_caller()?;
+            match self.own() {
+                Ok(owner) => {
+                    let answer = self.answered(&owner.handle(), &request);
+                    after_one_shot(&owner.handle());
+                    return answer;
+                }
+                // Another command, over in a moment; or an owner that has begun and does not listen yet.
+                Err(failure) if failure.exit() == Exit::Unreachable && Instant::now() < deadline => {
+                    std::thread::sleep(HELD_POLL);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn own(&self) -> Result<Owner, Failure> {
+        Ok(Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?)
+    }
+
+    fn reading(&self) -> Result<Reading, Failure> {
+        self.check_caller()?;
+        Ok(Reading::new(self.read_log()?)?)
+    }
+
+    /// `None`: nobody owns the project for longer than a command takes.
+    fn over_socket(&self, request: &Request) -> Result<Option<Value>, Failure> {
+        match self.client.send(request)? {
+            Some((status, body)) if status < 400 => Ok(Some(body)),
+            Some((status, body)) => Err(Failure::of_problem(status, body)),
+            None if self.named => {
+                let socket = shown(self.client.socket());
+                Err(Failure::new(Exit::Unreachable, format!("nobody listens at `{socket}`"))
+                    .hint("start the owner there with `adj run`, or leave out --server and ADJ_SERVER"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Without an owner whoever can write the files may ask. A token that is shown is looked at all the same.
+    fn check_caller(&self) -> Result<(), Failure> {
+        match &self.caller {
+            Ok(_) => Ok(()),
+            Err(why) => Err(Failure::new(Exit::Refused, why.clone())
+                .hint("it is an agent's, and ends with its run; a person needs none")),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> Request {
+        // Over the socket the token says who asks, and this is not sent.
+        let actor = self.caller.clone().unwrap_or_else(|_| Actor::Human(user().into()));
+        Request {
+            method,
+            path: format!("/api/v1{path}"),
+            query: Vec::new(),
+            body: Value::Null,
+            actor,
+            id: api::unique(),
+            at: api::now(),
+            x_idempotency_key: None,
+            idempotency_key: None,
+        }
+    }
+
+    fn answered(&self, project: &dyn api::Project, request: &Request) -> Result<Value, Failure> {
+        let outside = self.outside();
+        let answer = api::answer(&Site { project, outside: &*outside, control: None }, request);
+        if answer.status < 400 {
+            Ok(answer.body)
+        } else {
+            Err(Failure::of_problem(answer.status, answer.body))
+        }
     }
 }
 
-fn answered(project: &dyn api::Project, request: &Request) -> Result<Value, Failure> {
-    let answer = api::answer(project, request);
-    if answer.status < 400 { Ok(answer.body) } else { Err(Failure::of_problem(answer.status, answer.body)) }
+/// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it
+/// asked of the world waits for `adj run`, except for the ticket files, which people look at right away: they are
+/// written here by the runtime's executor of tickets.
+fn after_one_shot(_handle: &Handle) {}
+
+/// Who asks where no owner does the asking: the agent whose token is in the environment, or a person.
+fn caller(folder: &Path, token: Option<&str>) -> Result<Actor, String> {
+    let Some(token) = token else { return Ok(Actor::Human(user().into())) };
+    let tokens = Tokens::read(folder).map_err(|error| error.to_string())?;
+    tokens.actor(token, &user()).ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
 }
 
-fn request(method: Method, path: &str) -> Request {
-    Request {
-        method,
-        path: format!("/api/v1{path}"),
-        query: Vec::new(),
-        body: Value::Null,
-        actor: Actor::Human(user().into()),
-        id: unique(),
-        at: now(),
-        x_idempotency_key: None,
-        idempotency_key: None,
-    }
+fn owned(query: &[(&str, &str)]) -> Vec<(String, String)> {
+    query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 /// Whoever may read the project's files is its user; the name is for the record.
 fn user() -> String {
     let names = ["ADJ_USER", "USER", "LOGNAME"];
     let name = names.iter().find_map(|name| super::set_variable(name));
-    name.filter(|name| machines::names::check(name).is_ok()).unwrap_or_else(|| "user".to_owned())
-}
-
-pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Time first, so that ids sort by it, then what the system has of chance.
-fn unique() -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let chance = RandomState::new().hash_one((std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let more = RandomState::new().hash_one(chance);
-    (now() as u128) << 80 | u128::from(chance) << 16 | u128::from(more & 0xffff)
+    name.filter(|name| machines::names::check(name).is_ok()).unwrap_or_else(|| "local".to_owned())
 }
 
 fn is_bare(folder: &Path) -> bool {

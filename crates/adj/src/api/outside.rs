@@ -1,0 +1,370 @@
+//! What is not in the log: diffs, saved work, transcripts, prompts, settings, and the machine that it all runs on.
+//!
+//! The handlers know the shape of requests and answers; whoever implements [`Outside`] knows git and files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Call, PAGE_MAX, Problem, Routed, board, fleet, name, ok, time};
+use kernel::World;
+use kernel::world::{Task, Worker};
+use machines::Millis;
+use machines::names::{EffectId, TaskId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A long poll waits this long at most; then its page is empty and the caller asks again.
+pub const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// The world beside the log. Every method may block, and says what was wrong as a problem that people can read.
+pub trait Outside: Send + Sync {
+    /// What the task's branch would bring into main: the patch, or only its files with counts.
+    fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem>;
+
+    /// All saved work, newest first.
+    fn salvage(&self) -> Result<Vec<Salvage>, Problem>;
+
+    /// One piece of saved work, with its changes as a patch.
+    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem>;
+
+    /// When it returns, the saved content stands there, and nothing that was there before was overwritten.
+    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<(), Problem>;
+
+    /// What the worker's agent said and did on its task, in order.
+    fn transcript(&self, world: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem>;
+
+    /// The prompts in force.
+    fn prompts(&self) -> Result<Vec<Prompt>, Problem>;
+
+    /// The settings in force.
+    fn config(&self) -> Result<Configured, Problem>;
+
+    /// What is wrong with the settings file, or odd; empty where all is well.
+    fn config_check(&self) -> Result<Vec<Finding>, Problem>;
+
+    /// The JSON Schema of the settings file.
+    fn config_schema(&self) -> Result<Value, Problem>;
+
+    /// From then on the settings file is in force with exactly the content that it has now.
+    fn config_trust(&self) -> Result<Configured, Problem>;
+
+    /// What was looked at on this machine and in this repository, and how it stands.
+    fn doctor(&self) -> Result<Vec<Finding>, Problem>;
+
+    /// When it returns, there is a settings file, and git does not see what is ours. Done twice, it changes nothing.
+    fn init(&self) -> Result<Vec<Finding>, Problem>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diff {
+    pub base: String,
+    pub tip: String,
+    pub diff: String,
+}
+
+/// Saved work is known by the task that it is of and by the effect that saved it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SalvageId {
+    pub task: TaskId,
+    pub effect: EffectId,
+}
+
+impl SalvageId {
+    pub const REFS: &'static str = "refs/adjutant/salvage/";
+
+    /// `TASK/EFFECT`, with or without what git has before it.
+    pub fn read(text: &str) -> Result<SalvageId, Problem> {
+        let short = text.strip_prefix(SalvageId::REFS).unwrap_or(text);
+        let Some((task, effect)) = short.split_once('/') else {
+            return Err(Problem::bad(format!("`{}` is not saved work: it has no `/`", text.escape_debug()))
+                .hint("`adj salvage list` lists what was saved"));
+        };
+        Ok(SalvageId { task: name(task)?, effect: name(effect)? })
+    }
+}
+
+impl std::fmt::Display for SalvageId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.task, self.effect)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Salvage {
+    pub id: SalvageId,
+    pub commit: String,
+    pub at: Millis,
+    /// Why it was saved, in a line.
+    pub subject: String,
+}
+
+/// Where saved work is put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Restore {
+    /// A new branch of the user's repository. Its parts are names.
+    Branch(String),
+    /// A new folder: an absolute path.
+    Folder(PathBuf),
+}
+
+/// Which part of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What comes after this cursor; without one, the end of it.
+    pub after: Option<u64>,
+    pub limit: usize,
+    /// Where there is nothing yet, wait so long for something.
+    pub wait: Option<Duration>,
+}
+
+/// One thing that an agent said or did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Counts up through a worker's transcript; the next page comes after it.
+    pub cursor: u64,
+    #[serde(serialize_with = "as_time")]
+    pub at: Millis,
+    /// `text`, `tool`, `result`, `usage`, `error`, `end`, …
+    pub kind: String,
+    pub text: String,
+    /// The line that the agent wrote, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+fn as_time<S: serde::Serializer>(at: &Millis, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&time(*at))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prompt {
+    pub name: String,
+    /// The file that it comes from; `None` for the one that is shipped.
+    pub file: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Configured {
+    /// The settings file; `None` where there is none and everything is as shipped.
+    pub file: Option<String>,
+    /// Whether its content is trusted; where it is not, the last trusted content is in force.
+    pub trusted: bool,
+    /// The settings in force, as the file would say them.
+    pub text: String,
+    /// The same, for programs.
+    pub settings: Value,
+}
+
+/// Something that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub level: Level,
+    /// What was looked at: `git`, `sandbox`, `adjutant.toml:12`, …
+    pub subject: String,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ok,
+    Warning,
+    Error,
+}
+
+pub fn diff(call: &Call, id: &str) -> Routed {
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
+    let Diff { base, tip, diff } = call.site.outside.diff(task, call.flag("stat"))?;
+    Ok(ok(json!({"task": id, "base": base, "tip": tip, "diff": diff})))
+}
+
+fn salvage_line(salvage: &Salvage) -> Value {
+    let Salvage { id, commit, at, subject } = salvage;
+    let full = format!("{}{id}", SalvageId::REFS);
+    json!({
+        "id": id.to_string(), "ref": full, "task": id.task, "commit": commit, "at": time(*at), "subject": subject,
+    })
+}
+
+pub fn salvage(call: &Call) -> Routed {
+    let items: Vec<Value> = call.site.outside.salvage()?.iter().map(salvage_line).collect();
+    Ok(ok(json!({"items": items, "next": null})))
+}
+
+pub fn salvage_show(call: &Call, task: &str, effect: &str) -> Routed {
+    let id = SalvageId { task: name(task)?, effect: name(effect)? };
+    let (salvage, diff) = call.site.outside.salvage_show(&id)?;
+    let mut shown = salvage_line(&salvage);
+    shown["diff"] = json!(diff);
+    Ok(ok(shown))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    id: String,
+    branch: Option<String>,
+    folder: Option<PathBuf>,
+}
+
+pub fn salvage_restore(call: &Call) -> Routed {
+    call.by_a_person("restore saved work")?;
+    let Wish { id, branch, folder } = call.body()?;
+    let id = SalvageId::read(&id)?;
+    let to = match (branch, folder) {
+        (Some(branch), None) => {
+            for part in branch.split('/') {
+                machines::names::check(part).map_err(|error| Problem::bad(error.to_string()))?;
+            }
+            Restore::Branch(branch)
+        }
+        (None, Some(folder)) if folder.is_absolute() => Restore::Folder(folder),
+        (None, Some(_)) => return Err(Problem::bad("`folder` must be an absolute path")),
+        _ => return Err(Problem::bad("one of `branch` and `folder` says where it goes")),
+    };
+    call.site.outside.salvage_restore(&id, &to)?;
+    let to = match to {
+        Restore::Branch(branch) => json!({"branch": branch}),
+        Restore::Folder(folder) => json!({"folder": folder}),
+    };
+    Ok(ok(json!({"id": id.to_string(), "restored": to})))
+}
+
+pub fn transcript(call: &Call, named: &str) -> Routed {
+    let world = call.world();
+    let worker = fleet::known(&world, named)?;
+    let after = call.query("after").map(|_| call.after()).transpose()?;
+    let span = Span { after, limit: call.limit()?, wait: call.flag("wait").then_some(WAIT_MAX) };
+    let entries = call.site.outside.transcript(&world, worker, &span)?;
+    let next = entries.last().map(|entry| entry.cursor.to_string()).or(after.map(|after| after.to_string()));
+    // Where a page is not full, the end was reached: whoever follows goes on from `next`.
+    let more = after.is_some() && entries.len() >= span.limit.min(PAGE_MAX);
+    Ok(ok(json!({"items": entries, "next": next, "more": more})))
+}
+
+pub fn prompts(call: &Call) -> Routed {
+    let prompts = call.site.outside.prompts()?;
+    let line = |prompt: &Prompt| json!({"name": prompt.name, "file": prompt.file});
+    Ok(ok(json!({"items": prompts.iter().map(line).collect::<Vec<_>>(), "next": null})))
+}
+
+pub fn prompt(call: &Call, named: &str) -> Routed {
+    let prompts = call.site.outside.prompts()?;
+    match prompts.iter().find(|prompt| prompt.name == named) {
+        Some(prompt) => Ok(ok(json!(prompt))),
+        None => Err(Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
+            .hint("`adj prompt ls` lists the prompts")),
+    }
+}
+
+pub fn config(call: &Call) -> Routed {
+    Ok(ok(json!(call.site.outside.config()?)))
+}
+
+pub fn config_check(call: &Call) -> Routed {
+    Ok(ok(json!({"items": call.site.outside.config_check()?, "next": null})))
+}
+
+pub fn config_schema(call: &Call) -> Routed {
+    Ok(ok(call.site.outside.config_schema()?))
+}
+
+pub fn config_trust(call: &Call) -> Routed {
+    call.by_a_person("trust the settings")?;
+    Ok(ok(json!(call.site.outside.config_trust()?)))
+}
+
+pub fn doctor(call: &Call) -> Routed {
+    let mut findings = vec![fleet_finding(call)];
+    findings.extend(call.site.outside.doctor()?);
+    Ok(ok(json!({"items": findings, "next": null})))
+}
+
+fn fleet_finding(call: &Call) -> Finding {
+    let found = |level, text: String, hint: Option<&str>| Finding {
+        level,
+        subject: "fleet".to_owned(),
+        text,
+        hint: hint.map(str::to_owned),
+    };
+    match call.site.control.map(|control| control.status()).filter(|status| status.running) {
+        Some(status) => match status.sandbox {
+            Some(sandbox) => found(Level::Ok, format!("it runs as pid {}; {sandbox}", status.pid), None),
+            None => found(
+                Level::Warning,
+                format!("it runs as pid {} without a sandbox: the roles of agents are advisory", status.pid),
+                Some("set `sandbox.mode` to \"strict\" to refuse to run without one"),
+            ),
+        },
+        None => found(Level::Ok, "it is not running".to_owned(), None),
+    }
+}
+
+pub fn init(call: &Call) -> Routed {
+    call.by_a_person("set a project up")?;
+    Ok(ok(json!({"items": call.site.outside.init()?, "next": null})))
+}
+
+/// Nothing but the log. Every question about the rest is answered with that.
+pub struct Absent;
+
+impl Absent {
+    fn say<T>(what: &str) -> Result<T, Problem> {
+        Err(Problem::new(501, "NOT_AVAILABLE", format!("{what} is not available here yet")))
+    }
+}
+
+impl Outside for Absent {
+    fn diff(&self, _: &Task, _: bool) -> Result<Diff, Problem> {
+        Absent::say("the diff of a task")
+    }
+
+    fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
+        Absent::say("saved work")
+    }
+
+    fn salvage_show(&self, _: &SalvageId) -> Result<(Salvage, String), Problem> {
+        Absent::say("saved work")
+    }
+
+    fn salvage_restore(&self, _: &SalvageId, _: &Restore) -> Result<(), Problem> {
+        Absent::say("saved work")
+    }
+
+    fn transcript(&self, _: &World, _: &Worker, _: &Span) -> Result<Vec<Entry>, Problem> {
+        Absent::say("the transcript of a worker")
+    }
+
+    fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
+        Absent::say("the list of prompts")
+    }
+
+    fn config(&self) -> Result<Configured, Problem> {
+        Absent::say("the settings file")
+    }
+
+    fn config_check(&self) -> Result<Vec<Finding>, Problem> {
+        Absent::say("the settings file")
+    }
+
+    fn config_schema(&self) -> Result<Value, Problem> {
+        Absent::say("the schema of the settings file")
+    }
+
+    fn config_trust(&self) -> Result<Configured, Problem> {
+        Absent::say("the settings file")
+    }
+
+    fn doctor(&self) -> Result<Vec<Finding>, Problem> {
+        Absent::say("the check of this machine")
+    }
+
+    fn init(&self) -> Result<Vec<Finding>, Problem> {
+        Absent::say("setting a project up")
+    }
+}

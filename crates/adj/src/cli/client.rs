@@ -1,0 +1,195 @@
+//! The way to the process that owns the project: HTTP over its socket, with a token.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::project::shown;
+use super::{Exit, Failure};
+use crate::api::{Method, Request, holder_name};
+use crate::server;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use runtime::log::Owner;
+use serde_json::Value;
+
+/// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
+const ANSWER_SECONDS: u64 = 30;
+/// No answer is larger than this.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+pub struct Client {
+    socket: PathBuf,
+    /// The file that names the owner, for those whom it does not answer.
+    lock: PathBuf,
+    /// An agent's own, from the environment; otherwise the project's is read when it is needed.
+    token: Option<String>,
+    user: String,
+}
+
+/// How asking went wrong.
+enum Trouble {
+    Unreachable(io::Error),
+    Silent,
+    Broken(String),
+}
+
+impl Client {
+    pub fn new(socket: PathBuf, lock: PathBuf, token: Option<String>, user: String) -> Client {
+        Client { socket, lock, token, user }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Status and body of the answer; `None` where nobody listens.
+    pub fn send(&self, request: &Request) -> Result<Option<(u16, Value)>, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.ask(request))
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Option<(u16, Value)>, Failure> {
+        let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
+        let limit = Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS));
+        let stream = match tokio::time::timeout(limit, self.connect()).await {
+            Ok(Ok(Some(stream))) => stream,
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Err(error)) => return Err(self.failure(Trouble::Unreachable(error), request.method)),
+            Err(_) => return Err(self.failure(Trouble::Silent, request.method)),
+        };
+        let token = self.token()?;
+        // A long poll is answered late on purpose.
+        let waits = request.query.iter().any(|(name, _)| name == "wait");
+        let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
+        match tokio::time::timeout(limit, exchange(stream, request, &token, &self.user)).await {
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(trouble)) => Err(self.failure(trouble, request.method)),
+            Err(_) => Err(self.failure(Trouble::Silent, request.method)),
+        }
+    }
+
+    /// An owner that is slow to take calls has a full queue of them: it is asked again until the time is up.
+    async fn connect(&self) -> io::Result<Option<tokio::net::UnixStream>> {
+        const AGAIN: Duration = Duration::from_millis(20);
+        loop {
+            match server::connect(&self.socket).await {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(AGAIN).await,
+                connected => return connected,
+            }
+        }
+    }
+
+    fn token(&self) -> Result<String, Failure> {
+        if let Some(token) = &self.token {
+            return Ok(token.clone());
+        }
+        let folder = self.socket.parent().unwrap_or(Path::new("."));
+        let hint =
+            "a person needs the project's token to talk to its owner; an agent has its own in ADJ_TOKEN";
+        match server::read_token(folder) {
+            Ok(Some(token)) => Ok(token),
+            Ok(None) => {
+                let message = format!("there is no token in `{}`", shown(folder));
+                Err(Failure::new(Exit::Refused, message).hint(hint))
+            }
+            Err(error) => Err(Failure::new(Exit::Refused, error.to_string()).hint(hint)),
+        }
+    }
+
+    fn failure(&self, trouble: Trouble, method: Method) -> Failure {
+        let text = std::fs::read_to_string(&self.lock).unwrap_or_default();
+        let owner = serde_json::from_str::<Owner>(&text).ok();
+        let who = owner.as_ref().map(|owner| format!(" ({})", holder_name(owner))).unwrap_or_default();
+        let message = match trouble {
+            Trouble::Unreachable(error) => {
+                format!(
+                    "the owner of the project{who} cannot be reached at `{}`: {error}",
+                    shown(&self.socket)
+                )
+            }
+            Trouble::Silent => format!("the owner of the project{who} does not answer"),
+            Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),
+        };
+        let hint = match (method, owner) {
+            (Method::Get, Some(owner)) => {
+                format!("try again; should it hang, end it with `kill {}`", owner.pid)
+            }
+            (Method::Get, None) => "try again".to_owned(),
+            (_, Some(owner)) => {
+                let pid = owner.pid;
+                format!(
+                    "it may be done all the same: look before you ask again; should it hang, `kill {pid}`"
+                )
+            }
+            (_, None) => "it may be done all the same: look before you ask again".to_owned(),
+        };
+        Failure::new(Exit::Unreachable, message).hint(hint)
+    }
+}
+
+async fn exchange(
+    stream: tokio::net::UnixStream,
+    request: &Request,
+    token: &str,
+    user: &str,
+) -> Result<(u16, Value), Trouble> {
+    let broken = |error: hyper::Error| Trouble::Broken(error.to_string());
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    // It ends with the runtime, which ends with the answer.
+    drop(tokio::spawn(connection));
+    let wire = wire(request, token, user).map_err(|error| Trouble::Broken(error.to_string()))?;
+    let answer = sender.send_request(wire).await.map_err(broken)?;
+    let status = answer.status().as_u16();
+    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| Trouble::Broken(error.to_string()))?.to_bytes();
+    let body = serde_json::from_slice(&body).map_err(|error| Trouble::Broken(error.to_string()))?;
+    Ok((status, body))
+}
+
+fn wire(
+    request: &Request,
+    token: &str,
+    user: &str,
+) -> Result<hyper::Request<Full<Bytes>>, hyper::http::Error> {
+    let method = match request.method {
+        Method::Get => hyper::Method::GET,
+        Method::Post => hyper::Method::POST,
+        Method::Patch => hyper::Method::PATCH,
+        Method::Delete => hyper::Method::DELETE,
+    };
+    let mut address = encoded(&request.path, b"/");
+    for (number, (name, value)) in request.query.iter().enumerate() {
+        address.push(if number == 0 { '?' } else { '&' });
+        address.push_str(&format!("{}={}", encoded(name, b""), encoded(value, b"")));
+    }
+    let mut wire = hyper::Request::builder()
+        .method(method)
+        .uri(address)
+        .header("host", "adjutant")
+        .header("authorization", format!("Bearer {token}"))
+        .header("x-adj-user", user);
+    if let Some(key) = &request.x_idempotency_key {
+        wire = wire.header("x-idempotency-key", key);
+    }
+    let body = match &request.body {
+        Value::Null => String::new(),
+        body => body.to_string(),
+    };
+    wire.header("content-type", "application/json").body(Full::new(body.into()))
+}
+
+/// What has a meaning of its own in an address, as `%` and two digits; `kept` is left as it is.
+fn encoded(text: &str, kept: &[u8]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
+            shown.push(char::from(byte));
+        } else {
+            shown.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    shown
+}

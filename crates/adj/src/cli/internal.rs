@@ -1,0 +1,144 @@
+//! `adj internal`: for our own tests and tools, not for people. None of it is promised to stay.
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::project::Project;
+use super::{Cli, Context, Exit, Failure};
+use crate::api::{self, Control, FleetStatus, Problem};
+use crate::server::{self, Served, Socket, Tokens};
+use clap::{CommandFactory, Subcommand};
+use kernel::config::Role;
+use machines::Wire;
+use machines::names::{AgentName, RunId};
+use runtime::owner::{Handle, Owner};
+use serde_json::json;
+use tokio::sync::{oneshot, watch};
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List every command that people see, one in a line
+    Commands,
+    /// Own the project and serve its socket until standard input closes; nothing runs
+    Serve {
+        /// Mint a token as well, and print it: AGENT:ROLE:RUN
+        #[arg(long, value_name = "AGENT:ROLE:RUN")]
+        mint: Option<String>,
+        /// Take back the tokens of a run
+        #[arg(long, value_name = "RUN")]
+        revoke: Option<RunId>,
+    },
+}
+
+pub fn run(command: Command, context: Context) -> Result<(), Failure> {
+    match command {
+        Command::Commands => commands(context),
+        Command::Serve { mint, revoke } => serve(mint.as_deref(), revoke.as_ref(), context),
+    }
+}
+
+fn commands(context: Context) -> Result<(), Failure> {
+    fn visit(command: &clap::Command, name: &str, found: &mut Vec<String>) {
+        let below: Vec<_> = command.get_subcommands().filter(|below| !below.is_hide_set()).collect();
+        if below.is_empty() {
+            found.push(name.trim_start().to_owned());
+        }
+        for command in below {
+            visit(command, &format!("{name} {}", command.get_name()), found);
+        }
+    }
+    let mut found = Vec::new();
+    visit(&Cli::command(), "", &mut found);
+    for line in found {
+        writeln!(context.out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let owner = Owner::open(Box::new(project.own_log()?)).map_err(Problem::from)?;
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+    let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
+    if let Some(run) = revoke {
+        tokens.revoke(run).map_err(|error| failed(&error))?;
+    }
+    let minted = mint.map(|wish| minted(&tokens, wish)).transpose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
+        let (stop, stopped) = oneshot::channel();
+        let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: api::now() });
+        let (moved, head) = watch::channel(owner.handle().world().seq);
+        let served = Served {
+            project: Arc::new(Watched { handle: owner.handle(), moved }),
+            outside: project.outside(),
+            control: stop.clone(),
+            tokens,
+            head,
+        };
+        std::thread::spawn(move || {
+            // Whatever comes is thrown away; what counts is that it ends.
+            let _ = std::io::copy(&mut std::io::stdin().lock().take(u64::MAX), &mut std::io::sink());
+            stop.stop(true);
+        });
+        writeln!(context.out, "{}", json!({"socket": socket.path(), "token": minted}))?;
+        context.out.flush()?;
+        let stop = async move { drop(stopped.await) };
+        server::serve(listener, served, stop).await.map_err(|error| failed(&error))
+    })
+}
+
+fn minted(tokens: &Tokens, wish: &str) -> Result<String, Failure> {
+    let parts: Vec<&str> = wish.split(':').collect();
+    let bad = || Failure::new(Exit::Usage, "--mint takes AGENT:ROLE:RUN");
+    let [agent, role, run] = parts[..] else { return Err(bad()) };
+    let agent: AgentName = agent.parse().map_err(|_| bad())?;
+    let (role, run): (Role, RunId) = (Role::read(role).ok_or_else(bad)?, run.parse().map_err(|_| bad())?);
+    tokens.mint(&agent, role, &run).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+}
+
+/// An owner that runs nothing.
+struct Idle {
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    since: i64,
+}
+
+impl Control for Idle {
+    fn status(&self) -> FleetStatus {
+        let pid = std::process::id();
+        FleetStatus { running: false, pid, since: self.since, workers: 0, sandbox: None }
+    }
+
+    fn stop(&self, _: bool) {
+        if let Some(stop) = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = stop.send(());
+        }
+    }
+}
+
+/// The owner, with its head told to whoever streams events. Every command comes through here, so none is missed.
+struct Watched {
+    handle: Handle,
+    moved: watch::Sender<u64>,
+}
+
+impl api::Project for Watched {
+    fn world(&self) -> Arc<kernel::World> {
+        self.handle.world()
+    }
+
+    fn scan(
+        &self,
+        after: runtime::log::Seq,
+        visit: &mut dyn FnMut(&runtime::log::Record) -> std::ops::ControlFlow<()>,
+    ) -> Result<(), Problem> {
+        api::Project::scan(&self.handle, after, visit)
+    }
+
+    fn submit(&self, command: kernel::Command) -> Result<kernel::Answer, runtime::owner::SubmitError> {
+        let answered = api::Project::submit(&self.handle, command);
+        self.moved.send_replace(self.handle.world().seq);
+        answered
+    }
+}

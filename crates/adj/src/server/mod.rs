@@ -1,0 +1,274 @@
+//! The owner's end of the socket: HTTP in, [`api::Request`] on, JSON out. It translates and decides nothing.
+//!
+//! Invariants:
+//! - nothing is read of a body, and nothing is answered but 401, before the token has said who asks;
+//! - nothing that a caller sends is kept in memory beyond the limits below.
+
+mod socket;
+mod stream;
+mod tokens;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kernel::Actor;
+use serde_json::Value;
+use tokio::net::UnixListener;
+use tokio::sync::{Semaphore, watch};
+
+use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
+
+pub use socket::{SOCKET, Socket, connect};
+pub use tokens::{Tokens, read_token};
+
+/// The largest body that is read.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// A body that takes longer than this to arrive is not waited for.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// So many requests are answered at once; more wait their turn.
+const REQUESTS_MAX: usize = 64;
+/// So many callers may wait for something to happen, by long poll or by stream; more are answered at once.
+const WAITING_MAX: usize = 256;
+/// What is being answered when the owner stops is given this long.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What the server answers from. The runner gives it; everything in it is shared with whoever runs.
+pub struct Served {
+    pub project: Arc<dyn api::Project + Send + Sync>,
+    pub outside: Arc<dyn Outside>,
+    pub control: Arc<dyn Control>,
+    pub tokens: Arc<Tokens>,
+    /// The number of the last record on disk: its changes wake whoever streams events.
+    pub head: watch::Receiver<u64>,
+}
+
+struct Shared {
+    served: Served,
+    requests: Semaphore,
+    waiting: Arc<Semaphore>,
+    /// Set when the owner stops: streams end.
+    stopping: watch::Receiver<bool>,
+}
+
+/// Serves until `stop` is over, and lets what is being answered then end first. An error is that of accepting.
+pub async fn serve(
+    listener: UnixListener,
+    served: Served,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (stopped, stopping) = watch::channel(false);
+    let shared = Arc::new(Shared {
+        served,
+        requests: Semaphore::new(REQUESTS_MAX),
+        waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+        stopping: stopping.clone(),
+    });
+    let router = Router::new().fallback(take).with_state(shared);
+    let mut over = stopping;
+    let signal = async move {
+        stop.await;
+        let _ = stopped.send(true);
+    };
+    let all = axum::serve(listener, router).with_graceful_shutdown(signal);
+    let out_of_time = async {
+        let _ = over.wait_for(|stopped| *stopped).await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = async { all.await } => served,
+        () = out_of_time => Ok(()),
+    }
+}
+
+async fn take(State(shared): State<Arc<Shared>>, request: axum::extract::Request) -> Response {
+    let (parts, body) = request.into_parts();
+    match taken(&shared, parts, body).await {
+        Ok(response) => response,
+        Err(problem) => respond(problem.status, &problem.document()),
+    }
+}
+
+async fn taken(shared: &Arc<Shared>, parts: Parts, body: Body) -> Result<Response, Problem> {
+    let actor = caller(&shared.served.tokens, &parts.headers)?;
+    let request = Request {
+        method: method(&parts.method)?,
+        path: decoded(parts.uri.path())?,
+        query: query(parts.uri.query().unwrap_or_default())?,
+        body: Value::Null,
+        actor,
+        id: api::unique(),
+        at: api::now(),
+        x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
+        idempotency_key: text(&parts.headers, "idempotency-key")?,
+    };
+    if request.method == Method::Get && request.path == "/api/v1/events" && wants_stream(&parts.headers) {
+        return stream::events(shared, &parts.headers, request);
+    }
+    let request = Request { body: json_body(request.method, &parts.headers, body).await?, ..request };
+    Ok(answered(shared, request).await)
+}
+
+/// Asks on a thread that may block: the owner answers when what was asked is on disk.
+async fn answered(shared: &Arc<Shared>, mut request: Request) -> Response {
+    let waits = request.query.iter().any(|(name, _)| name == "wait");
+    let waiting = waits.then(|| shared.waiting.clone().try_acquire_owned().ok()).flatten();
+    if waits && waiting.is_none() {
+        request.query.retain(|(name, _)| name != "wait");
+    }
+    // Whoever waits for something to happen takes no place of those who want to be answered.
+    let turn = if waiting.is_none() { shared.requests.acquire().await.ok() } else { None };
+    let site = shared.clone();
+    let response = tokio::task::spawn_blocking(move || answer(&site.served, &request)).await;
+    drop((turn, waiting));
+    match response {
+        Ok(api::Response { status, body }) => respond(status, &body),
+        // A bug, and the request's alone: the owner's thread is another.
+        Err(_) => {
+            let problem = Problem::new(500, "BUG", "the request could not be answered")
+                .hint("please report it, with what was asked");
+            respond(problem.status, &problem.document())
+        }
+    }
+}
+
+fn answer(served: &Served, request: &Request) -> api::Response {
+    let site = Site { project: &*served.project, outside: &*served.outside, control: Some(&*served.control) };
+    api::answer(&site, request)
+}
+
+fn respond(status: u16, body: &Value) -> Response {
+    let problem = status >= 400;
+    let kind = if problem { "application/problem+json" } else { "application/json" };
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == 401 {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// The token says who asks. The name of a person is theirs to say, in the alphabet of names.
+fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Actor, Problem> {
+    let unknown = || {
+        Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
+            .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.adjutant/token`")
+    };
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, token) = shown.and_then(|shown| shown.split_once(' ')).ok_or_else(unknown)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(unknown());
+    }
+    let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
+    let actor = tokens.actor(token.trim(), user.unwrap_or("local")).ok_or_else(unknown)?;
+    if let (Actor::Human(_), Some(user)) = (&actor, user) {
+        machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
+    }
+    Ok(actor)
+}
+
+fn method(method: &axum::http::Method) -> Result<Method, Problem> {
+    match method.as_str() {
+        "GET" => Ok(Method::Get),
+        "POST" => Ok(Method::Post),
+        "PATCH" => Ok(Method::Patch),
+        "DELETE" => Ok(Method::Delete),
+        other => {
+            Err(Problem::new(405, "NO_SUCH_METHOD", format!("nothing here takes {}", other.escape_debug())))
+        }
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
+    let text = headers.get(name).map(|value| value.to_str().map(str::to_owned));
+    text.transpose().map_err(|_| Problem::bad(format!("the header `{name}` is not text")))
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
+}
+
+/// What a form, a script without leave, or a slip would send is refused before it is read.
+async fn json_body(method: Method, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
+    if matches!(method, Method::Post | Method::Patch) && !is_json(headers) {
+        return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
+    }
+    let too_large = || Problem::new(413, "TOO_LARGE", format!("a body holds {BODY_BYTES_MAX} bytes at most"));
+    let said =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|said| said > BODY_BYTES_MAX as u64) {
+        return Err(too_large());
+    }
+    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
+    let body = match read {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Ok(Err(error)) => return Err(Problem::bad(format!("the body did not arrive: {error}"))),
+        Err(_) => return Err(Problem::new(408, "TOO_SLOW", "the body did not arrive in time")),
+    };
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    // More than 128 levels deep is an error too, and is found before the stack is.
+    serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn query(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
+    };
+    pairs.map(pair).collect()
+}
+
+/// `%2F` and the like as what they stand for. Names are looked at after this, never before.
+fn decoded(text: &str) -> Result<String, Problem> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let byte = byte.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.ok_or_else(|| Problem::bad("a `%` in the address is not followed by two digits"))?);
+        rest = &after[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| Problem::bad("the address is not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_decoded_once_and_what_cannot_be_is_bad_input() {
+        assert_eq!(decoded("/tasks/a%2Fb%20c").unwrap(), "/tasks/a/b c");
+        assert_eq!(decoded("%252e").unwrap(), "%2e");
+        for bad in ["%", "%2", "%zz", "%+1", "%ff"] {
+            assert_eq!(decoded(bad).unwrap_err().status, 400, "{bad}");
+        }
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(query("a=1&b&&c=x+y%26").unwrap(), [pair("a", "1"), pair("b", ""), pair("c", "x y&")]);
+    }
+}

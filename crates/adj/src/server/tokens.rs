@@ -1,0 +1,276 @@
+//! Who a caller is, by the token that it shows.
+//!
+//! The project's token is a person's; whoever can read `.adjutant/token` is the project's user. An agent gets a token
+//! of its own for each run, bound to its name and role. Of these only hashes are kept, in memory and on disk, so that
+//! a restart of the owner does not lock agents out and a copy of the file lets nobody in.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kernel::Actor;
+use kernel::config::Role;
+use machines::names::{AgentName, RunId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use smol_str::SmolStr;
+
+/// The project's token, in its folder.
+pub const FILE: &str = "token";
+/// The hashes of the agents' tokens, beside it.
+const AGENTS: &str = "tokens.json";
+
+/// Of chance, before it is written as hexadecimal digits.
+const TOKEN_BYTES: usize = 32;
+/// More tokens than runs can be open; the oldest go first.
+const TOKENS_MAX: usize = 10_000;
+/// A file of tokens that is larger than this was not written by us.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("`{}`: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("`{}` does not hold what was written there: {why}", path.display())]
+    Damaged { path: PathBuf, why: String },
+}
+
+/// An agent's token, without the token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Issued {
+    hash: String,
+    agent: AgentName,
+    role: Role,
+    run: RunId,
+}
+
+/// All that is known of tokens. Shared by the server, which asks, and the runner, which mints and revokes.
+pub struct Tokens {
+    folder: PathBuf,
+    /// `None` where no owner has made one yet.
+    project: Option<String>,
+    issued: Mutex<Vec<Issued>>,
+}
+
+impl Tokens {
+    /// For an owner: the project's token is there when this returns, and nobody else may read it.
+    pub fn open(folder: &Path) -> Result<Tokens, TokenError> {
+        let path = folder.join(FILE);
+        let failed = |error| TokenError::Io { path: path.clone(), error };
+        let token = match read_token(folder)? {
+            Some(token) => {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+                token
+            }
+            None => {
+                let token = fresh().map_err(failed)?;
+                write_private(&path, token.as_bytes()).map_err(failed)?;
+                token
+            }
+        };
+        Ok(Tokens { project: Some(hash(&token)), ..Tokens::read(folder)? })
+    }
+
+    /// For a command that is its own owner: what there is, and nothing is made.
+    pub fn read(folder: &Path) -> Result<Tokens, TokenError> {
+        let project = read_token(folder)?.as_deref().map(hash);
+        let path = folder.join(AGENTS);
+        let issued = match read_limited(&path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| TokenError::Damaged { path, why: error.to_string() })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(TokenError::Io { path, error }),
+        };
+        Ok(Tokens { folder: folder.to_owned(), project, issued: Mutex::new(issued) })
+    }
+
+    /// Who shows this token; a person is called `user`, which is for the record only.
+    pub fn actor(&self, token: &str, user: &str) -> Option<Actor> {
+        let shown = hash(token);
+        let mut found = None;
+        // All of them are looked at, whichever it is.
+        for issued in self.lock().iter() {
+            if is_same(&issued.hash, &shown) {
+                found = Some(Actor::Agent { name: issued.agent.clone(), role: issued.role });
+            }
+        }
+        match &self.project {
+            Some(project) if is_same(project, &shown) => Some(Actor::Human(SmolStr::new(user))),
+            _ => found,
+        }
+    }
+
+    /// A token for an agent, for as long as its run is open. It is kept, hashed, when this returns.
+    pub fn mint(&self, agent: &AgentName, role: Role, run: &RunId) -> Result<String, TokenError> {
+        let path = self.folder.join(AGENTS);
+        let token = fresh().map_err(|error| TokenError::Io { path, error })?;
+        let issued = Issued { hash: hash(&token), agent: agent.clone(), role, run: run.clone() };
+        self.change(|all| {
+            all.push(issued);
+            let surplus = all.len().saturating_sub(TOKENS_MAX);
+            all.drain(..surplus);
+        })?;
+        Ok(token)
+    }
+
+    /// When it returns, no token of this run lets anybody in.
+    pub fn revoke(&self, run: &RunId) -> Result<(), TokenError> {
+        self.change(|all| all.retain(|issued| issued.run != *run))
+    }
+
+    /// Memory follows the file: what could not be written was not changed.
+    fn change(&self, change: impl FnOnce(&mut Vec<Issued>)) -> Result<(), TokenError> {
+        let path = self.folder.join(AGENTS);
+        let mut all = self.lock();
+        let mut changed = all.clone();
+        change(&mut changed);
+        if changed.len() == all.len() && changed.is_empty() {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(&changed).map_err(io::Error::other);
+        text.and_then(|text| write_private(&path, &text)).map_err(|error| TokenError::Io { path, error })?;
+        *all = changed;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Issued>> {
+        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The project's token; `None` where there is none yet.
+pub fn read_token(folder: &Path) -> Result<Option<String>, TokenError> {
+    let path = folder.join(FILE);
+    match read_limited(&path) {
+        Ok(text) => {
+            let token = text.trim();
+            let whole = token.len() == 2 * TOKEN_BYTES && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let why = "it is not a token; remove it while nothing runs, and a new one is made";
+            if whole {
+                Ok(Some(token.to_owned()))
+            } else {
+                Err(TokenError::Damaged { path, why: why.to_owned() })
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TokenError::Io { path, error }),
+    }
+}
+
+fn read_limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Whole or not at all, and never readable to others. Only the owner of the project writes, so one name will do.
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)
+}
+
+fn fresh() -> io::Result<String> {
+    let mut chance = [0; TOKEN_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut chance)?;
+    Ok(hexadecimal(&chance))
+}
+
+fn hash(token: &str) -> String {
+    hexadecimal(&Sha256::digest(token.as_bytes()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// In the same time, wherever they differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let differ =
+        one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b)));
+    one.len() == other.len() && differ == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Folder {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let name = format!("adj-tokens-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn mint(tokens: &Tokens, run: &str) -> String {
+        tokens.mint(&"coder".parse().unwrap(), Role::Intern, &run.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_projects_token_is_made_once_and_is_the_users_alone() {
+        let folder = Folder::new();
+        let first = Tokens::open(&folder.0).unwrap();
+        let token = read_token(&folder.0).unwrap().unwrap();
+        assert_eq!(
+            (token.len(), std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777),
+            (64, 0o600)
+        );
+        assert_eq!(first.actor(&token, "ann"), Some(Actor::Human("ann".into())));
+        assert_eq!(first.actor("", "ann"), None);
+        assert_eq!(first.actor(&token[..63], "ann"), None);
+        std::fs::set_permissions(folder.0.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let again = Tokens::open(&folder.0).unwrap();
+        assert_eq!(again.actor(&token, "bob"), Some(Actor::Human("bob".into())));
+        assert_eq!(std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn an_agents_token_survives_a_restart_and_ends_with_its_run() {
+        let folder = Folder::new();
+        let tokens = Tokens::open(&folder.0).unwrap();
+        let (one, two) = (mint(&tokens, "c-1.1"), mint(&tokens, "c-2.1"));
+        let agent = Some(Actor::Agent { name: "coder".parse().unwrap(), role: Role::Intern });
+        let kept = std::fs::read_to_string(folder.0.join(AGENTS)).unwrap();
+        assert!(!kept.contains(&one) && !kept.contains(&two), "only hashes are kept");
+        assert_eq!(std::fs::metadata(folder.0.join(AGENTS)).unwrap().mode() & 0o777, 0o600);
+
+        let again = Tokens::open(&folder.0).unwrap();
+        assert_eq!(again.actor(&one, "ann"), agent);
+        again.revoke(&"c-1.1".parse().unwrap()).unwrap();
+        assert_eq!((again.actor(&one, "ann"), again.actor(&two, "ann")), (None, agent.clone()));
+        assert_eq!(Tokens::read(&folder.0).unwrap().actor(&one, "ann"), None);
+    }
+
+    #[test]
+    fn a_file_that_holds_something_else_is_named_and_not_replaced() {
+        let folder = Folder::new();
+        std::fs::write(folder.0.join(FILE), "secret").unwrap();
+        let error = Tokens::open(&folder.0).err().unwrap().to_string();
+        assert!(error.contains("token` does not hold what was written there"), "{error}");
+        assert_eq!(std::fs::read_to_string(folder.0.join(FILE)).unwrap(), "secret");
+    }
+}
