@@ -3,5 +3,9 @@
 pub mod crash;
 pub mod log;
 pub mod owner;
+pub mod settings;
 pub mod sim;
+#[cfg(test)]
+mod testing;
 pub mod transfer;
+pub mod workplace;

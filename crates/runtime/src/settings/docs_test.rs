@@ -1,0 +1,105 @@
+//! The page of all keys, `docs/configuration.md`, written from the table. The test compares them;
+//! `ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs` writes the page.
+
+use super::keys::{Kind, SECTIONS, Section};
+use std::fmt::Write;
+
+#[test]
+fn docs_are_what_the_keys_say() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = page();
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/configuration.md is not what the table of keys says; \
+         ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs writes it"
+    );
+}
+
+pub(super) fn page() -> String {
+    let mut text = String::from(
+        "<!-- Written from `crates/runtime/src/settings/keys.rs`. To change it, change that and run\n     \
+         `ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs`. -->\n# Configuration\n\n\
+         `adjutant.toml` stands at the root of the project and is committed with it. Everything in it has a default, so an\n\
+         empty file, or none, is fine. `adj init` writes one with every key in it, most of them commented.\n\n\
+         - It is read from your own checkout only, never from an agent's branch.\n\
+         - An unknown key is an error that names the nearest known one. All problems are told at once, each with its line,\n  \
+         its column and what to do.\n\
+         - While the fleet runs, the file is read again when it changes. An edit with a mistake in it changes nothing: the\n  \
+         last good settings hold, and Adjutant says so.\n\
+         - Times are texts: `\"90s\"`, `\"30m\"`, `\"2h\"`, `\"1h30m\"`. Money is in dollars.\n\n",
+    );
+    for section in SECTIONS {
+        let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
+        text.push_str("| key | what stands there | default | what it does |\n| --- | --- | --- | --- |\n");
+        for key in section.keys {
+            let default =
+                if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {default} | {} |",
+                key.path,
+                cell(&kind(key.kind)),
+                cell(key.about)
+            );
+        }
+        text.push('\n');
+        text.push_str(more(section.path));
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn heading(section: &Section) -> String {
+    section.path.replace('*', "NAME")
+}
+
+fn kind(kind: Kind) -> String {
+    match kind {
+        Kind::Choice(words) => words().iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Kind::Number(min, max) => format!("{min} to {max}"),
+        other => other.expected(),
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// What a section needs beyond its keys.
+fn more(section: &str) -> &'static str {
+    match section {
+        "agents.*" => {
+            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]` or `[\"codex\"]`\n\
+             for those adapters, and must be given for the others.\n\n"
+        }
+        "sandbox" => {
+            "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n"
+        }
+        "policy" => {
+            "A pattern is the name of a tool, or `Tool(argument)` where `*` stands for any text: `Bash(git push*)`. The first\n\
+             match decides, in this order: your `red`, your `yellow`, your `green`, then the shipped rules, red before\n\
+             yellow. What nothing matches is green. So `green = [\"Bash(curl *)\"]` takes a shipped rule back, and\n\
+             `red = [\"WebFetch\"]` makes one stricter.\n\n\
+             The shipped rules ask before pushes, publishing, `sudo`, deleting outside the tree, scripts piped from the\n\
+             network into a shell, other machines, files of git, of Adjutant and of your keys; and, for interns, before\n\
+             installing packages and fetching from the network. They catch honest mistakes: a shell can spell anything in\n\
+             many ways, and the sandbox is what holds.\n\n"
+        }
+        "hooks" => {
+            "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
+             in the shell, with the agent's environment.\n\n"
+        }
+        "worktree" => {
+            "Only files that git ignores are copied or linked, so a new tree is clean to git. `*` and `?` stay within one\n\
+             directory, `**` does not; a pattern without `/` matches at any depth, one that ends in `/` a whole directory.\n\
+             `.worktreeinclude` at the root has one pattern to copy per line, as in a `.gitignore`: `#` begins a comment,\n\
+             `!` takes files out again. Links that lead out of the project are not followed.\n\n"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,294 @@
+//! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
+//! comes from here, so none of them can know a key that the others do not.
+
+use super::{Adapter, Isolation, Plan, SandboxMode, TicketSource};
+use kernel::config::{Restore, Review, Role};
+use machines::Wire;
+use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
+
+/// A table of `adjutant.toml`.
+#[derive(Debug)]
+pub struct Section {
+    /// `fleet`, or `agents.*` where the second part is a name that the user chooses.
+    pub path: &'static str,
+    /// What it is for, in one sentence.
+    pub about: &'static str,
+    /// Its keys, in the order in which they are printed.
+    pub keys: &'static [Key],
+}
+
+/// One key of a section.
+#[derive(Debug)]
+pub struct Key {
+    /// Within its section; a dotted one is a key of a table inside it.
+    pub path: &'static str,
+    /// What may stand there.
+    pub kind: Kind,
+    /// As it would be written in the file; empty where there is no value by default.
+    pub default: &'static str,
+    /// What it does, in one sentence.
+    pub about: &'static str,
+}
+
+/// What may stand behind a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Any text but the empty one.
+    Text,
+    /// A name in the strict alphabet of names.
+    Name,
+    /// A git branch.
+    Branch,
+    /// A path inside the project.
+    Path,
+    /// A command line for the shell.
+    Shell,
+    /// How a service is asked for its health: a command line, or `tcp host:port`.
+    Health,
+    /// One of these words.
+    Choice(fn() -> Vec<&'static str>),
+    Flag,
+    /// A whole number in this range, both ends included.
+    Number(u64, u64),
+    /// Dollars; kept as millionths.
+    Money,
+    /// `90s`, `30m`, `2h`, `1d`, or several of them in a row: `1h30m`.
+    Time,
+    /// A program and its arguments.
+    Words,
+    /// Any texts.
+    Texts,
+    /// Names of agents.
+    Names,
+    /// Names of environment variables.
+    Variables,
+    /// Patterns over tool and argument: `Bash(git push*)`.
+    Tools,
+    /// Patterns over paths inside the project: `*.env`, `cache/**`.
+    Globs,
+    /// Absolute paths, or paths that begin with `~/`.
+    Places,
+}
+
+/// The most that a count may be. No fleet is that large; a typing error is.
+const MANY: u64 = 1_000_000;
+const WORKERS_MAX: u64 = 1_000;
+const BYTES_MAX: u64 = 1 << 40;
+
+fn words<T: Wire>() -> Vec<&'static str> {
+    T::ALL.iter().map(|word| word.name()).collect()
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { path, kind, default, about }
+}
+
+/// Every key there is.
+#[rustfmt::skip]
+pub const SECTIONS: &[Section] = &[
+    Section {
+        path: "project",
+        about: "The repository that is worked on.",
+        keys: &[
+            key("main", Kind::Branch, r#""main""#, "The branch that work lands on."),
+        ],
+    },
+    Section {
+        path: "fleet",
+        about: "The workers, and how far they go on their own.",
+        keys: &[
+            key("agent", Kind::Name, r#""coder""#, "Which of the agents below the workers are."),
+            key("workers", Kind::Number(0, WORKERS_MAX), "3", "How many workers `adj run` spawns; lowering it retires idle ones."),
+            key("isolation", Kind::Choice(words::<Isolation>), r#""clone""#, "Whether a task's tree is a clone of its own or a worktree of this repository."),
+            key("max_steps", Kind::Number(1, MANY), "20", "Steps after which a task goes to the gate, whether or not the agent says that it is done."),
+            key("max_fix_rounds", Kind::Number(0, MANY), "3", "How often a worker gets the output of failing tests before it is stuck."),
+            key("step_timeout", Kind::Time, r#""30m""#, "How long one step of an agent may take."),
+            key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves what passed the gate."),
+            key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Whether the work plan comes from the ticket or is asked of the agent."),
+            key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When agents that wait for a service go on: when all services are healthy, or each when its own is."),
+        ],
+    },
+    Section {
+        path: "test",
+        about: "What the gate and every landing run.",
+        keys: &[
+            key("command", Kind::Shell, "", "The test command; found by what the repository holds when it is absent."),
+            key("timeout", Kind::Time, r#""15m""#, "How long the tests may take; longer is a failure."),
+        ],
+    },
+    Section {
+        path: "agents.*",
+        about: "An agent: a program that works on tasks, under a name that you choose.",
+        keys: &[
+            key("adapter", Kind::Choice(words::<Adapter>), r#""claude""#, "How the program is spoken to."),
+            key("command", Kind::Words, "", "The program and its first arguments; for `acp` and `command` the whole command line, for `script` the scenario file."),
+            key("model", Kind::Text, "", "The model that the program is told to use."),
+            key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
+            key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where `max_turns` is absent: 50, 100 or 200."),
+            key("prompt", Kind::Text, "", "What it is told before every task, after the shipped rules."),
+            key("allowed_tools", Kind::Texts, "", "The tools that it may call; absent means every tool, and an empty list none."),
+            key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),
+            key("env", Kind::Variables, "[]", "Environment variables that are passed on to it; nothing else of yours is."),
+            key("service", Kind::Name, "", "The service that it cannot work without."),
+            key("resume", Kind::Flag, "", "Whether its sessions can be taken up again; absent means yes for `claude`, `codex` and `script`."),
+            key("budget_usd", Kind::Money, "", "What all its runs together may cost before a person is asked, in dollars."),
+        ],
+    },
+    Section {
+        path: "budget",
+        about: "What may be spent, in dollars; absent means no limit.",
+        keys: &[
+            key("run_usd", Kind::Money, "", "What one run may cost before a person is asked."),
+            key("task_usd", Kind::Money, "", "What one task may cost before a person is asked."),
+            key("day_usd", Kind::Money, "", "What a day may cost before a person is asked."),
+            key("step_usd", Kind::Money, "0.5", "What is set aside before a step starts, and charged where a price is not known."),
+        ],
+    },
+    Section {
+        path: "tickets",
+        about: "Where work comes from.",
+        keys: &[
+            key("source", Kind::Choice(words::<TicketSource>), r#""files""#, "Ticket files read directly, the `tk` program, or none."),
+            key("dir", Kind::Path, r#"".tickets""#, "The directory of the ticket files."),
+        ],
+    },
+    Section {
+        path: "sandbox",
+        about: "What agents and tests can reach of this machine.",
+        keys: &[
+            key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "Whether it is used where the system has it, demanded, or off."),
+            key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches."),
+            key("read", Kind::Places, "[]", "More files and directories that may be read."),
+        ],
+    },
+    Section {
+        path: "policy",
+        about: "What asks a person first, and how many rounds there are.",
+        keys: &[
+            key("red", Kind::Tools, "[]", "Calls that ask a person."),
+            key("yellow", Kind::Tools, "[]", "Calls that ask a person when an intern makes them."),
+            key("green", Kind::Tools, "[]", "Calls that never ask, though a shipped rule would."),
+            key("lead_may_complete", Kind::Flag, "false", "Whether an agent that is a lead may move a reviewed task to DONE."),
+            key("max_review_cycles", Kind::Number(0, MANY), "3", "Reviews that may ask for changes before the task is blocked."),
+            key("max_landing_rounds", Kind::Number(0, MANY), "3", "Landings that may fail before the task is blocked."),
+            key("cap_in_progress", Kind::Number(1, MANY), "", "At most this many tasks are in progress at once."),
+            key("cap_per_agent", Kind::Number(1, MANY), "", "At most this many tasks are held by the workers of one agent."),
+        ],
+    },
+    Section {
+        path: "prompts",
+        about: "Your own texts in place of the shipped ones; `adj prompt show NAME` prints what is in use.",
+        keys: &[
+            key("init", Kind::Path, "", "The file with the prompt of a task's first step."),
+            key("step", Kind::Path, "", "The file with the prompt of every later step."),
+            key("test_failure", Kind::Path, "", "The file with the prompt after failed tests."),
+            key("merge_conflict", Kind::Path, "", "The file with the prompt after a landing that failed."),
+        ],
+    },
+    Section {
+        path: "hooks",
+        about: "Command lines of yours that are run at these points, with their output kept.",
+        keys: &[
+            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step; failing fails the step."),
+            key("worktree.remove", Kind::Shell, "", "Runs in a tree before it is removed."),
+            key("step.before", Kind::Shell, "", "Runs in the tree before each step; failing fails the step."),
+            key("step.after", Kind::Shell, "", "Runs in the tree after each step."),
+            key("notify", Kind::Shell, "", "Runs when a person is needed, with the reason in its environment."),
+            key("timeout", Kind::Time, r#""5m""#, "How long a hook may take."),
+        ],
+    },
+    Section {
+        path: "worktree",
+        about: "Files that git ignores and a new tree needs, such as `.env`; `.worktreeinclude` is read too.",
+        keys: &[
+            key("copy", Kind::Globs, "[]", "Ignored files that are copied into a new tree."),
+            key("symlink", Kind::Globs, "[]", "Ignored files and directories that a new tree links to; agents then share them."),
+        ],
+    },
+    Section {
+        path: "ports",
+        about: "The block of ports that each run has for its servers, given in `ADJ_PORT_BASE`.",
+        keys: &[
+            key("first", Kind::Number(1024, 65_000), "20000", "The first port that is given out."),
+            key("block", Kind::Number(1, 1000), "10", "How many ports a run has."),
+            key("blocks", Kind::Number(1, 10_000), "1000", "How many blocks there are."),
+        ],
+    },
+    Section {
+        path: "services.*",
+        about: "A service that agents cannot work without, under a name that you choose.",
+        keys: &[
+            key("health", Kind::Health, "", "How it is asked whether it is well: a command that ends with 0, or `tcp host:port` that accepts a connection."),
+            key("timeout", Kind::Time, r#""10s""#, "How long the answer may take."),
+            key("agents", Kind::Names, "[]", "The agents that use it; the same as `service` at each of them."),
+        ],
+    },
+    Section {
+        path: "limits",
+        about: "Everything has a limit.",
+        keys: &[
+            key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
+            key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
+            key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended."),
+            key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
+            key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
+            key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
+            key("same_call", Kind::Number(2, MANY), "3", "The same call this often in a row is a loop."),
+            key("tool_failures", Kind::Number(1, MANY), "3", "Failures of one tool in a row that stop a run."),
+            key("effect_tries", Kind::Number(1, MANY), "10", "Tries at something that only Adjutant needs before a person is told."),
+            key("text_bytes", Kind::Number(256, BYTES_MAX), "65536", "The longest title, comment or feedback."),
+            key("dependencies", Kind::Number(1, MANY), "1000", "Dependencies of one task."),
+            key("kept_answers", Kind::Number(1, 100_000_000), "100000", "Answers kept for idempotency keys; the oldest go first."),
+            key("ticket_bytes", Kind::Number(256, BYTES_MAX), "1048576", "The largest ticket file that is read."),
+            key("tickets", Kind::Number(1, 10_000_000), "100000", "Ticket files that are read."),
+            key("line_bytes", Kind::Number(1024, BYTES_MAX), "8388608", "The longest line of an agent's output; the rest of it is cut."),
+            key("output_bytes", Kind::Number(1024, BYTES_MAX), "268435456", "What is kept of one step's output."),
+            key("test_output_bytes", Kind::Number(1024, BYTES_MAX), "16384", "What an agent is shown of the output of failed tests."),
+            key("copy_files", Kind::Number(1, 10_000_000), "10000", "Ignored files that are copied or linked into a new tree."),
+            key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "What all files copied into a new tree may hold together."),
+        ],
+    },
+];
+
+impl Section {
+    /// Whether its second part is a name that the user chooses.
+    pub fn is_named(&self) -> bool {
+        self.path.ends_with(".*")
+    }
+
+    /// Its first part, under which all its tables stand.
+    pub fn head(&self) -> &'static str {
+        self.path.strip_suffix(".*").unwrap_or(self.path)
+    }
+}
+
+impl Kind {
+    /// What a value must be, to follow "must be".
+    pub fn expected(self) -> String {
+        match self {
+            Kind::Text => "a text that is not empty".to_owned(),
+            Kind::Name => "a name: letters, digits, `.`, `_` and `-`".to_owned(),
+            Kind::Branch => "the name of a branch".to_owned(),
+            Kind::Path => "a path inside the project".to_owned(),
+            Kind::Shell => "a command line as one text".to_owned(),
+            Kind::Health => "a command line, or `tcp host:port`".to_owned(),
+            Kind::Choice(words) => format!("one of {}", quoted(&words())),
+            Kind::Flag => "`true` or `false`".to_owned(),
+            Kind::Number(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Money => "dollars, such as `2.5`".to_owned(),
+            Kind::Time => "a time such as \"90s\", \"30m\", \"2h\" or \"1h30m\"".to_owned(),
+            Kind::Words => "a list with the program and its arguments, such as [\"claude\"]".to_owned(),
+            Kind::Texts => "a list of texts".to_owned(),
+            Kind::Names => "a list of names".to_owned(),
+            Kind::Variables => "a list of names of environment variables".to_owned(),
+            Kind::Tools => "a list of patterns such as \"Bash(git push*)\"".to_owned(),
+            Kind::Globs => "a list of patterns over paths inside the project".to_owned(),
+            Kind::Places => "a list of paths that begin with `/` or `~/`".to_owned(),
+        }
+    }
+}
+
+/// Words as a message lists them.
+pub(super) fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
