@@ -1,5 +1,6 @@
-//! Everything that touches the world: the log, the owner that runs the kernel on it, and the simulator.
+//! Everything that touches the world: the log, the owner that runs the kernel on it, the agents, and the simulator.
 
+pub mod agents;
 pub mod crash;
 pub mod log;
 pub mod owner;

@@ -1,6 +1,8 @@
-//! `adj internal`: for our own tests and tools, not for people. None of it is promised to stay.
+//! `adj internal`: programs that adj starts itself, and tools of our own tests. Not for people, and not in the help; none
+//! of it is promised to stay.
 
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::project::Project;
@@ -11,6 +13,7 @@ use clap::{CommandFactory, Subcommand};
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
+use runtime::agents::script;
 use runtime::owner::{Handle, Owner};
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
@@ -28,13 +31,34 @@ pub enum Command {
         #[arg(long, value_name = "RUN")]
         revoke: Option<RunId>,
     },
+    /// Be a scripted agent: play the next step of a scenario
+    Script {
+        /// The scenario file
+        scenario: PathBuf,
+    },
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
         Command::Commands => commands(context),
         Command::Serve { mint, revoke } => serve(mint.as_deref(), revoke.as_ref(), context),
+        Command::Script { scenario } => {
+            let sessions = super::set_variable("ADJ_SCRIPT_SESSIONS").map(PathBuf::from);
+            let sessions = sessions.unwrap_or_else(|| std::env::temp_dir().join("adj-script-sessions"));
+            let code = script::play(&scenario, &sessions, io::stdin(), &mut *context.out)
+                .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+            end(context, code)
+        }
     }
+}
+
+/// An agent's exit code is its own, and may be any.
+fn end(context: Context, code: u8) -> Result<(), Failure> {
+    context.out.flush()?;
+    if code != 0 {
+        std::process::exit(code.into());
+    }
+    Ok(())
 }
 
 fn commands(context: Context) -> Result<(), Failure> {

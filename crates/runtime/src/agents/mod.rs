@@ -1,0 +1,402 @@
+//! Agents: programs that are given a prompt in a tree, and what they say, in one language for all of them.
+//!
+//! An [`Adapter`] knows one kind of program. It tells how a step is started ([`Launch`]) and reads what the program
+//! prints ([`Reader`]). It starts nothing, holds no clock and keeps no file: whoever runs the step does.
+//!
+//! Invariants: a reader that is fed the same journal and the same lines says the same; a price that is not known is
+//! never zero; a question that nobody can answer is answered "no".
+
+mod command;
+mod done;
+pub mod script;
+mod transcript;
+
+pub use done::{DoneScan, said_done};
+pub use transcript::{Entry, Kind, visible};
+
+use kernel::Millis;
+use kernel::command::{StepFailure, Usage};
+use machines::run::ToolCall;
+use smol_str::SmolStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most of one message, tool output or error that is kept in memory, in bytes. The transcript on disk has it all.
+pub const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Notices that one step may give; what comes after them is not worth more.
+pub const NOTICES_MAX: u32 = 100;
+/// Calls that one step may have open at once. The oldest is forgotten first, and so is never allowed.
+pub const OPEN_CALLS_MAX: usize = 1000;
+
+/// One kind of agent program.
+pub trait Adapter: Send + Sync {
+    /// As `adapter = "…"` has it.
+    fn name(&self) -> &'static str;
+
+    /// Whether a later step can go on in the session of an earlier one.
+    fn resumable(&self) -> bool;
+
+    /// How the step is started. Nothing was written or started when it returns.
+    fn launch(&self, order: &Order) -> Result<Launch, AgentError>;
+
+    /// Reads what the program prints, from its first line on.
+    fn reader(&self, order: &Order) -> Box<dyn Reader>;
+}
+
+/// The adapters that there are, by the name that the settings have.
+pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
+    ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
+}
+
+/// Every adapter.
+pub const ADAPTERS: &[&dyn Adapter] = &[&command::Command, &script::Script];
+
+/// One step, as it is ordered: everything that an adapter may need to start it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The program, and for some adapters its arguments: `command = […]` of the settings.
+    pub command: Vec<String>,
+    pub model: Option<String>,
+    /// Added to what the program tells its model anyway.
+    pub system: Option<String>,
+    /// Absent: every tool. Empty: none.
+    pub allowed_tools: Option<Vec<SmolStr>>,
+
+    pub prompt: String,
+    pub kind: PromptKind,
+    pub session: SmolStr,
+    /// The session exists: go on in it.
+    pub resume: bool,
+    pub turns_left: u32,
+    pub budget_usd: Option<f64>,
+
+    pub task: SmolStr,
+    pub worker: SmolStr,
+    pub run: SmolStr,
+    /// Unlike that of any other start of a program: the effect with its attempt.
+    pub step: SmolStr,
+
+    /// The work tree, and the current directory of the program.
+    pub tree: PathBuf,
+    /// What git in the tree calls the branch that work lands on.
+    pub main: String,
+    /// A directory of the task, outside of its tree, for sessions and configuration. The agent can write there.
+    pub private: PathBuf,
+    pub temp: PathBuf,
+    /// The user's checkout, where relative paths of the settings begin.
+    pub project_root: PathBuf,
+    /// The `adj` executable.
+    pub adj: PathBuf,
+}
+
+machines::wire_enum! {
+    /// Which template the prompt was made from.
+    pub enum PromptKind {
+        Init = "init",
+        Step = "step",
+        TestFailure = "test_failure",
+        MergeConflict = "merge_conflict",
+    }
+}
+
+impl From<&kernel::effect::Prompt> for PromptKind {
+    fn from(prompt: &kernel::effect::Prompt) -> Self {
+        use kernel::effect::Prompt;
+        match prompt {
+            Prompt::Init { .. } => PromptKind::Init,
+            Prompt::Step { .. } => PromptKind::Step,
+            Prompt::TestFailure { .. } => PromptKind::TestFailure,
+            Prompt::MergeConflict { .. } => PromptKind::MergeConflict,
+        }
+    }
+}
+
+/// How a step is started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Set beside what the settings pass on.
+    pub env: Vec<(String, String)>,
+    /// Written before the start, mode 0600, below [`Order::private`].
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Directories that must be there before the start, below [`Order::private`].
+    pub directories: Vec<PathBuf>,
+    pub stdin: Stdin,
+    /// The language in which the program asks, for [`deny`].
+    pub protocol: &'static str,
+}
+
+/// What the program finds at its standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    Null,
+    /// This text, and then the end.
+    Whole(String),
+    /// This first, and later what the reader sends. It is closed at [`Said::Finish`].
+    Open(Input),
+}
+
+/// Something to write to the program, once. The journal of what was sent has the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Unique within the step.
+    pub id: String,
+    /// With its line end.
+    pub text: String,
+}
+
+/// Reads one step of one program.
+///
+/// After a restart a fresh reader is told the whole journal by [`Reader::sent`] and then given every line again. It
+/// says the same as before, but asks for nothing to be sent that was sent, and for no answer that was given.
+pub trait Reader: Send {
+    /// This was sent to the program.
+    fn sent(&mut self, id: &str, text: &str);
+
+    /// A line of standard output without its end. `whole` is false where it was cut at the limit.
+    fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said>;
+
+    /// A line of standard error.
+    fn error_line(&mut self, line: &[u8]) -> Vec<Said>;
+
+    /// The process is gone and every line was read: how the step ended. Called once.
+    fn end(&mut self, exit: &Exit) -> Ended;
+
+    /// The bytes that answer a call that was [`Said::Asked`], or nothing where it does not wait (any more).
+    fn answer(&mut self, call: &str, allow: bool, note: &str) -> Option<Input>;
+
+    /// The bytes that make the program end its turn soon; nothing where a signal must do.
+    fn interrupt(&mut self) -> Option<Input>;
+
+    /// The bytes that tell the program something while it works; nothing where it cannot be told.
+    fn inject(&mut self, text: &str) -> Option<Input>;
+
+    /// For how long the program may print nothing, as things stand. Absent: as long as the step's own limit.
+    fn silence_limit(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// What a program said, in the language that all adapters share.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// Words of the agent.
+    Text(String),
+    /// A turn's message is complete. None of its tools has run, unless the program does not ask.
+    Turn {
+        calls: Vec<ToolCall>,
+        output: Option<String>,
+        usage: Usage,
+    },
+    ToolResult {
+        call: SmolStr,
+        tool: SmolStr,
+        ok: bool,
+        output: String,
+        millis: u64,
+    },
+    /// The program waits for [`Reader::answer`] before it makes this call. The turn that holds it was said before.
+    Asked {
+        call: SmolStr,
+        tool: SmolStr,
+        argument: String,
+    },
+    /// To be sent to the program now.
+    Send(Input),
+    /// The program waits for a service and tries again by itself.
+    Retry {
+        status: Option<u16>,
+        attempt: u32,
+        delay_ms: u64,
+        what: String,
+    },
+    /// Something that a person should see.
+    Notice(String),
+    /// The step is complete: close the input, and the program ends.
+    Finish,
+    /// The step cannot come to anything: end the program.
+    Stop(StopReason),
+}
+
+/// Why a step is to be ended before its program ends by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The service does not know the credentials; the program would try for minutes.
+    NotAuthenticated,
+    /// The program would not ask before it acts.
+    NotGated,
+}
+
+/// How a step ended. `usage` is what no turn of it has reported.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    Finished {
+        done: bool,
+        output: String,
+        usage: Usage,
+    },
+    Failed {
+        error: String,
+        why: StepFailure,
+        usage: Usage,
+    },
+    /// A service stayed away after the program's own retries.
+    Outage {
+        service_error: String,
+        resets_at: Option<Millis>,
+        usage: Usage,
+    },
+}
+
+impl Ended {
+    /// What no turn has reported, however it ended.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Ended::Finished { usage, .. } | Ended::Failed { usage, .. } | Ended::Outage { usage, .. } => {
+                *usage
+            }
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub reason: ExitReason,
+}
+
+/// Who ended it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExitReason {
+    /// It ended by itself, or by a signal that was not ours.
+    Exited,
+    /// The step's time was over.
+    TimedOut,
+    /// It was ended because somebody asked for it.
+    Ended,
+    /// Its keeper was without a server for too long.
+    Alone,
+    /// It printed more than a step may.
+    OutputLimit,
+    /// There was no process.
+    CouldNotStart(String),
+}
+
+impl Exit {
+    /// It ended by itself with this code.
+    pub fn code(code: i32) -> Self {
+        Self { code: Some(code), signal: None, reason: ExitReason::Exited }
+    }
+
+    /// A signal ended it, for this reason.
+    pub fn signal(signal: i32, reason: ExitReason) -> Self {
+        Self { code: None, signal: Some(signal), reason }
+    }
+
+    /// The failure that this end is by itself, whatever the program said. Nothing for an end with a code.
+    fn failure(&self, program: &str) -> Option<(String, StepFailure)> {
+        let failed = StepFailure::Failed;
+        Some(match &self.reason {
+            ExitReason::Exited if self.code == Some(0) => return None,
+            ExitReason::Exited => match (self.code, self.signal) {
+                (Some(code), _) => (format!("{program} ended with exit code {code}"), failed),
+                (None, Some(signal)) => (format!("{program} was ended by signal {signal}"), failed),
+                (None, None) => (format!("nobody knows how {program} ended"), StepFailure::Lost),
+            },
+            ExitReason::TimedOut => {
+                (format!("{program} did not end in the step's time"), StepFailure::TimedOut)
+            }
+            ExitReason::Ended => (format!("{program} was ended as was asked"), failed),
+            ExitReason::Alone => {
+                (format!("{program} was ended: no server came back for it"), StepFailure::Lost)
+            }
+            ExitReason::OutputLimit => {
+                (format!("{program} was ended: it printed more than a step may"), failed)
+            }
+            ExitReason::CouldNotStart(error) => (format!("{program} could not be started: {error}"), failed),
+        })
+    }
+}
+
+/// Why a step cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("adapter `{adapter}` needs a `command`, and the settings give it none")]
+    NoCommand { adapter: &'static str },
+    #[error("`{flag}` in the command of a `claude` agent would let it act without being asked; take it out")]
+    Ungated { flag: String },
+    #[error("`{session}` cannot be a session: it must be letters, digits and `-`")]
+    BadSession { session: String },
+    #[error("the path {} is not UTF-8, which `{adapter}` needs", path.display())]
+    BadPath { adapter: &'static str, path: PathBuf },
+    #[error("scenario {} cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Scenario(#[from] script::ScenarioError),
+}
+
+/// The bytes that refuse what `line` asks, where it asks something: for a keeper whose server is gone.
+pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
+    let reason = "nobody is there to allow it: the server is away";
+    match protocol {
+        script::PROTOCOL => script::deny(line, reason),
+        _ => None,
+    }
+}
+
+/// The first `limit` bytes at most, cut between two characters, and a mark where something was left out.
+fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n… {} bytes more", &text[..end], text.len() - end)
+}
+
+/// Letters, digits and `-`: safe as a file name and as an argument.
+fn check_session(session: &str) -> Result<(), AgentError> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let begins_well = session.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+    if begins_well && session.len() <= 100 && session.bytes().all(good) {
+        return Ok(());
+    }
+    Err(AgentError::BadSession { session: visible(session) })
+}
+
+/// Millionths of a dollar, rounded up: a price is never less than it was.
+fn micros(usd: f64) -> u64 {
+    // A hair less first, so that 0.01 does not become 10,001 by the way in which it is written.
+    if usd.is_finite() && usd > 0.0 { (usd * 1e6 - 1e-3).ceil().max(0.0) as u64 } else { 0 }
+}
+
+/// A path as an argument or variable.
+fn path_text(adapter: &'static str, path: &std::path::Path) -> Result<String, AgentError> {
+    path.to_str().map(str::to_owned).ok_or_else(|| AgentError::BadPath { adapter, path: path.to_owned() })
+}
+
+/// Notices up to their limit.
+#[derive(Default)]
+struct Notices {
+    given: u32,
+}
+
+impl Notices {
+    fn say(&mut self, text: impl Into<String>) -> Option<Said> {
+        self.given += 1;
+        match self.given {
+            given if given < NOTICES_MAX => Some(Said::Notice(shortened(&text.into(), 4096))),
+            NOTICES_MAX => Some(Said::Notice("more notices of this step are left out".to_owned())),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! `script`: an agent that plays a scenario file. The tool for demos, tests and rehearsals.
+//!
+//! It is a real process that really edits files and commits, asks before each call and can be interrupted and spoken to,
+//! so that everything around an agent is exercised without a model. Its program is `adj internal script`, its language
+//! is [`protocol`]'s.
+
+mod player;
+mod protocol;
+mod scenario;
+
+pub use player::{PlayError, play};
+pub use scenario::{Scenario, ScenarioError};
+
+use super::{
+    Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin, TEXT_BYTES_MAX,
+    said_done, shortened,
+};
+use kernel::command::{StepFailure, Usage};
+use machines::run::{ToolCall, ToolStatus};
+use protocol::{Heard, Shown};
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// The name of its language, for [`super::deny`].
+pub const PROTOCOL: &str = "script";
+
+pub struct Script;
+
+impl Adapter for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn resumable(&self) -> bool {
+        true
+    }
+
+    fn launch(&self, order: &Order) -> Result<Launch, AgentError> {
+        super::check_session(&order.session)?;
+        let Some(named) = order.command.first() else {
+            return Err(AgentError::NoCommand { adapter: self.name() });
+        };
+        let path = order.project_root.join(named);
+        let unreadable = |source| AgentError::Unreadable { path: path.clone(), source };
+        let file = std::fs::File::open(&path).map_err(unreadable)?;
+        let mut text = String::new();
+        // One byte more than may be there, so that what is too long is seen to be.
+        let limit = scenario::SCENARIO_BYTES_MAX as u64 + 1;
+        file.take(limit).read_to_string(&mut text).map_err(unreadable)?;
+        Scenario::parse(named, &text)?;
+        // A copy: what the agent plays is what was checked, and no sandbox is in its way.
+        let copy = order.private.join("scenario.toml");
+        let start = Heard::Start {
+            scenario: named.clone(),
+            session: order.session.to_string(),
+            resume: order.resume,
+            kind: order.kind,
+            prompt: order.prompt.clone(),
+            task: order.task.to_string(),
+            worker: order.worker.to_string(),
+            main: order.main.clone(),
+            turns_left: order.turns_left,
+        };
+        let text_of = |path| super::path_text(self.name(), path);
+        Ok(Launch {
+            argv: vec![text_of(&order.adj)?, "internal".into(), "script".into(), text_of(&copy)?],
+            env: vec![
+                ("ADJ_SCRIPT_SESSIONS".to_owned(), text_of(&order.private.join("sessions"))?),
+                ("TMPDIR".to_owned(), text_of(&order.temp)?),
+            ],
+            files: vec![(copy, text.into_bytes())],
+            directories: vec![order.private.join("sessions")],
+            stdin: Stdin::Open(Input { id: "start".to_owned(), text: protocol::line(&start) }),
+            protocol: PROTOCOL,
+        })
+    }
+
+    fn reader(&self, _: &Order) -> Box<dyn Reader> {
+        Box::new(Scripted { priced: true, ..Scripted::default() })
+    }
+}
+
+/// Refuses a question of a scripted agent.
+pub(super) fn deny(line: &[u8], reason: &str) -> Option<Vec<u8>> {
+    let Ok(Shown::Ask { call, .. }) = serde_json::from_slice(line) else { return None };
+    Some(protocol::line(&Heard::Answer { call, allow: false, note: reason.to_owned() }).into_bytes())
+}
+
+#[derive(Default)]
+struct Scripted {
+    /// Calls that wait, and those that were answered.
+    open: BTreeSet<String>,
+    answered: BTreeSet<String>,
+    told: u32,
+    interrupted: bool,
+    /// Every turn so far named its price.
+    priced: bool,
+    end: Option<Shown>,
+    errors: String,
+    notices: Notices,
+}
+
+impl Scripted {
+    fn read(&mut self, shown: Shown) -> Vec<Said> {
+        match shown {
+            Shown::Text { text } => vec![Said::Text(shortened(&text, TEXT_BYTES_MAX))],
+            Shown::Turn { calls, output, input_tokens, output_tokens, cost_usd } => {
+                self.priced &= cost_usd.is_some();
+                let calls = calls.into_iter().map(|call| ToolCall {
+                    id: call.id.into(),
+                    tool: call.tool.into(),
+                    input: call.input,
+                    output: None,
+                    duration: None,
+                    status: ToolStatus::Pending,
+                });
+                let cost = Some(super::micros(cost_usd.unwrap_or(0.0)));
+                let turn = Said::Turn {
+                    calls: calls.collect(),
+                    output: output.as_deref().map(|text| shortened(text, TEXT_BYTES_MAX)),
+                    usage: Usage { cost, input_tokens, output_tokens },
+                };
+                output.map(Said::Text).into_iter().chain([turn]).collect()
+            }
+            Shown::Ask { call, .. } if self.answered.contains(&call) => Vec::new(),
+            Shown::Ask { call, tool, argument } => {
+                if self.open.len() >= super::OPEN_CALLS_MAX {
+                    self.open.pop_first();
+                }
+                self.open.insert(call.clone());
+                vec![Said::Asked {
+                    call: call.into(),
+                    tool: tool.into(),
+                    argument: shortened(&argument, TEXT_BYTES_MAX),
+                }]
+            }
+            Shown::Result { call, tool, ok, output, millis } => vec![Said::ToolResult {
+                call: call.into(),
+                tool: tool.into(),
+                ok,
+                output: shortened(&output, TEXT_BYTES_MAX),
+                millis,
+            }],
+            Shown::Retry { status, attempt, delay_ms } => {
+                let what = "the scripted service is away".to_owned();
+                vec![Said::Retry { status: Some(status), attempt, delay_ms, what }]
+            }
+            end => {
+                self.end = Some(end);
+                vec![Said::Finish]
+            }
+        }
+    }
+}
+
+impl Reader for Scripted {
+    fn sent(&mut self, id: &str, _: &str) {
+        if let Some(call) = id.strip_prefix("answer-") {
+            self.answered.insert(call.to_owned());
+        } else if id.starts_with("say-") {
+            self.told += 1;
+        } else if id == "interrupt" {
+            self.interrupted = true;
+        }
+    }
+
+    fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said> {
+        if !whole {
+            return self
+                .notices
+                .say("a line was longer than a line may be, and was cut")
+                .into_iter()
+                .collect();
+        }
+        match serde_json::from_slice(line) {
+            Ok(shown) => self.read(shown),
+            Err(_) => {
+                let text = String::from_utf8_lossy(line);
+                self.notices.say(format!("not understood: {}", shortened(&text, 200))).into_iter().collect()
+            }
+        }
+    }
+
+    fn error_line(&mut self, line: &[u8]) -> Vec<Said> {
+        let text = shortened(&String::from_utf8_lossy(line), 1000);
+        if self.errors.len() < TEXT_BYTES_MAX {
+            self.errors.push_str(&text);
+            self.errors.push('\n');
+        }
+        self.notices.say(text).into_iter().collect()
+    }
+
+    fn end(&mut self, exit: &Exit) -> Ended {
+        let usage = Usage { cost: self.priced.then_some(0), ..Usage::default() };
+        let failed = |error: String, why| Ended::Failed { error, why, usage };
+        match self.end.take() {
+            Some(Shown::Session { error }) => failed(error, StepFailure::Session),
+            Some(Shown::Outage { error, resets_at }) => {
+                Ended::Outage { service_error: error, resets_at, usage }
+            }
+            Some(Shown::Interrupted) => failed("the agent was interrupted".to_owned(), StepFailure::Failed),
+            // What it said last stands, whoever ended the process after it. An exit code of its own does not.
+            Some(Shown::Final { text }) if exit.code.is_none_or(|code| code == 0) => {
+                Ended::Finished { done: said_done(&text), output: shortened(&text, TEXT_BYTES_MAX), usage }
+            }
+            _ => {
+                let nothing =
+                    ("the scripted agent ended without a last message".to_owned(), StepFailure::Failed);
+                let (error, why) = exit.failure("the scripted agent").unwrap_or(nothing);
+                failed(super::command::with_last_lines(error, &self.errors, why), why)
+            }
+        }
+    }
+
+    fn answer(&mut self, call: &str, allow: bool, note: &str) -> Option<Input> {
+        if !self.open.remove(call) {
+            return None;
+        }
+        self.answered.insert(call.to_owned());
+        let answer = Heard::Answer { call: call.to_owned(), allow, note: note.to_owned() };
+        Some(Input { id: format!("answer-{call}"), text: protocol::line(&answer) })
+    }
+
+    fn interrupt(&mut self) -> Option<Input> {
+        if self.end.is_some() || std::mem::replace(&mut self.interrupted, true) {
+            return None;
+        }
+        Some(Input { id: "interrupt".to_owned(), text: protocol::line(&Heard::Interrupt) })
+    }
+
+    fn inject(&mut self, text: &str) -> Option<Input> {
+        if self.end.is_some() {
+            return None;
+        }
+        self.told += 1;
+        let text = protocol::line(&Heard::Say { text: text.to_owned() });
+        Some(Input { id: format!("say-{}", self.told), text })
+    }
+}
+
+#[cfg(test)]
+mod tests;

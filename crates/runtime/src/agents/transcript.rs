@@ -1,0 +1,155 @@
+//! What an agent said, as people read it: `adj peek`, `adj logs`, and the same as JSON.
+//!
+//! Everything in it comes from an agent. It is shown as text, and cannot move the cursor or turn the line around.
+
+use super::Said;
+use machines::run::ToolCall;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The most of an argument or output that a transcript shows.
+const SHOWN_BYTES_MAX: usize = 2000;
+
+machines::wire_enum! {
+    /// What kind of line of a transcript it is.
+    pub enum Kind {
+        Text = "text",
+        Call = "call",
+        Result = "result",
+        Failure = "failure",
+        Question = "question",
+        Retry = "retry",
+        Notice = "notice",
+        Stop = "stop",
+    }
+}
+
+/// One entry of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: Kind,
+    /// As it came, control characters and all.
+    pub text: String,
+}
+
+impl Entry {
+    /// The entries of what was said. A turn's words were said before it, so that only its calls are told here.
+    pub fn of(said: &Said) -> Vec<Entry> {
+        let one = |kind, text: String| vec![Entry { kind, text }];
+        match said {
+            Said::Text(text) => one(Kind::Text, text.clone()),
+            Said::Turn { calls, .. } => {
+                calls.iter().map(|call| Entry { kind: Kind::Call, text: describe(call) }).collect()
+            }
+            Said::ToolResult { tool, ok, output, .. } => {
+                let kind = if *ok { Kind::Result } else { Kind::Failure };
+                one(kind, format!("{tool}: {}", super::shortened(output, SHOWN_BYTES_MAX)))
+            }
+            Said::Asked { tool, argument, .. } => {
+                one(Kind::Question, format!("{tool}({})", super::shortened(argument, SHOWN_BYTES_MAX)))
+            }
+            Said::Retry { status, attempt, delay_ms, what } => {
+                let status = status.map_or_else(String::new, |status| format!(" ({status})"));
+                one(
+                    Kind::Retry,
+                    format!("{what}{status}: try {attempt} follows in {} s", delay_ms.div_ceil(1000)),
+                )
+            }
+            Said::Notice(text) => one(Kind::Notice, text.clone()),
+            Said::Stop(reason) => one(Kind::Stop, reason.to_string()),
+            Said::Send(_) | Said::Finish => Vec::new(),
+        }
+    }
+
+    /// For a terminal: a sign of its kind, the text behind it, every further line indented.
+    pub fn plain(&self) -> String {
+        let sign = match self.kind {
+            Kind::Text => "  ",
+            Kind::Call => "▸ ",
+            Kind::Result => "✓ ",
+            Kind::Failure => "✗ ",
+            Kind::Question => "? ",
+            Kind::Retry => "↻ ",
+            Kind::Notice | Kind::Stop => "! ",
+        };
+        let mut shown = String::new();
+        for (index, line) in self.text.lines().enumerate() {
+            let sign = if index == 0 { sign } else { "  " };
+            let _ = writeln!(shown, "{sign}{}", visible(line));
+        }
+        shown
+    }
+
+    /// For programs. The text is as it came; JSON escapes what a terminal would obey, and [`Entry::json_line`] the rest.
+    pub fn json(&self) -> Value {
+        use machines::Wire;
+        json!({ "kind": self.kind.name(), "text": self.text })
+    }
+
+    /// One line of JSON in which nothing is left that a terminal would obey.
+    pub fn json_line(&self) -> String {
+        let plain = self.json().to_string();
+        let mut line = String::with_capacity(plain.len());
+        for letter in plain.chars() {
+            if is_harmless(letter) {
+                line.push(letter);
+                continue;
+            }
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                let _ = write!(line, "\\u{unit:04x}");
+            }
+        }
+        line
+    }
+}
+
+impl std::fmt::Display for super::StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            super::StopReason::NotAuthenticated => "the service does not accept the credentials",
+            super::StopReason::NotGated => "the program does not ask before it acts",
+        })
+    }
+}
+
+/// Control characters, and those that turn or hide text, as what they are: `\u{1b}`. A tab stays.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter == '\t' || is_harmless(letter) {
+            shown.push(letter);
+        } else {
+            shown.extend(letter.escape_default());
+        }
+    }
+    shown
+}
+
+fn is_harmless(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    !letter.is_control() && !turns && !hides
+}
+
+fn describe(call: &ToolCall) -> String {
+    format!("{}({})", call.tool, super::shortened(&argument(&call.tool, &call.input), SHOWN_BYTES_MAX))
+}
+
+/// What a call is about, in the words that a policy's patterns are written in: the command, the path, the address.
+pub(super) fn argument(tool: &str, input: &serde_json::Map<String, Value>) -> String {
+    let names: &[&str] = match tool {
+        "Bash" => &["command"],
+        "NotebookEdit" => &["notebook_path"],
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Delete" => &["file_path"],
+        "Glob" | "Grep" => &["pattern"],
+        "WebFetch" => &["url"],
+        "WebSearch" => &["query"],
+        _ => &[],
+    };
+    match names.iter().find_map(|name| input.get(*name)?.as_str()) {
+        Some(text) => text.to_owned(),
+        None if input.is_empty() => String::new(),
+        None => Value::Object(input.clone()).to_string(),
+    }
+}
