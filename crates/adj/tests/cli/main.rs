@@ -1,5 +1,6 @@
 //! The command line as people and scripts meet it: the real binary, its output compared with snapshots.
 
+mod agents;
 mod demo;
 mod general;
 mod log;
