@@ -15,6 +15,8 @@ pub struct Guard {
     pub detail: String,
 }
 
+const NOT_RUNNING: &str = "the fleet is not running; `adj run` starts it";
+
 fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
     Guard { guard, holds, detail: detail.into() }
 }
@@ -221,12 +223,12 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
             guards.push(guard(
                 "fleetRunning",
                 world.fleet_running,
-                if world.fleet_running { "the fleet is at work" } else { "the fleet is not running" },
+                if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
             ));
             guards.push(guard(
                 "workerIdle",
                 !world.idle.is_empty() || task.lease.is_some(),
-                format!("{} idle workers", world.idle.len()),
+                idle_workers(world),
             ));
             guards.extend(fleet_guards(world, agent, day));
             guards.extend(task_guards(world, task, agent));
@@ -236,6 +238,25 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
         }
     }
     Some(guards)
+}
+
+/// How many workers are free. Stuck ones keep their places until a person looks at them, so they are named.
+fn idle_workers(world: &World) -> String {
+    /// So many are named; one is enough to begin with.
+    const NAMED_MAX: usize = 3;
+    let idle = world.idle.len();
+    let stuck =
+        world.workers.values().filter(|worker| worker.machine.status == machines::worker::State::Stuck);
+    let stuck: Vec<&str> = stuck.map(|worker| worker.name.as_str()).collect();
+    let (Some(first), 0) = (stuck.first(), idle) else { return format!("{idle} idle workers") };
+    let mut names = stuck[..stuck.len().min(NAMED_MAX)].join(", ");
+    if stuck.len() > NAMED_MAX {
+        names.push_str(", …");
+    }
+    let (stuck, all) = (stuck.len(), world.workers.len());
+    format!(
+        "no worker is idle: {stuck} of {all} stuck ({names}); `adj retry {first}` puts it back to work, `adj kill {first}` frees it"
+    )
 }
 
 /// What a worker waits for.
@@ -263,7 +284,7 @@ pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard
             guards.push(guard(
                 "fleetRunning",
                 world.fleet_running,
-                if world.fleet_running { "the fleet is at work" } else { "the fleet is not running" },
+                if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
             ));
             guards.extend(fleet_guards(world, &worker.agent, day));
             guards.push(guard(

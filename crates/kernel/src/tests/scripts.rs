@@ -673,6 +673,37 @@ fn nothing_is_claimed_while_the_disk_is_full() {
     check(table, "fleet 1 -> task t1 IN_PROGRESS, worker A ready");
 }
 
+/// A fleet that stands still says why: nobody started it, or a person must look at those who are stuck.
+#[test]
+fn a_task_that_waits_for_a_place_is_told_which_workers_are_stuck() {
+    let idle = |table: &Table, id: &str, name: &str| {
+        let why = crate::why::of_task(&table.world, &task(id), 0).unwrap();
+        let guard = why.into_iter().find(|guard| guard.guard == name).unwrap();
+        (guard.holds, guard.detail)
+    };
+    let table = check(Table::new(config()), "ticket t1");
+    let expected = (false, "the fleet is not running; `adj run` starts it".to_owned());
+    assert_eq!(idle(&table, "t1", "fleetRunning"), expected);
+    assert_eq!(idle(&table, "t1", "workerIdle").1, "0 idle workers");
+    let table = check(
+        table,
+        "fleet 1
+         tree
+         done
+         red
+         done
+         red
+         done
+         red
+         done
+         red           -> worker A stuck
+         ticket t2     -> task t2 INBOX",
+    );
+    let expected =
+        "no worker is idle: 1 of 1 stuck (A); `adj retry A` puts it back to work, `adj kill A` frees it";
+    assert_eq!(idle(&table, "t2", "workerIdle"), (false, expected.to_owned()));
+}
+
 /// Caps: not claimed, and `why` says which.
 #[test]
 fn no_more_is_begun_than_the_caps_allow() {
