@@ -281,7 +281,14 @@ pub fn config_trust(call: &Call) -> Routed {
 
 pub fn doctor(call: &Call) -> Routed {
     let mut findings = vec![fleet_finding(call)];
-    findings.extend(call.site.outside.doctor()?);
+    // Whatever cannot be looked at is a finding too, and keeps nobody from the others.
+    let failed = |problem: Problem| Finding {
+        level: Level::Error,
+        subject: "machine".to_owned(),
+        text: problem.detail,
+        hint: problem.hint,
+    };
+    findings.extend(call.site.outside.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     Ok(ok(json!({"items": findings, "next": null})))
 }
 

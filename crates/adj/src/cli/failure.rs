@@ -70,11 +70,18 @@ pub struct Failure {
     members: Map<String, Value>,
     /// The reader of our output has gone. Nobody is there to be told.
     unheard: bool,
+    /// It was said already, in the document that was printed.
+    told: bool,
 }
 
 impl Failure {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, members: Map::new(), unheard: false }
+        Self { exit, message: message.into(), hint: None, members: Map::new(), unheard: false, told: false }
+    }
+
+    /// Only the code to end with: what was wrong has been printed.
+    pub fn told(exit: Exit) -> Self {
+        Self { told: true, ..Self::new(exit, String::new()) }
     }
 
     pub fn not_found(message: impl Into<String>) -> Self {
@@ -96,7 +103,7 @@ impl Failure {
             _ => None,
         };
         let (message, hint) = (take("detail").unwrap_or_default(), take("hint"));
-        Self { exit, message, hint, members, unheard: false }
+        Self { exit, message, hint, members, unheard: false, told: false }
     }
 
     pub fn exit(&self) -> Exit {
@@ -112,6 +119,9 @@ impl Failure {
     pub fn report(&self, json: bool, quiet: bool, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
         if self.unheard {
             return Exit::Done;
+        }
+        if self.told {
+            return self.exit;
         }
         // Where neither can be written there is nobody left to tell; the code still says it.
         let _ =

@@ -1,7 +1,7 @@
 //! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
 
 use super::project::Project;
-use super::text::{self, Table, cell, dollars};
+use super::text::{self, Table, cell, spent};
 use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -24,7 +24,7 @@ pub fn ps(context: Context) -> Result<(), Failure> {
             cell(&worker["task"]),
             cell(&worker["step_count"]),
             (count("total_input_tokens") + count("total_output_tokens")).to_string(),
-            dollars(&worker["total_cost_usd"]),
+            spent(&worker["total_cost_usd"], &worker["unpriced_steps"]),
             since.map_or("-".to_owned(), text::age),
         ]);
     }
@@ -35,6 +35,10 @@ pub fn ps(context: Context) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj spawn 3
+  adj spawn Ada --agent coder")]
 pub struct Spawn {
     /// A name, or how many workers; without either, one, named by the next free letter
     #[arg(value_name = "NAME|COUNT")]
@@ -101,6 +105,10 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj approvals
+  adj approve q-12 --note 'only this once'")]
 pub struct Decide {
     /// The question's id, as `adj approvals` lists it
     id: String,
@@ -145,8 +153,13 @@ pub fn queue(context: Context) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj cost --by day
+
+≥ marks a sum in which the price of some steps is not known; each of them counts as what was set aside for it.")]
 pub struct Cost {
-    /// task, agent or day
+    /// task, agent, day, worker or run
     #[arg(long, default_value = "task", value_name = "WHAT")]
     by: String,
 }
@@ -159,8 +172,9 @@ pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[command.by.to_uppercase().as_str(), "COST"]);
     for item in cost["items"].as_array().into_iter().flatten() {
-        table.row([cell(&item["name"]), dollars(&item["usd"])]);
+        table.row([cell(&item["name"]), spent(&item["usd"], &item["unpricedSteps"])]);
     }
-    table.row(["total".to_owned(), dollars(&cost["total"]["usd"])]);
+    let total = &cost["total"];
+    table.row(["total".to_owned(), spent(&total["usd"], &total["unpricedSteps"])]);
     Ok(write!(context.out, "{table}")?)
 }

@@ -77,7 +77,7 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
 }
 
 /// A name may be that of one kind of thing or of another; the first kind that knows it answers.
-fn first_found<T>(
+pub fn first_found<T>(
     name: &str,
     kinds: &str,
     paths: &[&str],

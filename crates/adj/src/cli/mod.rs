@@ -13,10 +13,15 @@ mod machine;
 mod man;
 mod nearest;
 mod project;
+mod review;
+mod salvage;
+mod settings;
 mod sim;
 mod task;
 mod terminal;
 mod text;
+mod transcript;
+mod worker;
 
 pub use failure::{Exit, Failure};
 
@@ -43,7 +48,7 @@ pub struct Globals {
     /// Work on the project in DIR instead of the git repository around the current directory
     #[arg(long, global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Talk to the server at URL instead of the embedded one [env: ADJ_SERVER]
+    /// Talk to the owner that listens at unix:PATH, wherever this is [env: ADJ_SERVER]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// Print data as one JSON document, errors too
@@ -59,29 +64,73 @@ pub struct Globals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Set a project up: settings, and nothing of ours in git
+    #[command(after_help = settings::INIT_HELP)]
+    Init,
     /// Add, list, move and discuss tasks
     #[command(subcommand)]
     Task(task::Command),
     /// Show all tasks by status
     Board,
+
     /// List the workers and what they do
     Ps,
     /// Make workers
     Spawn(fleet::Spawn),
+    /// Give a task to a worker
+    Assign(worker::Assign),
+    /// Show what a worker's agent did last
+    Peek(transcript::Peek),
+    /// Show all that a worker's agent said and did
+    Logs(transcript::Logs),
+    /// End what a worker does; its work is saved
+    Kill(worker::Kill),
+    /// Try a stuck worker again
+    Retry(worker::Retry),
+    /// Save what is in a worker's tree, and remove the tree
+    Cleanup(worker::Cleanup),
+    /// Remove all workers and their trees; their work is saved
+    Clean(worker::Clean),
+    /// Print all workers as one document, in the form of state.json
+    #[command(after_help = worker::STATE_HELP)]
+    State,
+    /// Stop the fleet and keep everything
+    Stop(worker::Stop),
+
+    /// Show what a task's branch would bring
+    Diff(review::Diff),
+    /// Look at work that waits for review, and decide
+    Review(review::Review),
+    /// Approve a task's work, so that it lands
+    Merge(review::Merge),
+    /// List what was approved and waits to land
+    Queue,
     /// List what waits for a person
     Approvals(fleet::Approvals),
     /// Say yes to what waits for a person
     Approve(fleet::Decide),
     /// Say no to what waits for a person
     Deny(fleet::Decide),
-    /// List what was approved and waits to land
-    Queue,
+    /// Find work that was saved, and get it back
+    #[command(subcommand)]
+    Salvage(salvage::Command),
+
     /// Show what it cost
     Cost(fleet::Cost),
     /// Show what happened
     History(log::History),
     /// Say why nothing happens
     Why(log::Why),
+
+    /// Show, check and trust the settings
+    #[command(subcommand)]
+    Config(settings::Config),
+    /// Show what agents are told
+    #[command(subcommand)]
+    Prompt(settings::Prompt),
+    /// Check this machine and this repository
+    #[command(after_help = settings::DOCTOR_HELP)]
+    Doctor,
     /// Check the whole log: hashes, events, invariants
     Verify,
     /// Write everything to a file, as JSON lines
@@ -135,17 +184,34 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
+        Command::Init => settings::init(context),
         Command::Task(command) => task::run(command, context),
         Command::Board => task::board(context),
         Command::Ps => fleet::ps(context),
         Command::Spawn(command) => fleet::spawn(&command, context),
+        Command::Assign(command) => worker::assign(&command, context),
+        Command::Peek(command) => transcript::peek(&command, context),
+        Command::Logs(command) => transcript::logs(&command, context),
+        Command::Kill(command) => worker::kill(&command, context),
+        Command::Retry(command) => worker::retry(&command, context),
+        Command::Cleanup(command) => worker::cleanup(&command, context),
+        Command::Clean(command) => worker::clean(&command, context),
+        Command::State => worker::state(context),
+        Command::Stop(command) => worker::stop(&command, context),
+        Command::Diff(command) => review::diff(&command, context),
+        Command::Review(command) => review::review(&command, context),
+        Command::Merge(command) => review::merge(&command, context),
         Command::Approvals(command) => fleet::approvals(&command, context),
         Command::Approve(command) => fleet::decide(&command, true, context),
         Command::Deny(command) => fleet::decide(&command, false, context),
         Command::Queue => fleet::queue(context),
+        Command::Salvage(command) => salvage::run(command, context),
         Command::Cost(command) => fleet::cost(&command, context),
         Command::History(command) => log::history(&command, context),
         Command::Why(command) => log::why(&command, context),
+        Command::Config(command) => settings::config(&command, context),
+        Command::Prompt(command) => settings::prompt(&command, context),
+        Command::Doctor => settings::doctor(context),
         Command::Verify => log::verify(context),
         Command::Export(command) => log::export(&command, context),
         Command::Import(command) => log::import(&command, context),

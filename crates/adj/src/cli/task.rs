@@ -1,7 +1,7 @@
 //! `adj task` and `adj board`: the work.
 
 use super::project::Project;
-use super::text::{self, Table, cell, dollars, visible, visible_lines};
+use super::text::{self, Table, cell, spent, visible, visible_lines};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::{Args, Subcommand};
@@ -372,7 +372,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
             writeln!(out, "{label:<12} {}", visible(&shown))?;
         }
     }
-    writeln!(out, "{:<12} {}", "cost", dollars(&task["cost"]["usd"]))?;
+    writeln!(out, "{:<12} {}", "cost", spent(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]))?;
     let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());
     if let Some(bullets) = bullets {
         writeln!(out, "\nplan")?;

@@ -25,9 +25,12 @@ fn is_harmless(letter: char) -> bool {
 
 /// One JSON document. What JSON would let through is escaped, so that printing it is as harmless as a table.
 pub fn json(document: &Value) -> String {
-    let plain = document.to_string();
+    escaped(&document.to_string())
+}
+
+fn escaped(plain: &str) -> String {
     if plain.chars().all(is_harmless) {
-        return plain;
+        return plain.to_owned();
     }
     let mut shown = String::with_capacity(plain.len());
     for letter in plain.chars() {
@@ -42,6 +45,13 @@ pub fn json(document: &Value) -> String {
         }
     }
     shown
+}
+
+/// The same over several lines, for people to read.
+pub fn json_lines(document: &Value) -> String {
+    let Ok(plain) = serde_json::to_string_pretty(document) else { return json(document) };
+    // Its own line breaks are outside of strings, where nothing needs to be escaped.
+    plain.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows under a head, in columns as wide as they must be. The last column is not filled up.
@@ -105,6 +115,15 @@ pub fn age(time: &str) -> String {
     }
 }
 
+/// Money where the price of some steps is not known: it is at least this, and that is said.
+pub fn spent(usd: &Value, unpriced_steps: &Value) -> String {
+    match unpriced_steps.as_u64().unwrap_or(0) {
+        0 => dollars(usd),
+        1 => format!("≥ {} (1 step of unknown price)", dollars(usd)),
+        steps => format!("≥ {} ({steps} steps of unknown price)", dollars(usd)),
+    }
+}
+
 pub fn dollars(value: &Value) -> String {
     format!("${:.2}", value.as_f64().unwrap_or(0.0))
 }
@@ -121,6 +140,13 @@ mod tests {
         let document = json!({"title": "a\u{1b}b\u{9b}c\u{202e}"});
         assert_eq!(json(&document), r#"{"title":"a\u001bb\u009bc\u202e"}"#);
         assert_eq!(serde_json::from_str::<Value>(&json(&document)).unwrap(), document);
+    }
+
+    #[test]
+    fn a_price_that_is_not_known_is_said_and_never_nothing() {
+        assert_eq!(spent(&json!(0.5), &json!(0)), "$0.50");
+        assert_eq!(spent(&json!(0.5), &json!(2)), "≥ $0.50 (2 steps of unknown price)");
+        assert_eq!(spent(&json!(0), &json!(1)), "≥ $0.00 (1 step of unknown price)");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod demo;
 mod general;
 mod log;
 mod machine;
+mod owner;
 mod project;
 mod sim;
 
@@ -34,6 +35,8 @@ pub fn command(line: &str) -> Command {
     command
         .args(line.split_whitespace())
         .env_remove("ADJ_SERVER")
+        .env_remove("ADJ_TOKEN")
+        .env_remove("ADJ_TIMEOUT")
         .env_remove("NO_COLOR")
         .env("COLUMNS", "100");
     command

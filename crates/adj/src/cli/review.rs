@@ -1,0 +1,210 @@
+//! `adj merge`, `review` and `diff`: a person looks at work, and says yes or what must change.
+
+use super::log::first_found;
+use super::project::Project;
+use super::terminal::Paint;
+use super::text::{self, cell, visible, visible_lines};
+use super::{Context, Exit, Failure};
+use crate::api::Method;
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+
+/// Fewer letters of a commit's name could mean several.
+const TIP_LENGTH_MIN: usize = 7;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj diff c-abc1
+  adj merge c-abc1
+
+What is approved is the tip that is printed; should the branch move on, it is asked for again. `adj queue` shows
+where it stands, and `adj run` lands it.")]
+pub struct Merge {
+    /// A worker, or a task in REVIEW
+    #[arg(value_name = "NAME|TASK")]
+    what: String,
+    /// Why; it is kept with the approval
+    #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
+    note: String,
+    /// The commit that you looked at: refused if the task is at another one by now
+    #[arg(long, value_name = "OID")]
+    tip: Option<String>,
+}
+
+pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let task = meant(&project, &command.what)?;
+    approve(&project, &task, command.tip.as_deref(), &command.note, context)
+}
+
+/// The task of that name, or the task that the worker of that name has.
+fn meant(project: &Project, what: &str) -> Result<Value, Failure> {
+    let found = first_found(what, "task or worker", &["tasks", "workers"], |kind| {
+        project.get(&format!("/{kind}/{what}"), &[])
+    })?;
+    // Only a task has a title.
+    if found.get("title").is_some() {
+        return Ok(found);
+    }
+    match found["task"].as_str() {
+        Some(task) => project.get(&format!("/tasks/{task}"), &[]),
+        None => Err(Failure::new(Exit::Refused, format!("worker `{}` has no task", visible(what)))
+            .hint("a worker leaves a task that is in REVIEW: name the task, as `adj task ls` lists it")),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj review c-abc1
+  adj review c-abc1 --approve
+  adj review c-abc1 --changes 'the error message must name the file'
+
+Approved work joins the queue (`adj queue`); with --changes the task goes back to work and the agent is told the text.")]
+pub struct Review {
+    /// The task; it must be in REVIEW to be decided
+    task: String,
+    /// Say yes: it may land
+    #[arg(long, conflicts_with = "changes")]
+    approve: bool,
+    /// Say what must be changed
+    #[arg(long, value_name = "TEXT")]
+    changes: Option<String>,
+    /// Why it is approved
+    #[arg(
+        long,
+        short,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "TEXT",
+        requires = "approve"
+    )]
+    note: String,
+    /// The commit that you looked at: refused if the task is at another one by now
+    #[arg(long, value_name = "OID")]
+    tip: Option<String>,
+}
+
+pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let task = project.get(&format!("/tasks/{}", command.task), &[])?;
+    if command.approve {
+        return approve(&project, &task, command.tip.as_deref(), &command.note, context);
+    }
+    if let Some(changes) = &command.changes {
+        let tip = looked_at(&task, command.tip.as_deref())?;
+        let body = json!({"approve": false, "tip": tip, "note": changes});
+        let task = project.ask(Method::Post, &format!("/tasks/{}/review", command.task), body, None)?;
+        return told(&task, context);
+    }
+    // What can be said is said, also where the diff cannot be had.
+    let diff = project.get(&format!("/tasks/{}/diff", command.task), &[("stat", "1")]);
+    if context.globals.json {
+        let diff = diff.ok().map(|diff| diff["diff"].clone());
+        return Ok(writeln!(context.out, "{}", text::json(&json!({"task": task, "diffStat": diff})))?);
+    }
+    let out = context.out;
+    writeln!(out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
+    for (name, label) in
+        [("status", "status"), ("branch", "branch"), ("tip", "tip"), ("heldUp", "held up by")]
+    {
+        let shown = cell(&task[name]);
+        if shown != "-" {
+            writeln!(out, "{label:<12} {}", visible(&shown))?;
+        }
+    }
+    if let Some(by) = task["approved"]["by"].as_str() {
+        writeln!(out, "{:<12} {}", "approved by", visible(by))?;
+    }
+    if let Some(summary) = task["submission"]["deliverable"]["content"].as_str() {
+        write!(out, "\n{}", visible_lines(summary, "  "))?;
+    }
+    match diff {
+        Ok(diff) => write!(out, "\n{}", visible_lines(&cell(&diff["diff"]), "  "))?,
+        Err(failure) => writeln!(out, "{:<12} {}", "diff", visible(&failure.to_string()))?,
+    }
+    if task["status"] == "REVIEW" && task["approved"].is_null() && !context.globals.quiet {
+        let id = cell(&task["id"]);
+        writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
+    }
+    Ok(())
+}
+
+fn approve(
+    project: &Project,
+    task: &Value,
+    tip: Option<&str>,
+    note: &str,
+    context: Context,
+) -> Result<(), Failure> {
+    let tip = looked_at(task, tip)?;
+    let body = json!({"approve": true, "tip": tip, "note": note});
+    let path = format!("/tasks/{}/review", cell(&task["id"]));
+    told(&project.ask(Method::Post, &path, body, None)?, context)
+}
+
+/// The tip as it is called in full. What was read a moment ago is what is approved, and nothing that came since.
+fn looked_at(task: &Value, tip: Option<&str>) -> Result<Option<String>, Failure> {
+    let current = task["tip"].as_str();
+    let Some(tip) = tip else { return Ok(current.map(str::to_owned)) };
+    match current {
+        Some(current) if tip.len() >= TIP_LENGTH_MIN && current.starts_with(tip) => {
+            Ok(Some(current.to_owned()))
+        }
+        // The machine says no, with the tip that there is.
+        _ => Ok(Some(tip.to_owned())),
+    }
+}
+
+fn told(task: &Value, context: Context) -> Result<(), Failure> {
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(task))?);
+    }
+    let [id, status] = ["id", "status"].map(|name| cell(&task[name]));
+    match task["approved"]["tip"].as_str().filter(|_| task["status"] == "REVIEW") {
+        Some(tip) => Ok(writeln!(context.out, "{id}  {status}  approved at {}", visible(tip))?),
+        None => Ok(writeln!(context.out, "{id}  {status}")?),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj diff c-abc1 --stat
+  adj diff c-abc1 | less")]
+pub struct Diff {
+    /// The task
+    task: String,
+    /// Only the files, with how much changed in each
+    #[arg(long)]
+    stat: bool,
+}
+
+pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let query: &[(&str, &str)] = if command.stat { &[("stat", "1")] } else { &[] };
+    let diff = project.get(&format!("/tasks/{}/diff", command.task), query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&diff))?);
+    }
+    let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
+    patch(&cell(&diff["diff"]), paint, context)
+}
+
+/// A patch, line by line: what agents put into it is shown as text.
+pub fn patch(text: &str, paint: Paint, context: Context) -> Result<(), Failure> {
+    for line in text.lines() {
+        // A tab is what code is made of, and moves the cursor no further than spaces would.
+        let shown = line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+        let shown = match line.as_bytes().first() {
+            Some(b'+') => paint.green(shown),
+            Some(b'-') => paint.red(shown),
+            Some(b'@') => paint.cyan(shown),
+            _ => shown,
+        };
+        writeln!(context.out, "{shown}")?;
+    }
+    Ok(())
+}

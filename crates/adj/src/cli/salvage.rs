@@ -1,0 +1,119 @@
+//! `adj salvage`: work that was saved before something was removed, and getting it back.
+
+use super::project::{Project, shown};
+use super::review::patch;
+use super::terminal::Paint;
+use super::text::{self, Table, cell, visible};
+use super::{Context, Exit, Failure};
+use crate::api::Method;
+use clap::{ArgGroup, Args, Subcommand};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List what was saved, newest first
+    #[command(after_help = "\
+Example:
+  adj salvage list
+
+Each is a commit of your repository too, under refs/adjutant/salvage: nothing but git is needed to read it.")]
+    List,
+    /// Show what a piece of saved work changed
+    #[command(after_help = "\
+Example:
+  adj salvage show c-abc1/e12")]
+    Show {
+        /// As `adj salvage list` names it
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+    /// Put saved work into a new branch or a new folder
+    #[command(after_help = "\
+Example:
+  adj salvage restore c-abc1/e12 --branch rescued
+  adj salvage restore c-abc1/e12 --to /tmp/rescued
+
+Nothing is overwritten: the branch or folder must not be there yet.")]
+    Restore(Restore),
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").required(true))]
+pub struct Restore {
+    /// As `adj salvage list` names it
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// A new branch of your repository
+    #[arg(long, value_name = "NAME", group = "where")]
+    branch: Option<String>,
+    /// A new folder
+    #[arg(long, value_name = "DIR", group = "where")]
+    to: Option<PathBuf>,
+}
+
+pub fn run(command: Command, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    match command {
+        Command::List => list(&project, context),
+        Command::Show { reference } => show(&project, &reference, context),
+        Command::Restore(restore) => self::restore(&project, restore, context),
+    }
+}
+
+fn list(project: &Project, context: Context) -> Result<(), Failure> {
+    let saved = project.get_all("/salvage", &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(saved)))?);
+    }
+    let mut table = Table::new(&["REF", "TASK", "SAVED", "COMMIT", "WHY"]);
+    for item in &saved {
+        let [id, task, at, commit, why] =
+            ["id", "task", "at", "commit", "subject"].map(|name| cell(&item[name]));
+        table.row([id, task, text::age(&at), commit.chars().take(12).collect(), why]);
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing was saved")?);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+fn show(project: &Project, reference: &str, context: Context) -> Result<(), Failure> {
+    let short = reference.strip_prefix("refs/adjutant/salvage/").unwrap_or(reference);
+    if short.split('/').count() != 2 {
+        let message = format!("`{}` is not saved work", visible(reference));
+        return Err(Failure::new(Exit::Usage, message).hint("`adj salvage list` lists what was saved"));
+    }
+    let saved = project.get(&format!("/salvage/{short}"), &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&saved))?);
+    }
+    let [commit, at, subject] = ["commit", "at", "subject"].map(|name| visible(&cell(&saved[name])));
+    writeln!(context.out, "commit {commit}\nsaved  {at}\n\n    {subject}\n")?;
+    let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
+    patch(&cell(&saved["diff"]), paint, context)
+}
+
+fn restore(project: &Project, restore: Restore, context: Context) -> Result<(), Failure> {
+    let Restore { reference, branch, to } = restore;
+    // The owner may stand elsewhere.
+    let folder = to.map(std::path::absolute).transpose()?;
+    let place = match (&branch, &folder) {
+        (Some(branch), _) => format!("branch {}", visible(branch)),
+        (_, Some(folder)) => shown(folder),
+        (None, None) => return Err(Failure::new(Exit::Usage, "--branch or --to says where it goes")),
+    };
+    let mut body = json!({"id": reference});
+    if let Some(branch) = branch {
+        body["branch"] = json!(branch);
+    }
+    if let Some(folder) = folder {
+        body["folder"] = json!(folder);
+    }
+    let restored = project.ask(Method::Post, "/salvage/restore", body, None)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&restored))?);
+    }
+    Ok(writeln!(context.out, "{}  {place}", visible(&cell(&restored["id"])))?)
+}

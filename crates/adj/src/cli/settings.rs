@@ -1,0 +1,165 @@
+//! `adj init`, `config`, `prompt` and `doctor`: how the project is set up, and whether all is well.
+
+use super::project::Project;
+use super::text::{self, Table, cell, visible, visible_lines};
+use super::{Context, Exit, Failure};
+use crate::api::Method;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+pub const INIT_HELP: &str = "\
+Example:
+  cd my-project && adj init
+
+Writes adjutant.toml with the settings that most people look at first, and keeps what is ours out of git by
+.git/info/exclude. Nothing else is touched, and a file that is there is left as it is.";
+
+pub fn init(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let mut done = project.ask(Method::Post, "/init", json!({}), None)?;
+    findings(done["items"].take(), Exit::Failed, context)
+}
+
+pub const DOCTOR_HELP: &str = "\
+Example:
+  adj doctor
+
+Looks at git, the agents' programs, the sandbox, the settings and the disk. It changes nothing. Ends with 1 where
+something keeps the fleet from working.";
+
+pub fn doctor(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let found = project.get_all("/doctor", &[])?;
+    findings(Value::Array(found), Exit::Failed, context)
+}
+
+/// Prints what was found. An error among it is the command's.
+fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
+    let items = found.as_array().map(Vec::as_slice).unwrap_or_default();
+    if context.globals.json {
+        writeln!(context.out, "{}", text::json(&found))?;
+    } else {
+        for item in items {
+            let level = cell(&item["level"]);
+            let level = if level == "ok" { level } else { level.to_uppercase() };
+            let [subject, said] = ["subject", "text"].map(|name| visible(&cell(&item[name])));
+            writeln!(context.out, "{level:<7}  {subject}: {said}")?;
+            if let Some(hint) = item["hint"].as_str().filter(|_| !context.globals.quiet) {
+                writeln!(context.out, "{:7}  hint: {}", "", visible(hint))?;
+            }
+        }
+    }
+    match items.iter().filter(|item| item["level"] == "error").count() {
+        0 => Ok(()),
+        _ if context.globals.json => Err(Failure::told(exit)),
+        1 => Err(Failure::new(exit, "something is wrong")),
+        wrong => Err(Failure::new(exit, format!("{wrong} things are wrong"))),
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Print the settings in force, as adjutant.toml would say them
+    #[command(after_help = "\
+Example:
+  adj config show")]
+    Show,
+    /// Check adjutant.toml without using it
+    #[command(after_help = "\
+Example:
+  adj config check && git commit adjutant.toml
+
+Ends with 2 where the file is wrong.")]
+    Check,
+    /// Print the JSON Schema of adjutant.toml, for editors
+    #[command(after_help = "\
+Example:
+  adj config schema > adjutant.schema.json")]
+    Schema,
+    /// Trust adjutant.toml as it is now
+    #[command(after_help = "\
+Example:
+  git diff HEAD~ adjutant.toml
+  adj config trust
+
+Settings that came in with an agent's branch hold only after this: they name programs that run as you.")]
+    Trust,
+}
+
+pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    match command {
+        Config::Show => {
+            let config = project.get("/config", &[])?;
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&config))?);
+            }
+            Ok(write!(context.out, "{}", visible_lines(&cell(&config["text"]), ""))?)
+        }
+        Config::Check => {
+            let found = project.get_all("/config/check", &[])?;
+            if found.is_empty() && !context.globals.json && !context.globals.quiet {
+                return Ok(writeln!(context.out, "the settings are right")?);
+            }
+            findings(Value::Array(found), Exit::Usage, context)
+        }
+        Config::Schema => {
+            let schema = project.get("/config/schema", &[])?;
+            let text = if context.globals.json { text::json(&schema) } else { text::json_lines(&schema) };
+            Ok(writeln!(context.out, "{text}")?)
+        }
+        Config::Trust => {
+            let config = project.ask(Method::Post, "/config/trust", json!({}), None)?;
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&config))?);
+            }
+            Ok(writeln!(context.out, "{}  trusted", visible(&cell(&config["file"])))?)
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Prompt {
+    /// List the prompts, and where each comes from
+    #[command(after_help = "\
+Example:
+  adj prompt ls")]
+    Ls,
+    /// Print a prompt as agents get it, with its variables by name
+    #[command(after_help = "\
+Example:
+  adj prompt show step > step.md
+
+To use your own, name the file in adjutant.toml:
+  [prompts]
+  step = \"step.md\"")]
+    Show {
+        /// init, step, test_failure or merge_conflict
+        name: String,
+    },
+}
+
+pub fn prompt(command: &Prompt, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    match command {
+        Prompt::Ls => {
+            let prompts = project.get_all("/prompts", &[])?;
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&Value::Array(prompts)))?);
+            }
+            let mut table = Table::new(&["PROMPT", "FROM"]);
+            for prompt in &prompts {
+                let file = prompt["file"].as_str().unwrap_or("as shipped");
+                table.row([cell(&prompt["name"]), file.to_owned()]);
+            }
+            Ok(write!(context.out, "{table}")?)
+        }
+        Prompt::Show { name } => {
+            let prompt = project.get(&format!("/prompts/{name}"), &[])?;
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&prompt))?);
+            }
+            Ok(write!(context.out, "{}", visible_lines(&cell(&prompt["text"]), ""))?)
+        }
+    }
+}

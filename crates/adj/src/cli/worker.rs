@@ -1,0 +1,267 @@
+//! `adj assign`, `kill`, `retry`, `cleanup`, `clean`, `state` and `stop`: what a person does with workers.
+
+use super::project::Project;
+use super::text::{self, Table, cell, visible};
+use super::{Context, Exit, Failure};
+use crate::api::Method;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj assign A c-abc1
+
+A task that is BLOCKED can be given again this way. `adj why c-abc1` says what else a task may wait for.")]
+pub struct Assign {
+    /// The worker; it must be idle
+    name: String,
+    /// The task or ticket
+    task: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj kill A
+
+The work is kept: `adj salvage list` shows where. The task is BLOCKED until a person gives it to a worker again.")]
+pub struct Kill {
+    /// The worker; it must be ready, working or stuck
+    name: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj why A      says what went wrong
+  adj retry A")]
+pub struct Retry {
+    /// The worker; it must be stuck
+    name: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj cleanup A --force
+
+The worker stays and is idle; `adj clean` removes workers too. The work is kept: `adj salvage list` shows where.")]
+pub struct Cleanup {
+    /// The worker
+    name: String,
+    /// End a process that is still at work there
+    #[arg(long)]
+    force: bool,
+}
+
+pub fn assign(command: &Assign, context: Context) -> Result<(), Failure> {
+    act(&command.name, "assign", json!({"task": command.task}), context)
+}
+
+pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
+    act(&command.name, "kill", json!({}), context)
+}
+
+pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
+    act(&command.name, "retry", json!({}), context)
+}
+
+pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {
+    act(&command.name, "cleanup", json!({"force": command.force}), context)
+}
+
+fn act(name: &str, action: &str, body: Value, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let worker = project.ask(Method::Post, &format!("/workers/{name}/{action}"), body, None)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&worker))?);
+    }
+    let [name, status, task] = ["name", "status", "task"].map(|member| visible(&cell(&worker[member])));
+    Ok(writeln!(context.out, "{name}  {status}  {task}")?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj clean --dry-run
+  adj clean --yes
+
+Nothing is lost: what a tree holds is saved first, and `adj salvage list` shows where. Tasks and history stay.")]
+pub struct Clean {
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let workers = project.get_all("/workers", &[])?;
+    let mut removed = Vec::new();
+    if !command.dry_run && !workers.is_empty() {
+        confirm(command, &workers, context.globals.json)?;
+        for worker in &workers {
+            let path = format!("/workers/{}/clean", cell(&worker["name"]));
+            match project.ask(Method::Post, &path, json!({}), None) {
+                // Somebody else was faster.
+                Err(failure) if failure.exit() == Exit::NotFound => {}
+                answered => removed.push(answered?["name"].clone()),
+            }
+        }
+    }
+    if context.globals.json {
+        let would: Vec<_> = workers.iter().map(|worker| worker["name"].clone()).collect();
+        let would = if command.dry_run { would } else { Vec::new() };
+        let document = json!({"removed": removed, "wouldRemove": would});
+        return Ok(writeln!(context.out, "{}", text::json(&document))?);
+    }
+    if command.dry_run && !workers.is_empty() {
+        return Ok(write!(context.out, "{}", what_goes(&workers))?);
+    }
+    if removed.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "no workers; nothing to remove")?);
+    }
+    for name in removed {
+        writeln!(context.out, "{}  removed", cell(&name))?;
+    }
+    Ok(())
+}
+
+fn what_goes(workers: &[Value]) -> Table {
+    let mut table = Table::new(&["WORKER", "STATUS", "TASK", "TREE"]);
+    for worker in workers {
+        table.row(["name", "status", "task", "worktree"].map(|name| cell(&worker[name])));
+    }
+    table
+}
+
+/// Asks where somebody can answer. A script says `--yes`.
+fn confirm(command: &Clean, workers: &[Value], json: bool) -> Result<(), Failure> {
+    if command.yes {
+        return Ok(());
+    }
+    let mut terminal = std::io::stderr().lock();
+    if json || !std::io::stdin().is_terminal() || !terminal.is_terminal() {
+        let message = format!("this would remove {}, and nobody is there to ask", count(workers.len()));
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("`adj clean --dry-run` shows what it would do, `adj clean --yes` does it"));
+    }
+    write!(terminal, "{}", what_goes(workers))?;
+    write!(
+        terminal,
+        "remove {} and their trees? what they hold is saved first [y/N] ",
+        count(workers.len())
+    )?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(Exit::Failed, "nothing was removed")),
+    }
+}
+
+fn count(workers: usize) -> String {
+    if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") }
+}
+
+/// The members of an agent in `state.json`, in its order.
+const STATE: [&str; 13] = [
+    "name",
+    "session",
+    "worktree",
+    "branch",
+    "task",
+    "task_assigned_at",
+    "status",
+    "started_at",
+    "step_count",
+    "last_step_at",
+    "total_input_tokens",
+    "total_output_tokens",
+    "total_cost_usd",
+];
+
+pub const STATE_HELP: &str = "\
+Example:
+  adj state > state.json
+  adj state | jq -r '.agents[] | select(.status == \"stuck\").name'";
+
+/// All workers as one document, in the form of Crew's `state.json`.
+pub fn state(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let workers = project.get_all("/workers", &[])?;
+    let agent = |worker: &Value| {
+        let members = STATE.map(|name| (name.to_owned(), worker[name].clone()));
+        let mut agent = Map::from_iter(members);
+        if let Some(tree) = worker["worktree"].as_str() {
+            agent["worktree"] = json!(project.root().join(tree));
+        }
+        Value::Object(agent)
+    };
+    let document = json!({"agents": workers.iter().map(agent).collect::<Vec<_>>()});
+    let text = if context.globals.json { text::json(&document) } else { text::json_lines(&document) };
+    Ok(writeln!(context.out, "{text}")?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj stop
+
+Steps that are under way end with their turn, or after 30 seconds. Nothing is lost: `adj run` goes on from there.")]
+pub struct Stop {
+    /// End steps at once
+    #[arg(long)]
+    now: bool,
+}
+
+/// Longer than a turn is waited for.
+const STOP_WAIT: Duration = Duration::from_secs(90);
+const STOP_POLL: Duration = Duration::from_millis(50);
+
+pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let fleet = project.get("/fleet", &[])?;
+    let pid = fleet["pid"].as_u64().filter(|_| fleet["running"] == true);
+    if pid.is_some() || fleet["wanted"] == true {
+        project.ask(Method::Post, "/fleet/stop", json!({"now": command.now}), None)?;
+    }
+    if let Some(pid) = pid {
+        gone(&project, pid)?;
+    }
+    if context.globals.json {
+        let document = json!({"stopped": pid.is_some(), "pid": pid});
+        return Ok(writeln!(context.out, "{document}")?);
+    }
+    match pid {
+        Some(pid) => Ok(writeln!(context.out, "stopped (pid {pid})")?),
+        None if context.globals.quiet => Ok(()),
+        None => Ok(writeln!(context.out, "the fleet is not running")?),
+    }
+}
+
+/// Until the process that was told to stop no longer runs the fleet.
+fn gone(project: &Project, pid: u64) -> Result<(), Failure> {
+    let deadline = Instant::now() + STOP_WAIT;
+    loop {
+        match project.get("/fleet", &[]) {
+            Ok(fleet) if fleet["running"] != true || fleet["pid"].as_u64() != Some(pid) => return Ok(()),
+            // It broke off while it went, or was named and has gone.
+            Err(failure) if failure.exit() == Exit::Unreachable => return Ok(()),
+            Err(failure) => return Err(failure),
+            Ok(_) if Instant::now() > deadline => {
+                let message =
+                    format!("the fleet (pid {pid}) has not stopped after {} s", STOP_WAIT.as_secs());
+                return Err(Failure::new(Exit::Failed, message)
+                    .hint("`adj stop --now` ends what is under way; its work is saved"));
+            }
+            Ok(_) => std::thread::sleep(STOP_POLL),
+        }
+    }
+}

@@ -1,0 +1,581 @@
+//! A process that owns the project, and everybody else on its socket: the real binary at both ends.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use super::Ran;
+use super::project::{Repository, ids};
+use serde_json::{Value, json};
+
+/// An owner that runs nothing and listens. It ends when this is dropped.
+struct Owner {
+    child: Child,
+    input: Option<ChildStdin>,
+    /// The token that it minted, where it was asked to.
+    token: Option<String>,
+}
+
+impl Owner {
+    fn start(here: &Repository) -> Owner {
+        Owner::start_with(here, &[])
+    }
+
+    fn start_with(here: &Repository, options: &[&str]) -> Owner {
+        let mut command = here.command(&[&["internal", "serve"], options].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        Owner { child, input, token: said["token"].as_str().map(str::to_owned) }
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn socket(here: &Repository) -> PathBuf {
+    here.0.join(".adjutant/adj.sock")
+}
+
+fn token(here: &Repository) -> String {
+    std::fs::read_to_string(here.0.join(".adjutant/token")).unwrap()
+}
+
+/// A raw request: the head as it is given, without its last empty line, and what follows.
+struct Answer {
+    status: u16,
+    head: String,
+    body: Value,
+}
+
+fn raw(here: &Repository, head: &str, body: &[u8]) -> Answer {
+    let mut stream = UnixStream::connect(socket(here)).unwrap();
+    let head = head.replace('\n', "\r\n");
+    stream.write_all(format!("{head}\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    // An answer may come before all was sent; that is its right.
+    let _ = stream.write_all(body);
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    let text = String::from_utf8(text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, "null"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap() }
+}
+
+fn as_user(here: &Repository, line: &str, more: &str, body: &[u8]) -> Answer {
+    raw(here, &format!("{line}\nAuthorization: Bearer {}{more}", token(here)), body)
+}
+
+fn post(here: &Repository, path: &str, body: &Value) -> Answer {
+    let body = body.to_string();
+    let more = format!("\nContent-Type: application/json\nContent-Length: {}", body.len());
+    as_user(here, &format!("POST /api/v1{path} HTTP/1.1"), &more, body.as_bytes())
+}
+
+const REVIEW: &str = r#"{"deliverable":{"content":"did it"},"reviewChecklist":{"type":"task","items":[{"item":"x","answer":"yes"},{"item":"y","answer":"yes"},{"item":"z","answer":"yes"}]}}"#;
+
+/// A day with every command. `{question}` is the question that is open, `{repository}` where it happens.
+const DAY: &[&str] = &[
+    "init",
+    "task ls",
+    "task add first --id c-1 --body text",
+    "task add second --id c-2 --depends-on c-1",
+    "task add third --id c-3 --key once",
+    "task add third --id c-3 --key once",
+    "task add third --id c-1",
+    "task add third --id ../up",
+    "task show c-1",
+    "task show c-1?x",
+    "task show c-9",
+    "task show ünï/cödé",
+    "task edit c-1 --title First",
+    "task comment c-1 hello",
+    "task dep rm c-2 c-1",
+    "task dep add c-2 c-1",
+    "task assign c-1 coder",
+    "task move c-1 IN_PROGRESS --plan a --plan b --plan c",
+    "task move c-1 NEEDS_APPROVAL --cause escalation --feedback may-I",
+    "approvals",
+    "approve {question} --note yes",
+    "approve {question}",
+    "task move c-1 NEEDS_APPROVAL --cause escalation --feedback may-I",
+    "deny {question}",
+    "task ls --all",
+    "board",
+    "spawn",
+    "spawn 2",
+    "spawn A",
+    "ps",
+    "assign A c-3",
+    "assign A c-2",
+    "assign Q c-2",
+    "why c-3",
+    "why A",
+    "state",
+    "peek A",
+    "peek Q",
+    "logs A",
+    "kill A",
+    "kill A",
+    "retry A",
+    "retry Q",
+    "cleanup B",
+    "diff c-1",
+    "diff c-9 --stat",
+    "task move c-1 IN_PROGRESS --clarification go-on",
+    "merge c-1",
+    "task move c-1 REVIEW --payload {review}",
+    "review c-1",
+    "review c-1 --approve --tip 1234567890",
+    "review c-1 --changes more",
+    "task move c-1 REVIEW --payload {review}",
+    "merge A",
+    "merge c-1 --note fine",
+    "merge c-1",
+    "queue",
+    "salvage list",
+    "salvage show c-1/e1",
+    "salvage show c-1",
+    "salvage restore c-1/e1 --branch rescued",
+    "salvage restore c-1/e1 --to {repository}/rescued",
+    "cost",
+    "cost --by run",
+    "cost --by worker",
+    "cost --by moon",
+    "history",
+    "history c-1",
+    "config show",
+    "config check",
+    "config schema",
+    "config trust",
+    "prompt ls",
+    "prompt show init",
+    "doctor",
+    "stop",
+    "clean",
+    "clean --dry-run",
+    "clean --yes",
+    "clean --yes",
+    "task cancel c-2",
+    "verify",
+    "export all.jsonl",
+    "machine ls",
+    "machine show run",
+    "machine step run",
+    "demo",
+    "sim --runs 2 --tasks 2",
+    "completions bash",
+    "man",
+];
+
+/// Reading a whole log in needs the log for itself, which an owner does not give away.
+const NOT_BESIDE_AN_OWNER: &[&str] = &["import"];
+
+#[test]
+fn every_command_is_answered_alike_by_an_owner_and_without_one() {
+    let listed = super::adj("internal commands").stdout;
+    let known: BTreeSet<&str> = listed.lines().collect();
+    let told = |command: &&&str| DAY.iter().any(|line| line.starts_with(**command));
+    let missing: Vec<_> = known.iter().filter(|command| !NOT_BESIDE_AN_OWNER.contains(command)).collect();
+    let missing: Vec<_> = missing.into_iter().filter(|command| !told(command)).collect();
+    assert!(missing.is_empty(), "the day above leaves out {missing:?}");
+
+    for json in [false, true] {
+        let (alone, owned) = (Repository::new(), Repository::new());
+        let owner = Owner::start(&owned);
+        for line in DAY {
+            let [one, other] = [&alone, &owned].map(|here| one_of_the_day(here, line, json));
+            assert_eq!(one, other, "`{line}` alone, and with an owner");
+        }
+        assert_eq!(owned.adj(&["import", "all.jsonl"]).code, 5);
+        drop(owner);
+    }
+}
+
+/// Code, output and errors, without what differs from one repository and moment to the next.
+fn one_of_the_day(here: &Repository, line: &str, json: bool) -> (i32, String, String) {
+    let question = || {
+        let open = here.json(&["approvals", "--all"]);
+        open.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let repository = here.0.to_str().unwrap();
+    let mut arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    for argument in &mut arguments {
+        if argument == "{question}" {
+            *argument = question();
+        }
+        *argument = argument.replace("{repository}", repository).replace("{review}", REVIEW);
+    }
+    if json {
+        arguments.push("--json".to_owned());
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = here.adj(&arguments);
+    let plain = |text: &str| plain(&text.replace(repository, "<here>"));
+    (ran.code, plain(&ran.stdout), plain(&ran.stderr))
+}
+
+/// Times, ages and everything that chance made up, by what they are.
+fn plain(text: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-:.".contains(letter);
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (word, after) = rest.split_at(length);
+        rest = after;
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let hexadecimal = word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        let is_time = word.starts_with("20") && word.ends_with('Z') && word.contains('T');
+        let is_age = word.strip_suffix('s').is_some_and(|age| age.parse::<u32>().is_ok());
+        shown.push_str(match () {
+            () if is_time => "<time>",
+            () if is_age => "<age>",
+            () if word.len() > 8 && hexadecimal && digits > 0 => "<id>",
+            () if word.starts_with('q') && word.len() > 8 && digits > 0 => "<question>",
+            () => word,
+        });
+    }
+    // A time that ends in a zero is shorter, and the columns with it.
+    shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+#[test]
+fn folder_socket_and_token_are_the_users_alone() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x"]);
+    std::fs::set_permissions(here.0.join(".adjutant"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let owner = Owner::start_with(&here, &["--mint", "coder:intern:c-1.1"]);
+    let mode = |name: &str| {
+        let there = std::fs::symlink_metadata(here.0.join(".adjutant").join(name)).unwrap();
+        (there.mode() & 0o777, there.file_type().is_socket())
+    };
+    assert_eq!(mode(""), (0o700, false));
+    assert_eq!(mode("adj.sock"), (0o600, true));
+    assert_eq!((mode("token"), mode("tokens.json")), ((0o600, false), (0o600, false)));
+    let made = token(&here);
+    assert!(made.len() == 64 && made.bytes().all(|byte| byte.is_ascii_hexdigit()), "32 bytes of chance");
+    drop(owner);
+    assert!(!socket(&here).exists(), "an owner that ends takes its socket along");
+    let _again = Owner::start(&here);
+    assert_eq!(token(&here), made, "the token is made once");
+}
+
+#[test]
+fn nobody_is_answered_without_a_token() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let own = token(&here);
+    let shown = [
+        String::new(),
+        format!("\nAuthorization: {own}"),
+        format!("\nAuthorization: Basic {own}"),
+        format!("\nAuthorization: Bearer {}", &own[1..]),
+        format!("\nAuthorization: Bearer {own}0"),
+        format!("\nCookie: token={own}"),
+    ];
+    for shown in shown {
+        for line in ["GET /api/v1/tasks HTTP/1.1", "GET /nowhere HTTP/1.1", "POST /api/v1/tasks HTTP/1.1"] {
+            let answer = raw(&here, &format!("{line}{shown}"), b"");
+            assert_eq!((answer.status, &answer.body["code"]), (401, &json!("UNAUTHORIZED")), "{line}{shown}");
+            assert!(answer.head.contains("application/problem+json"), "{}", answer.head);
+        }
+    }
+    assert_eq!(raw(&here, &format!("GET /api/v1/tasks?token={own} HTTP/1.1"), b"").status, 401);
+    assert_eq!(as_user(&here, "GET /api/v1/tasks HTTP/1.1", "", b"").status, 200);
+
+    let ran: Ran = here.command(&["ps"]).env("ADJ_TOKEN", "0".repeat(64)).output().unwrap().into();
+    assert!(ran.code == 3 && ran.stderr.contains("shows no token that this project knows"), "{}", ran.stderr);
+    std::fs::remove_file(here.0.join(".adjutant/token")).unwrap();
+    here.fails(&["ps"], 3, "there is no token in");
+}
+
+#[test]
+fn what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let send = |kind: &str, length: &str, body: &[u8]| {
+        let more = format!("\nContent-Type: {kind}\n{length}");
+        as_user(&here, "POST /api/v1/tasks HTTP/1.1", &more, body).status
+    };
+    let sized = |kind: &str, body: &[u8]| send(kind, &format!("Content-Length: {}", body.len()), body);
+    let json = "application/json";
+    for kind in
+        ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
+    {
+        assert_eq!(sized(kind, br#"{"title":"x"}"#), 415, "{kind}");
+    }
+    assert_eq!(as_user(&here, "POST /api/v1/tasks HTTP/1.1", "\nContent-Length: 0", b"").status, 415);
+    assert_eq!(send(json, "Content-Length: 1099511627776", b"{"), 413);
+    assert_eq!(sized(json, &vec![b' '; (1 << 20) + 1]), 413);
+    let chunk = [b"10000\r\n".as_slice(), &[b' '; 1 << 16], b"\r\n"].concat();
+    assert_eq!(send(json, "Transfer-Encoding: chunked", &chunk.repeat(20)), 413);
+    for deep in [&b"["[..], br#"{"a":"#] {
+        assert_eq!(sized(json, &deep.repeat(200_000)), 400);
+    }
+    assert_eq!(sized(json, b"{\"title\":\"\xff\"}"), 400);
+    assert_eq!(sized(json, b"not json"), 400);
+    assert_eq!(sized("Application/JSON; charset=utf-8", br#"{"title":"x","id":"c-1"}"#), 201);
+
+    let get = |path: &str| as_user(&here, &format!("GET /api/v1{path} HTTP/1.1"), "", b"");
+    assert_eq!(as_user(&here, "PUT /api/v1/tasks HTTP/1.1", "", b"").status, 405);
+    for bad in [
+        "/tasks/%2e%2e",
+        "/tasks/..%00",
+        "/tasks/-rf",
+        "/tasks/%2d%2dupload-pack=x",
+        "/tasks/a%0d%0ab",
+        "/tasks/%zz",
+    ] {
+        assert_eq!(get(bad).status, 400, "{bad}");
+    }
+    assert_eq!(get("/tasks/%63%2D1").body["id"], "c-1");
+    assert_eq!(ids(&here), ["c-1"]);
+}
+
+#[test]
+fn a_key_works_over_the_socket_and_a_person_has_a_name_there() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let body = br#"{"title":"x"}"#;
+    let add = |more: &str| {
+        let more = format!("\nContent-Type: application/json\nContent-Length: {}{more}", body.len());
+        as_user(&here, "POST /api/v1/tasks HTTP/1.1", &more, body)
+    };
+    let first = add("\nIdempotency-Key: k");
+    assert_eq!((first.status, &first.body), (201, &add("\nX-Idempotency-Key: k").body));
+    assert_eq!(add("\nX-Idempotency-Key: k\nIdempotency-Key: l").status, 400);
+    assert_eq!(add("\nX-Adj-User: ../ann").status, 400);
+    assert_eq!(add("\nX-Adj-User: ben").status, 201);
+    here.ok(&["task", "add", "y"]);
+    let history = here.json(&["history", "--all"]);
+    let actors: Vec<_> = history.as_array().unwrap().iter().map(|record| record["actor"].clone()).collect();
+    // The key's answer is kept in a record of its own.
+    assert_eq!(actors, ["system", "human:local", "human:local", "human:ben", "human:ann"]);
+}
+
+#[test]
+fn an_agent_works_with_its_token_and_decides_nothing_with_an_owner_or_without() {
+    let here = Repository::new();
+    let owner = Owner::start_with(&here, &["--mint", "coder:lead:c-1.1"]);
+    let minted = owner.token.clone().unwrap();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    here.ok(&["task", "add", "y", "--id", "c-2"]);
+    here.ok(&["task", "assign", "c-1", "coder"]);
+    here.ok(&["task", "move", "c-1", "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+    here.ok(&["task", "move", "c-1", "NEEDS_APPROVAL", "--cause", "escalation", "--feedback", "May I?"]);
+    here.ok(&["spawn", "2"]);
+    here.ok(&["assign", "A", "c-2"]);
+    let question = here.json(&["approvals"])[0]["id"].as_str().unwrap().to_owned();
+    let agent = |arguments: &[&str]| -> Ran {
+        here.command(arguments).env("ADJ_TOKEN", &minted).env("ADJ_USER", "ann").output().unwrap().into()
+    };
+    let forbidden: &[&[&str]] = &[
+        &["approve", &question],
+        &["deny", &question],
+        &["merge", "c-1"],
+        &["review", "c-1", "--approve"],
+        &["kill", "A"],
+        &["retry", "A"],
+        &["cleanup", "A", "--force"],
+        &["clean", "--yes"],
+        &["assign", "B", "c-2"],
+        &["spawn"],
+        &["salvage", "restore", "c-1/e1", "--branch", "b"],
+        &["config", "trust"],
+        &["init"],
+    ];
+    let try_all = |how: &str| {
+        for arguments in forbidden {
+            let ran = agent(arguments);
+            assert!(
+                ran.code == 3 && ran.stderr.contains("the caller's role may not"),
+                "{arguments:?} {how}: {} {}{}",
+                ran.code,
+                ran.stdout,
+                ran.stderr
+            );
+        }
+        assert_eq!(agent(&["task", "comment", "c-1", how]).code, 0);
+        let shown = here.json(&["task", "show", "c-1"]);
+        let last = shown["comments"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!((&last["by"], &last["text"]), (&json!("agent:coder"), &json!(how)));
+    };
+    try_all("with an owner");
+    let stop = "POST /api/v1/fleet/stop HTTP/1.1\nContent-Type: application/json\nContent-Length: 0";
+    let answer = raw(&here, &format!("{stop}\nAuthorization: Bearer {minted}"), b"");
+    assert_eq!((answer.status, &answer.body["code"]), (403, &json!("FORBIDDEN")));
+    assert_eq!(here.json(&["ps"]).as_array().unwrap().len(), 2);
+    drop(owner);
+    try_all("without an owner");
+
+    // Its run is over, and so is the token: also for an owner that is started later.
+    drop(Owner::start_with(&here, &["--revoke", "c-1.1"]));
+    let ran = agent(&["task", "ls"]);
+    assert!(
+        ran.code == 3 && ran.stderr.contains("ADJ_TOKEN is not a token that this project knows"),
+        "{}",
+        ran.stderr
+    );
+    let _owner = Owner::start(&here);
+    assert_eq!(agent(&["task", "ls"]).code, 3);
+}
+
+#[test]
+fn a_socket_that_a_dead_owner_left_behind_is_in_nobodys_way() {
+    let here = Repository::new();
+    let mut killed = Owner::start(&here);
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    assert!(socket(&here).exists());
+    here.ok(&["task", "add", "y", "--id", "c-2"]);
+    assert_eq!(ids(&here), ["c-1", "c-2"]);
+    let _next = Owner::start(&here);
+    here.ok(&["task", "add", "z", "--id", "c-3"]);
+    assert_eq!(post(&here, "/tasks", &json!({"title": "w", "id": "c-4"})).status, 201);
+    assert_eq!(ids(&here).len(), 4);
+    let second = here.adj(&["internal", "serve"]);
+    assert!(second.code == 5 && second.stderr.contains("the project is held by pid"), "{}", second.stderr);
+    assert_eq!(here.json(&["ps"]), json!([]), "the owner that is there still answers");
+}
+
+/// An address has room for 107 bytes; a path may be longer.
+#[test]
+fn a_long_path_is_no_hindrance() {
+    let outer = Repository::new();
+    let deep = outer.0.join(vec!["quite-a-long-name"; 12].join("/"));
+    std::fs::create_dir_all(&deep).unwrap();
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&deep).status().unwrap().success());
+    let here = Repository(deep);
+    let owner = Owner::start(&here);
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    let asked = here.json(&["history", "--all"]);
+    assert_eq!(asked[1]["actor"], "human:ann");
+    let from: Ran = here
+        .command(&["task", "ls", "--server", &format!("unix:{}", socket(&here).display())])
+        .current_dir("/")
+        .output()
+        .unwrap()
+        .into();
+    assert!(from.stdout.contains("c-1"), "{}", from.stderr);
+    // That it was the owner who answered: nobody else could have written.
+    assert!(socket(&here).exists());
+    drop(owner);
+    assert!(!socket(&here).exists());
+    here.ok(&["task", "add", "y", "--id", "c-2"]);
+}
+
+#[test]
+fn a_named_owner_is_the_only_one_who_answers() {
+    let here = Repository::new();
+    let elsewhere = Repository::new();
+    let at = format!("unix:{}", socket(&here).display());
+    elsewhere.fails(&["task", "add", "x", "--server", &at], 5, "nobody listens at");
+    let owner = Owner::start(&here);
+    elsewhere.ok(&["task", "add", "x", "--server", &at]);
+    let ran: Ran = elsewhere.command(&["task", "ls"]).env("ADJ_SERVER", &at).output().unwrap().into();
+    assert!(ran.stdout.contains("t-1"), "{}", ran.stderr);
+    assert_eq!(ids(&here), ["t-1"]);
+    assert_eq!(ids(&elsewhere), Vec::<String>::new());
+    drop(owner);
+    elsewhere.fails(&["ps", "--server", "http://x"], 5, "cannot reach `http://x`");
+}
+
+#[test]
+fn an_owner_that_hangs_is_said_with_its_pid() {
+    let here = Repository::new();
+    let owner = Owner::start(&here);
+    owner.signal("-STOP");
+    let ran: Ran = here.command(&["ps"]).env("ADJ_TIMEOUT", "1").output().unwrap().into();
+    let added: Ran = here.command(&["task", "add", "x"]).env("ADJ_TIMEOUT", "1").output().unwrap().into();
+    owner.signal("-CONT");
+    let expected = format!("error: the owner of the project (pid {} since 20", owner.child.id());
+    assert!(ran.code == 5 && ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does not answer"), "{}", ran.stderr);
+    assert!(added.code == 5 && added.stderr.contains("it may be done all the same"), "{}", added.stderr);
+    here.ok(&["ps"]);
+}
+
+#[test]
+fn an_owner_ends_when_it_is_told_to_and_answers_first() {
+    let here = Repository::new();
+    let mut owner = Owner::start(&here);
+    let answer = post(&here, "/fleet/stop", &json!({"now": true}));
+    assert_eq!((answer.status, &answer.body["stopping"]), (200, &json!(true)));
+    assert_eq!(answer.body["pid"], owner.child.id());
+    assert!(owner.child.wait().unwrap().success());
+    assert!(!socket(&here).exists());
+    let fleet = here.adj(&["stop"]);
+    assert_eq!((fleet.code, fleet.stdout.as_str()), (0, "the fleet is not running\n"));
+}
+
+#[test]
+fn events_are_streamed_as_they_are_written_and_paged_where_nobody_streams() {
+    let here = Repository::new();
+    let owner = Owner::start(&here);
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    let page = as_user(&here, "GET /api/v1/events?after=1&limit=5 HTTP/1.1", "", b"");
+    assert_eq!((page.status, &page.body["items"][0]["kind"]), (200, &json!("task_added")));
+
+    let follow = |more: &str| {
+        let mut stream = UnixStream::connect(socket(&here)).unwrap();
+        let own = token(&here);
+        write!(
+            stream,
+            "GET /api/v1/events?after=0 HTTP/1.0\r\nAccept: text/event-stream\r\nAuthorization: Bearer {own}\r\n{more}\r\n"
+        )
+        .unwrap();
+        BufReader::new(stream).lines().map(Result::unwrap)
+    };
+    let mut lines = follow("");
+    let mut next = || lines.find(|line| line.starts_with("id: ") || line.starts_with("data: ")).unwrap();
+    assert_eq!(next(), "id: 1");
+    assert!(next().contains("writer_seen"));
+    assert_eq!(next(), "id: 2");
+    assert!(next().contains("\"task_added\""));
+    // It waits now; what is written wakes it.
+    here.ok(&["task", "comment", "c-1", "hello"]);
+    assert_eq!(next(), "id: 3");
+    assert!(next().contains("hello"));
+
+    let mut again = follow("Last-Event-ID: 2\r\n");
+    assert_eq!(again.find(|line| line.starts_with("id: ")), Some("id: 3".to_owned()));
+    // An owner that ends does not wait for its readers.
+    drop(owner);
+    assert_eq!(again.filter(|line| line.starts_with("id: ") && line != "id: 4").count(), 0);
+    assert!(!socket(&here).exists());
+}
+
+#[test]
+fn many_at_once_are_all_answered() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let adds: Vec<_> = (0..16)
+        .map(|n| {
+            let mut add = here.command(&["task", "add", "x", "--id", &format!("c-{n}")]);
+            add.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for add in adds {
+        let ran: Ran = add.wait_with_output().unwrap().into();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    }
+    assert_eq!(ids(&here).len(), 16);
+}
