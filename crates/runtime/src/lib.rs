@@ -8,5 +8,6 @@ pub mod settings;
 pub mod sim;
 #[cfg(test)]
 mod testing;
+pub mod tickets;
 pub mod transfer;
 pub mod workplace;
