@@ -4,6 +4,7 @@ pub mod agents;
 pub mod crash;
 pub mod log;
 pub mod owner;
+pub mod prompts;
 pub mod settings;
 pub mod sim;
 #[cfg(test)]

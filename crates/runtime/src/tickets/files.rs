@@ -90,7 +90,7 @@ impl Tickets {
     /// Every ticket file, in the order of their names: the ticket, or what is wrong with it. Links are not followed.
     /// No directory means no tickets; one that cannot be read is a problem, and not an empty one.
     pub fn scan(&mut self) -> Vec<Result<Seen, Problem>> {
-        let (names, mut found) = match self.names() {
+        let (names, too_many) = match self.names() {
             Ok(names) => names,
             Err(error) => {
                 let what = format!("the directory of tickets cannot be read: {error}");
@@ -99,6 +99,7 @@ impl Tickets {
                 ];
             }
         };
+        let mut found: Vec<_> = too_many.map(Err).into_iter().collect();
         let mut kept = BTreeMap::new();
         for name in names {
             let path = self.dir.join(&name);
@@ -114,10 +115,10 @@ impl Tickets {
     }
 
     /// Names that end in `.md` and are not hidden, sorted; and a problem where there are more than are read.
-    fn names(&self) -> io::Result<(Vec<OsString>, Vec<Result<Seen, Problem>>)> {
+    fn names(&self) -> io::Result<(Vec<OsString>, Option<Problem>)> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
             Err(error) => return Err(error),
         };
         let mut names = Vec::new();
@@ -138,9 +139,9 @@ impl Tickets {
             names.truncate(self.count_max);
             let what = format!("there are more files than the {} tickets that are read", self.count_max);
             let hint = "move closed tickets elsewhere, or raise limits.tickets";
-            return Ok((names, vec![Err(Problem::new(0, what, hint).of(&self.dir))]));
+            return Ok((names, Some(Problem::new(0, what, hint).of(&self.dir))));
         }
-        Ok((names, Vec::new()))
+        Ok((names, None))
     }
 }
 
@@ -303,7 +304,7 @@ impl Temporary {
         let path = dir.join(format!(".{name}.{}-{number}.adj", std::process::id()));
         // Left by a process of the same id that was killed; ours alone by its name.
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(Temporary { path }),
         }
     }
