@@ -1,0 +1,204 @@
+//! A block of ports for each run, so that the servers of two agents never meet.
+//!
+//! The leases are in one file under a lock, so that a run has the same block after a restart. Where the search begins
+//! depends on the directory: two projects on one machine, which do not know each other's leases, seldom begin alike.
+
+use crate::settings;
+use machines::names::RunId;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// The largest file of leases that is read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// The leases of a project.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    dir: PathBuf,
+    settings: settings::Ports,
+}
+
+/// Why there is no block.
+#[derive(Debug, thiserror::Error)]
+pub enum PortsError {
+    #[error(
+        "all {blocks} blocks of ports from {first} on are leased or in use; raise ports.blocks, or stop what uses them"
+    )]
+    NoneFree { first: u16, blocks: u16 },
+    #[error("cannot use {path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{path} is damaged: {error}; remove it, and every run gets a new block")]
+    Damaged { path: PathBuf, error: serde_json::Error },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Lease {
+    base: u16,
+    ports: u16,
+}
+
+type Leases = BTreeMap<RunId, Lease>;
+
+impl Ports {
+    /// The leases kept in this directory, which must exist.
+    pub fn new(dir: &Path, settings: &settings::Ports) -> Ports {
+        Ports { dir: dir.to_owned(), settings: settings.clone() }
+    }
+
+    /// The first port of the run's block: the one that it has, or else one that nobody has, all of whose ports are free
+    /// now. It is the run's until it is released.
+    pub fn lease(&self, run: &RunId) -> Result<u16, PortsError> {
+        let mut file = self.open()?;
+        if let Some(lease) = file.leases.get(run) {
+            return Ok(lease.base);
+        }
+        let settings::Ports { first, block, blocks } = self.settings;
+        let begin = self.first_block();
+        let candidates = (0..blocks).map(|number| first + (begin + number) % blocks * block);
+        let is_free = |base: &u16| {
+            let overlaps = |lease: &Lease| *base < lease.base + lease.ports && lease.base < *base + block;
+            !file.leases.values().any(overlaps) && (*base..*base + block).all(can_be_bound)
+        };
+        let base = candidates.into_iter().find(is_free).ok_or(PortsError::NoneFree { first, blocks })?;
+        file.leases.insert(run.clone(), Lease { base, ports: block });
+        file.write()?;
+        Ok(base)
+    }
+
+    /// The run has no block afterwards, whether or not it had one.
+    pub fn release(&self, run: &RunId) -> Result<(), PortsError> {
+        self.keep_only(|leased| leased != run)
+    }
+
+    /// Only runs that `lives` says yes to have blocks afterwards; for the start, after runs ended unseen.
+    pub fn keep_only(&self, lives: impl Fn(&RunId) -> bool) -> Result<(), PortsError> {
+        let mut file = self.open()?;
+        let before = file.leases.len();
+        file.leases.retain(|run, _| lives(run));
+        if file.leases.len() < before { file.write() } else { Ok(()) }
+    }
+
+    /// The same for a directory each time, and another for most others.
+    fn first_block(&self) -> u16 {
+        let path = self.dir.canonicalize().unwrap_or_else(|_| self.dir.clone());
+        let hash =
+            path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        (hash % u64::from(self.settings.blocks)) as u16
+    }
+
+    fn open(&self) -> Result<Locked, PortsError> {
+        let path = self.dir.join("ports.json");
+        let failed = |error| PortsError::Io { path: path.clone(), error };
+        // A lock of its own, because the file itself is replaced at each write.
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).open(self.dir.join("ports.lock"));
+        let lock = Flock::lock(lock.map_err(failed)?, FlockArg::LockExclusive)
+            .map_err(|(_, error)| failed(error.into()))?;
+        let mut text = String::new();
+        match File::open(&path) {
+            Ok(file) => drop(file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => text.push_str("{}"),
+            Err(error) => return Err(failed(error)),
+        }
+        let leases =
+            serde_json::from_str(&text).map_err(|error| PortsError::Damaged { path: path.clone(), error })?;
+        Ok(Locked { path, leases, _lock: lock })
+    }
+}
+
+/// The leases while nobody else can have them.
+struct Locked {
+    path: PathBuf,
+    leases: Leases,
+    _lock: Flock<File>,
+}
+
+impl Locked {
+    fn write(&self) -> Result<(), PortsError> {
+        let temporary = self.path.with_extension("json.new");
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(&serde_json::to_vec(&self.leases)?)?;
+            file.sync_all()?;
+            fs::rename(&temporary, &self.path)
+        };
+        write().map_err(|error| PortsError::Io { path: self.path.clone(), error })
+    }
+}
+
+fn can_be_bound(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::testing::Folder;
+
+    fn run(name: &str) -> RunId {
+        RunId::new(name).unwrap()
+    }
+
+    /// A few blocks of ports that nothing else in these tests uses.
+    fn ports(folder: &Folder, first: u16, blocks: u16) -> Ports {
+        Ports::new(&folder.path, &settings::Ports { first, block: 3, blocks })
+    }
+
+    #[test]
+    fn each_run_has_a_block_of_its_own_and_keeps_it() {
+        let folder = Folder::new();
+        let first = ports(&folder, 23_000, 40);
+        let (a, b) = (first.lease(&run("x.1")).unwrap(), first.lease(&run("x.2")).unwrap());
+        assert!(a.abs_diff(b) >= 3, "{a} and {b}");
+        // Its own server is running there, and Adjutant was started anew.
+        let _server = TcpListener::bind((Ipv4Addr::LOCALHOST, a)).unwrap();
+        let again = ports(&folder, 23_000, 40);
+        assert_eq!(again.lease(&run("x.1")).unwrap(), a);
+        again.release(&run("x.1")).unwrap();
+        assert_ne!(again.lease(&run("x.1")).unwrap(), a, "someone is there");
+    }
+
+    #[test]
+    fn a_block_in_use_is_passed_over_and_none_left_is_said() {
+        let folder = Folder::new();
+        let ports = ports(&folder, 23_500, 2);
+        let _server = TcpListener::bind((Ipv4Addr::LOCALHOST, 23_504)).unwrap();
+        assert_eq!(ports.lease(&run("x.1")).unwrap(), 23_500);
+        let error = ports.lease(&run("x.2")).unwrap_err().to_string();
+        assert!(error.starts_with("all 2 blocks of ports from 23500 on are leased or in use"), "{error}");
+        ports.keep_only(|_| false).unwrap();
+        assert_eq!(ports.lease(&run("x.2")).unwrap(), 23_500);
+        ports.release(&run("never")).unwrap();
+    }
+
+    #[test]
+    fn runs_that_ask_at_once_get_different_blocks() {
+        let folder = Folder::new();
+        let ports = ports(&folder, 24_000, 60);
+        let bases: std::collections::BTreeSet<u16> = std::thread::scope(|scope| {
+            let asks: Vec<_> = (0..8)
+                .map(|number| {
+                    let ports = ports.clone();
+                    scope.spawn(move || ports.lease(&run(&format!("x.{number}"))).unwrap())
+                })
+                .collect();
+            asks.into_iter().map(|ask| ask.join().unwrap()).collect()
+        });
+        assert_eq!(bases.len(), 8);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_with_the_way_out() {
+        let folder = Folder::new();
+        folder.write("ports.json", "{");
+        let error = ports(&folder, 23_800, 2).lease(&run("x")).unwrap_err().to_string();
+        assert!(error.contains("ports.json is damaged") && error.contains("remove it"), "{error}");
+    }
+}
