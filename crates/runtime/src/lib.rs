@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod crash;
+pub mod git;
 pub mod log;
 pub mod owner;
 pub mod prompts;

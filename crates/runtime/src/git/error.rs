@@ -1,0 +1,58 @@
+//! How a call of git can end badly.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What went wrong: what was being done, where, and in git's own words where git said something.
+#[derive(Debug, Error)]
+pub enum GitError {
+    #[error("git could not be started: {source}; install git {} or newer", super::GIT_NEEDED)]
+    NoGit { source: io::Error },
+    #[error("git {found} is too old; install git {} or newer", super::GIT_NEEDED)]
+    TooOld { found: String },
+    #[error("{doing} failed in {}: {said}", at.display())]
+    Failed { doing: &'static str, at: PathBuf, code: Option<i32>, said: String },
+    #[error("{doing} in {} took longer than {seconds} s and was ended", at.display())]
+    TimedOut { doing: &'static str, at: PathBuf, seconds: u64 },
+    #[error("{doing} in {} printed more than {limit} bytes and was ended", at.display())]
+    TooMuch { doing: &'static str, at: PathBuf, limit: usize },
+    #[error("{doing} failed at {}: {source}", at.display())]
+    Io { doing: &'static str, at: PathBuf, source: io::Error },
+    #[error("`{name}` cannot be a {what}: {why}")]
+    BadName { what: &'static str, name: String, why: &'static str },
+    #[error("git printed `{text}` where an object id was expected, while {doing}")]
+    NoObjectId { doing: &'static str, text: String },
+    /// The agent changed its git directory so that its commits cannot be read without trusting it.
+    #[error("the git directory of {} cannot be read: {why}; look at it by hand, or remove the tree: its files are saved first", tree.display())]
+    Unreadable { tree: PathBuf, why: String },
+    #[error("{} was not made by adjutant for task {task}, and is left alone; move it away by hand", path.display())]
+    NotOurs { path: PathBuf, task: String },
+    #[error("{} holds {}: another git is at work there; try again when it is done", holder, lock.display())]
+    Locked { lock: PathBuf, holder: String },
+    #[error("there is no git repository at {} or above it; make one with `git init`", at.display())]
+    NoRepository { at: PathBuf },
+    #[error("branch `{main}` is not to be found in {}; name the branch that work lands on as `main` in adjutant.toml", at.display())]
+    NoMain { main: String, at: PathBuf },
+    #[error("there is nothing saved as `{reference}`; `adj salvage list` shows what there is")]
+    NothingSaved { reference: String },
+    #[error("{what} exists already; choose another name, nothing is overwritten")]
+    Exists { what: String },
+}
+
+impl GitError {
+    /// For `map_err`: what was being done to which file.
+    pub(super) fn io(doing: &'static str, at: &Path) -> impl FnOnce(io::Error) -> GitError {
+        let at = at.to_owned();
+        move |source| GitError::Io { doing, at, source }
+    }
+
+    /// Git's own words, where it said any.
+    pub fn said(&self) -> &str {
+        match self {
+            GitError::Failed { said, .. } => said,
+            _ => "",
+        }
+    }
+}

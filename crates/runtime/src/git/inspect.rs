@@ -1,0 +1,345 @@
+//! What a task's work changes, as the gate and a person look at it.
+
+use std::collections::BTreeMap;
+
+use machines::names::TaskId;
+
+use super::names::{check_branch, check_path, tree_name};
+use super::salvage::DIFF_BYTES_MAX;
+use super::{GitError, Oid, Repository, locked, now};
+
+/// The largest file that is searched for conflict markers.
+const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
+/// How much is searched for conflict markers in all.
+const MARKED_BYTES_MAX: u64 = 64 << 20;
+/// The project's settings; a branch that touches them needs a person.
+const CONFIG: &str = "adjutant.toml";
+
+/// What a branch changes relative to where it left main.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// There is nothing in it that main has not.
+    pub empty: bool,
+    pub changed: Vec<String>,
+    /// Files with conflict markers that were not there before, and the line of the first.
+    pub conflict_markers: Vec<(String, usize)>,
+    /// Changed files in our own folders.
+    pub ours: Vec<String>,
+    /// Changed files in the folder of tickets.
+    pub tickets_changed: Vec<String>,
+    pub touches_config: bool,
+    /// Repositories inside this one: they cannot be landed.
+    pub submodules: Vec<String>,
+}
+
+/// One changed file, as `git diff-tree` has it.
+struct Changed {
+    path: String,
+    mode: String,
+    old: Option<Oid>,
+    new: Option<Oid>,
+}
+
+impl Repository {
+    /// What the tip changes relative to its merge base with main. `tickets` is the folder of tickets in the repository.
+    pub fn inspect(&self, tip: &Oid, main: &Oid, tickets: Option<&str>) -> Result<Inspection, GitError> {
+        let base = self.merge_base(tip, main)?;
+        let changed = self.changed(&base, tip)?;
+        let inside = |path: &str, folder: &str| {
+            path.strip_prefix(folder.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let trees =
+            self.inner.places.trees.strip_prefix(&self.inner.places.root).ok().and_then(|path| path.to_str());
+        let paths = |wanted: &dyn Fn(&Changed) -> bool| -> Vec<String> {
+            changed.iter().filter(|file| wanted(file)).map(|file| file.path.clone()).collect()
+        };
+        Ok(Inspection {
+            empty: changed.is_empty(),
+            conflict_markers: self.conflict_markers(&changed)?,
+            ours: paths(&|file| {
+                inside(&file.path, ".adjutant") || trees.is_some_and(|trees| inside(&file.path, trees))
+            }),
+            tickets_changed: paths(&|file| tickets.is_some_and(|tickets| inside(&file.path, tickets))),
+            touches_config: changed.iter().any(|file| file.path == CONFIG),
+            submodules: paths(&|file| file.mode == "160000"),
+            changed: paths(&|_| true),
+        })
+    }
+
+    /// A commit on top of the tip in which these files are as they were where the branch left main. The task's tree
+    /// sees it, in its files too.
+    pub fn without(
+        &self,
+        task: &TaskId,
+        tree: &str,
+        branch: &str,
+        main: &Oid,
+        paths: &[String],
+        message: &str,
+    ) -> Result<Oid, GitError> {
+        let name = tree_name(tree)?;
+        check_branch(branch)?;
+        paths.iter().try_for_each(|path| check_path(path))?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        let tip = self.bring_tip(task, name, branch)?;
+        let base = self.merge_base(&tip, main)?;
+        let changed = self.changed(&base, &tip)?;
+        let mut puts = Vec::new();
+        for file in changed.iter().filter(|file| paths.contains(&file.path)) {
+            let before = self.entry(&base, &file.path)?;
+            puts.push((file.path.clone(), before));
+        }
+        if puts.is_empty() {
+            return Ok(tip);
+        }
+        let rewritten = self.with_entries(&self.tree_of(&tip)?, puts)?;
+        let commit = self.commit(&rewritten, std::slice::from_ref(&tip), message, now())?;
+        let index = self.index(name);
+        let files = self.inner.places.trees.join(name);
+        // Git itself refuses if the agent's files are no longer as in the tip.
+        self.files(name, &tip, false)?;
+        self.land_with_tree("putting files back", &files, &index)
+            .args(["read-tree", "-m", "-u", tip.as_str(), commit.as_str()])
+            .ok()?;
+        self.publish(task, branch, &commit)?;
+        self.settle(task, name, branch, &commit)?;
+        Ok(commit)
+    }
+
+    /// What the tip changes since it left main, as a diff; cut off with a word about it where it is too long.
+    pub fn diff(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
+        self.diff_with(tip, main, &[])
+    }
+
+    /// The same in a line for each file.
+    pub fn diff_stat(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
+        self.diff_with(tip, main, &["--stat=100"])
+    }
+
+    fn diff_with(&self, tip: &Oid, main: &Oid, options: &[&str]) -> Result<String, GitError> {
+        let base = self.merge_base(tip, main)?;
+        let asked = self
+            .land("computing a diff")
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])
+            .args(options)
+            .args([base.as_str(), tip.as_str(), "--"])
+            .output_max(DIFF_BYTES_MAX)
+            .ok();
+        match asked {
+            Ok(output) => Ok(String::from_utf8_lossy(&output).into_owned()),
+            Err(GitError::TooMuch { limit, .. }) => {
+                let stat = self.diff_with(tip, main, &["--stat=100"])?;
+                Ok(format!("the diff is longer than {limit} bytes; only its summary is shown\n\n{stat}"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the branch left main. Histories without a common commit have main itself as their base.
+    pub(super) fn merge_base(&self, tip: &Oid, main: &Oid) -> Result<Oid, GitError> {
+        let output =
+            self.land("finding the merge base").args(["merge-base", main.as_str(), tip.as_str()]).run()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        match (output.status.code(), Oid::new(&text)) {
+            (Some(0), Some(base)) => Ok(base),
+            (Some(1), _) => Ok(main.clone()),
+            _ => Err(output.failed("finding the merge base", self.land_dir())),
+        }
+    }
+
+    fn changed(&self, base: &Oid, tip: &Oid) -> Result<Vec<Changed>, GitError> {
+        let output = self
+            .land("listing what was changed")
+            .args([
+                "diff-tree",
+                "-r",
+                "-z",
+                "--raw",
+                "--no-renames",
+                "--no-abbrev",
+                base.as_str(),
+                tip.as_str(),
+                "--",
+            ])
+            .ok()?;
+        let mut fields =
+            output.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let mut changed = Vec::new();
+        // `:100644 100755 <old> <new> M` and the path, each ended by a NUL.
+        while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
+            let parts: Vec<&str> = what.trim_start_matches(':').split(' ').collect();
+            let [_, mode, old, new, _] = parts[..] else { continue };
+            changed.push(Changed { path, mode: mode.to_owned(), old: Oid::new(old), new: Oid::new(new) });
+        }
+        Ok(changed)
+    }
+
+    /// Markers are looked for in the files themselves: what an agent says about its files in `.gitattributes` could
+    /// hide them from a diff.
+    fn conflict_markers(&self, changed: &[Changed]) -> Result<Vec<(String, usize)>, GitError> {
+        let files: Vec<&Changed> =
+            changed.iter().filter(|file| file.mode != "160000" && file.new.is_some()).collect();
+        let wanted: Vec<Oid> =
+            files.iter().flat_map(|file| [&file.new, &file.old]).flatten().cloned().collect();
+        let contents = self.contents(&wanted)?;
+        let text = |oid: &Option<Oid>| oid.as_ref().and_then(|oid| contents.get(oid));
+        let mut found = Vec::new();
+        for file in files {
+            let Some(new) = text(&file.new) else { continue };
+            let Some(line) = first_marker(new) else { continue };
+            let before = text(&file.old).map_or(0, |old| markers(old));
+            if markers(new) > before {
+                found.push((file.path.clone(), line));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The contents of these objects, as far as they are not too large.
+    fn contents(&self, wanted: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let list = |oids: &[Oid]| oids.iter().map(|oid| format!("{oid}\n")).collect::<String>();
+        let sizes = self
+            .land("measuring files")
+            .args(["cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"])
+            .input(list(wanted))
+            .ok()?;
+        let mut total = 0;
+        let mut small = Vec::new();
+        for line in String::from_utf8_lossy(&sizes).lines() {
+            let parts: Vec<&str> = line.split(' ').collect();
+            let [oid, "blob", size] = parts[..] else { continue };
+            let (Some(oid), Ok(size)) = (Oid::new(oid), size.parse::<u64>()) else { continue };
+            if size <= MARKED_FILE_BYTES_MAX && total + size <= MARKED_BYTES_MAX {
+                total += size;
+                small.push(oid);
+            }
+        }
+        small.sort();
+        small.dedup();
+        let output = self.land("reading files").args(["cat-file", "--batch"]).input(list(&small)).ok()?;
+        let mut contents = BTreeMap::new();
+        let mut rest = output.as_slice();
+        // `<oid> blob <size>`, a newline, the content, a newline.
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let header = String::from_utf8_lossy(&rest[..end]).into_owned();
+            let parts: Vec<&str> = header.split(' ').collect();
+            let [oid, _, size] = parts[..] else { break };
+            let (Some(oid), Ok(size)) = (Oid::new(oid), size.parse::<usize>()) else { break };
+            let Some(content) = rest.get(end + 1..end + 1 + size) else { break };
+            contents.insert(oid, content.to_vec());
+            rest = rest.get(end + size + 2..).unwrap_or_default();
+        }
+        Ok(contents)
+    }
+
+    /// A file of a commit: its mode and object.
+    pub(super) fn entry(&self, commit: &Oid, path: &str) -> Result<Option<(String, Oid)>, GitError> {
+        check_path(path)?;
+        let output = self.land("finding a file").args(["ls-tree", "-z", commit.as_str(), "--", path]).ok()?;
+        let line = String::from_utf8_lossy(&output).into_owned();
+        let Some((what, _)) = line.split_once('\t') else { return Ok(None) };
+        let parts: Vec<&str> = what.split(' ').collect();
+        let [mode, _, oid] = parts[..] else { return Ok(None) };
+        Ok(Oid::new(oid).map(|oid| (mode.to_owned(), oid)))
+    }
+
+    /// A tree with some entries put in, or taken out where there is `None`. Only the folders on the way are written
+    /// anew, whatever else the tree holds.
+    pub(super) fn with_entries(
+        &self,
+        tree: &Oid,
+        entries: Vec<(String, Option<(String, Oid)>)>,
+    ) -> Result<Oid, GitError> {
+        match self.rewrite(Some(tree), entries)? {
+            Some(tree) => Ok(tree),
+            None => self.make_tree(Vec::new()),
+        }
+    }
+
+    fn rewrite(
+        &self,
+        tree: Option<&Oid>,
+        entries: Vec<(String, Option<(String, Oid)>)>,
+    ) -> Result<Option<Oid>, GitError> {
+        let mut lines: BTreeMap<Vec<u8>, (String, Oid)> = BTreeMap::new();
+        if let Some(tree) = tree {
+            let listed = self.land("reading a tree").args(["ls-tree", "-z", tree.as_str()]).ok()?;
+            for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+                let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
+                let what = String::from_utf8_lossy(&line[..tab]).into_owned();
+                let parts: Vec<&str> = what.split(' ').collect();
+                if let [mode, _, oid] = parts[..] {
+                    if let Some(oid) = Oid::new(oid) {
+                        lines.insert(line[tab + 1..].to_owned(), (mode.to_owned(), oid));
+                    }
+                }
+            }
+        }
+        let mut below: BTreeMap<String, Vec<(String, Option<(String, Oid)>)>> = BTreeMap::new();
+        for (path, entry) in entries {
+            match path.split_once('/') {
+                Some((folder, rest)) => {
+                    below.entry(folder.to_owned()).or_default().push((rest.to_owned(), entry))
+                }
+                None => {
+                    match entry {
+                        Some(entry) => lines.insert(path.into_bytes(), entry),
+                        None => lines.remove(path.as_bytes()),
+                    };
+                }
+            }
+        }
+        for (folder, entries) in below {
+            let existing =
+                lines.get(folder.as_bytes()).filter(|(mode, _)| mode == "040000").map(|(_, oid)| oid.clone());
+            match self.rewrite(existing.as_ref(), entries)? {
+                Some(oid) => lines.insert(folder.into_bytes(), ("040000".to_owned(), oid)),
+                // Git has no empty folders.
+                None => lines.remove(folder.as_bytes()),
+            };
+        }
+        if lines.is_empty() { Ok(None) } else { self.make_tree(lines.into_iter().collect()).map(Some) }
+    }
+
+    fn make_tree(&self, lines: Vec<(Vec<u8>, (String, Oid))>) -> Result<Oid, GitError> {
+        let mut input = Vec::new();
+        for (name, (mode, oid)) in lines {
+            let kind = match mode.as_str() {
+                "040000" => "tree",
+                "160000" => "commit",
+                _ => "blob",
+            };
+            input.extend_from_slice(format!("{mode} {kind} {oid}\t").as_bytes());
+            input.extend_from_slice(&name);
+            input.push(0);
+        }
+        self.land("writing a tree").args(["mktree", "-z", "--missing"]).input(input).oid()
+    }
+}
+
+fn is_marker(line: &[u8]) -> bool {
+    line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ")
+}
+
+/// How many markers a text holds; binary content has none.
+fn markers(content: &[u8]) -> usize {
+    if content.contains(&0) {
+        0
+    } else {
+        content.split(|byte| *byte == b'\n').filter(|line| is_marker(line)).count()
+    }
+}
+
+/// The line of the first marker, if both kinds are there: one kind alone is a drawing.
+fn first_marker(content: &[u8]) -> Option<usize> {
+    if content.contains(&0) {
+        return None;
+    }
+    let lines = || content.split(|byte| *byte == b'\n');
+    let opens = lines().position(|line| line.starts_with(b"<<<<<<< "))?;
+    lines().any(|line| line.starts_with(b">>>>>>> ")).then_some(opens + 1)
+}

@@ -1,0 +1,269 @@
+//! `land.git`, our copy of the user's repository, and how objects get into it and out of it.
+//!
+//! Objects travel as packs from a git to a git that checks every one of them; neither runs in a repository whose
+//! settings are an agent's. A few objects are kept one by one and many as a pack: thousands of small packs would make
+//! every later lookup slow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::references::{self, Change, Expected};
+use super::{GitError, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
+
+/// A transfer of fewer objects than this is kept object by object.
+const UNPACK_OBJECTS_MAX: u32 = 500;
+/// The most that one transfer may bring: more is not the work of a step.
+pub const TRANSFER_BYTES_MAX: u64 = 8 << 30;
+/// How long packing and taking in may take: an agent can put a pipe where git expects a file.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(600);
+/// The file that says that a copy was finished.
+const COMPLETE: &str = "adjutant-complete";
+
+/// Where the objects of a transfer come from and go to.
+enum Direction<'a> {
+    /// From a foreign folder of objects into `land.git`.
+    In(&'a Path),
+    /// From `land.git` into the user's repository.
+    Out,
+}
+
+impl Repository {
+    /// `land.git` is there and whole when this returns. A half-made one is made again; a damaged one is set aside.
+    pub fn ensure_land(&self) -> Result<(), GitError> {
+        let land = self.land_dir();
+        if land.join(COMPLETE).is_file() && land.join("HEAD").is_file() && land.join("objects").is_dir() {
+            lock::clear_below(&land, 8)?;
+            return self.write_excludes();
+        }
+        if land.exists() {
+            self.set_land_aside(&land)?;
+        }
+        let making = self.inner.places.state.join("land.git.making");
+        remove_folder(&making)?;
+        self.copy_repository(&making)?;
+        crate::crash::point("git: land copied");
+        fs::rename(&making, &land).map_err(GitError::io("putting land.git in place", &land))?;
+        self.write_excludes()?;
+        self.adopt_published()
+    }
+
+    /// The tip of main in the user's repository now; its objects are in `land.git` too.
+    pub fn main_tip(&self) -> Result<Oid, GitError> {
+        let places = &self.inner.places;
+        let main = self
+            .user_reference(&self.main_reference())?
+            .ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
+        self.know_main(&main.oid)?;
+        Ok(main.oid)
+    }
+
+    /// Brings a commit of the user's main into `land.git`, unless it is there.
+    pub(super) fn know_main(&self, main: &Oid) -> Result<(), GitError> {
+        let known = locked(&self.inner.main_in_land).clone();
+        if known.as_ref() == Some(main) {
+            return Ok(());
+        }
+        let known = match known {
+            None => self.land_reference(&self.main_reference())?,
+            known => known,
+        };
+        if known.as_ref() != Some(main) {
+            self.bring(&self.inner.git_dir.join("objects"), &[main.clone()], known.as_slice())?;
+            self.set_in_land(&self.main_reference(), main)?;
+        }
+        *locked(&self.inner.main_in_land) = Some(main.clone());
+        Ok(())
+    }
+
+    /// Brings commits and all that they need from a folder of objects into `land.git`. `haves` are in `land.git`.
+    pub(super) fn bring(&self, objects: &Path, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
+        let missing = self.missing_in_land(wants)?;
+        if missing.is_empty() { Ok(()) } else { self.transfer(&Direction::In(objects), &missing, haves) }
+    }
+
+    /// Copies commits and all that they need from `land.git` into the user's repository, which has `haves`.
+    pub(super) fn give(&self, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
+        match self.transfer(&Direction::Out, wants, haves) {
+            // What we believed to be there was pruned since: everything is sent.
+            Err(GitError::Failed { .. }) if !haves.is_empty() => self.transfer(&Direction::Out, wants, &[]),
+            other => other,
+        }
+    }
+
+    /// Which of these are not in `land.git`.
+    pub(super) fn missing_in_land(&self, wanted: &[Oid]) -> Result<Vec<Oid>, GitError> {
+        let kinds = self.kinds(self.land("looking for objects"), wanted)?;
+        Ok(wanted.iter().zip(kinds).filter(|(_, kind)| kind.is_none()).map(|(oid, _)| oid.clone()).collect())
+    }
+
+    /// The commits among these ids that can be read from `land.git` and a foreign folder of objects together.
+    pub(super) fn commits_among(&self, objects: &Path, oids: &[Oid]) -> Result<Vec<Oid>, GitError> {
+        let call = lean_on(self.land("looking for commits"), objects);
+        let kinds = self.kinds(call, oids)?;
+        let commits = oids.iter().zip(kinds).filter(|(_, kind)| kind.as_deref() == Some("commit"));
+        Ok(commits.map(|(oid, _)| oid.clone()).collect())
+    }
+
+    fn kinds(&self, call: super::Call, oids: &[Oid]) -> Result<Vec<Option<String>>, GitError> {
+        if oids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+        let output = call.args(["cat-file", "--batch-check=%(objecttype)"]).input(input).ok()?;
+        let text = String::from_utf8_lossy(&output);
+        Ok(text.lines().map(|line| (!line.contains(' ')).then(|| line.to_owned())).collect())
+    }
+
+    fn transfer(&self, direction: &Direction<'_>, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
+        let source = match direction {
+            Direction::In(objects) => lean_on(self.land("packing objects"), objects),
+            Direction::Out => self.land("packing objects"),
+        };
+        let mut revisions = String::new();
+        for want in wants {
+            revisions.push_str(&format!("{want}\n"));
+        }
+        for have in haves {
+            revisions.push_str(&format!("^{have}\n"));
+        }
+        let mut feeding = source
+            // Everything that a lying index of an agent's could speed up is off.
+            .set("core.commitGraph", "false")
+            .set("core.multiPackIndex", "false")
+            .set("pack.useBitmaps", "false")
+            .args(["pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q"])
+            .input(revisions)
+            .time_max(TRANSFER_TIME_MAX)
+            .feed()?;
+        let Some(header) = feeding.read::<12>() else { return feeding.finish() };
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (version, count) = (word(4), word(8));
+        if count > 0 {
+            let limit = format!("--max-input-size={TRANSFER_BYTES_MAX}");
+            let header = format!("--pack_header={version},{count}");
+            let target = match direction {
+                Direction::In(_) => self.land("taking objects in"),
+                Direction::Out => self.user("taking objects in"),
+            };
+            let target = if count < UNPACK_OBJECTS_MAX {
+                target.args(["unpack-objects", "-q", "--strict", &header, &limit])
+            } else {
+                target.args(["index-pack", "--stdin", "--fix-thin", "--strict", &header, &limit])
+            };
+            if let Some(rest) = feeding.rest() {
+                let taken = target.durable().time_max(TRANSFER_TIME_MAX).input_from(rest).ok();
+                // If both failed, the first of the two knows why.
+                return match (feeding.finish(), taken) {
+                    (Err(error), Err(_)) => Err(error),
+                    (packed, taken) => taken.map(drop).and(packed),
+                };
+            }
+        }
+        feeding.finish()
+    }
+
+    /// A bare clone, then made ours: no remote that leads back, nothing that prunes.
+    fn copy_repository(&self, making: &Path) -> Result<(), GitError> {
+        let inner = &self.inner;
+        let mut call = super::Call::hardened("copying the repository", &inner.places.state)
+            .set("protocol.file.allow", "always")
+            .args(["clone", "--bare", "--no-hardlinks", "--template=", "--no-tags", "--quiet"]);
+        if inner.git_dir.join("objects/info/alternates").exists() {
+            call = call.arg("--dissociate");
+        }
+        call.long().arg("--").arg(&inner.git_dir).arg(making).ok()?;
+        let (version, extension) = match inner.object_format.as_str() {
+            "sha256" => (1, "[extensions]\n\tobjectformat = sha256\n"),
+            _ => (0, ""),
+        };
+        let config = format!(
+            "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n\tlogallrefupdates = always\n\
+             [gc]\n\tauto = 0\n\tpruneExpire = never\n\treflogExpire = never\n\treflogExpireUnreachable = never\n\
+             [maintenance]\n\tauto = false\n{extension}"
+        );
+        write_whole(&making.join("config"), config.as_bytes())?;
+        write_whole(&making.join("HEAD"), format!("ref: {}\n", self.main_reference()).as_bytes())?;
+        // The branches of that moment would only go stale: the one that counts is written by `main_tip`.
+        for stale in ["packed-refs", "refs/heads", "refs/tags"] {
+            let path = making.join(stale);
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            match removed {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(GitError::Io { doing: "preparing land.git", at: path, source: e });
+                }
+                _ => {}
+            }
+        }
+        fs::create_dir_all(making.join("refs/heads")).map_err(GitError::io("preparing land.git", making))?;
+        write_whole(&making.join(COMPLETE), b"1\n")
+    }
+
+    /// What was published before `land.git` was lost is known to it again.
+    fn adopt_published(&self) -> Result<(), GitError> {
+        let published = references::read(self.user("reading what was published"), &["refs/adjutant/"])?;
+        let oids: Vec<Oid> = published.iter().map(|reference| reference.oid.clone()).collect();
+        self.bring(&self.inner.git_dir.join("objects"), &oids, &[])?;
+        let changes: Vec<Change<'_>> = published
+            .iter()
+            .map(|reference| Change {
+                name: &reference.name,
+                old: Expected::Anything,
+                new: Some(&reference.oid),
+            })
+            .collect();
+        references::change(self.land("writing references"), &self.zero(), "adjutant: found again", &changes)
+            .map(drop)
+    }
+
+    /// What git shall not see in a tree: our own files, and what the user excludes in this repository.
+    pub(super) fn excludes(&self) -> Result<String, GitError> {
+        let mut content = read_or_empty(&self.inner.git_dir.join("info/exclude"))?;
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push('\n');
+        }
+        let ours = "/.adjutant/";
+        if !content.lines().any(|line| line == ours) {
+            content.push_str(ours);
+            content.push('\n');
+        }
+        Ok(content)
+    }
+
+    fn write_excludes(&self) -> Result<(), GitError> {
+        let exclude = self.land_dir().join("info/exclude");
+        let content = self.excludes()?;
+        if read_or_empty(&exclude)? == content { Ok(()) } else { write_whole(&exclude, content.as_bytes()) }
+    }
+
+    /// It may hold the only copy of something: it is never removed.
+    fn set_land_aside(&self, land: &Path) -> Result<(), GitError> {
+        for number in 1.. {
+            let aside = self.inner.places.state.join(format!("land.git.damaged-{number}"));
+            if !aside.exists() {
+                return fs::rename(land, &aside)
+                    .map_err(GitError::io("setting a damaged land.git aside", land));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn land_objects(&self) -> PathBuf {
+        self.land_dir().join("objects")
+    }
+}
+
+/// Lets a call in `land.git` see the objects of another folder too. The path is quoted as git wants it in a list.
+fn lean_on(call: super::Call, objects: &Path) -> super::Call {
+    let text = objects.display().to_string();
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted)
+}

@@ -1,0 +1,430 @@
+//! Landing: merges made as objects, tested in a private checkout, and main moved to them.
+//!
+//! A merge needs no checkout. Main moves by compare-and-swap; where it is checked out, by a fast-forward of that
+//! checkout, which git refuses as soon as anything of the user's would be overwritten. Only a main that was read back
+//! and is the merge counts as moved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::names::{check_part, check_path};
+use super::references::{self, Change, Expected, Reference};
+use super::{GitError, Oid, Repository, lock, locked};
+
+/// How often moving main begins again when the user switches branches meanwhile.
+const MOVES_MAX: usize = 3;
+/// The largest file of main that is read for its content.
+const FILE_BYTES_MAX: usize = 16 << 20;
+/// How many files in the way are named.
+const FILES_NAMED_MAX: usize = 50;
+
+/// A file to be put on top of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub path: String,
+    pub content: Vec<u8>,
+}
+
+/// What came of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    Clean {
+        commit: Oid,
+        tree: Oid,
+    },
+    Conflict {
+        files: Vec<String>,
+    },
+    /// Main has the tip already.
+    Nothing,
+}
+
+/// What came of moving main.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// Main is the merge, or has it.
+    Moved,
+    /// Main was not where it was expected.
+    WasMoved { now: Oid },
+    /// The user's checkout is not to be touched as it is. `command` clears the way.
+    InTheWay { files: Vec<String>, command: String },
+}
+
+impl Repository {
+    /// The merge of main and the tip as a commit in `land.git`, with the edits on top. `at`, in seconds since the epoch,
+    /// is the commit's time: the same merge asked for twice has the same id.
+    pub fn merge(
+        &self,
+        main: &Oid,
+        tip: &Oid,
+        message: &str,
+        edits: &[Edit],
+        at: i64,
+    ) -> Result<Merged, GitError> {
+        let output = self
+            .land("merging")
+            .args([
+                "merge-tree",
+                "--write-tree",
+                "-z",
+                "--name-only",
+                "--no-messages",
+                main.as_str(),
+                tip.as_str(),
+            ])
+            .run()?;
+        let mut fields =
+            output.stdout.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let tree = fields.next().as_deref().and_then(Oid::new);
+        let mut tree = match (output.status.code(), tree) {
+            (Some(0), Some(tree)) => tree,
+            (Some(1), Some(_)) => {
+                let mut files: Vec<String> = fields.take_while(|file| !file.is_empty()).collect();
+                files.dedup();
+                return Ok(Merged::Conflict { files });
+            }
+            _ => return Err(output.failed("merging", self.land_dir())),
+        };
+        if tree == self.known_tree_of(main)? && self.is_ancestor(tip, main)? {
+            return Ok(Merged::Nothing);
+        }
+        if !edits.is_empty() {
+            tree = self.edited(&tree, edits)?;
+        }
+        let commit = self.commit(&tree, &[main.clone(), tip.clone()], message, at)?;
+        *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
+        Ok(Merged::Clean { commit, tree })
+    }
+
+    /// As `tree_of`, without asking git for the merge that was made last.
+    fn known_tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        if let Some((known, tree)) = &*locked(&self.inner.newest_merge) {
+            if known == commit {
+                return Ok(tree.clone());
+            }
+        }
+        let tree = self.tree_of(commit)?;
+        *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
+        Ok(tree)
+    }
+
+    fn edited(&self, tree: &Oid, edits: &[Edit]) -> Result<Oid, GitError> {
+        let mut entries = Vec::new();
+        for edit in edits {
+            check_path(&edit.path)?;
+            let call = self.land("writing a file").args(["hash-object", "-w", "--stdin"]);
+            let blob = call.input(edit.content.clone()).oid()?;
+            let mode = match self.entry(tree, &edit.path)? {
+                Some((mode, _)) if mode == "100755" => mode,
+                _ => "100644".to_owned(),
+            };
+            entries.push((edit.path.clone(), Some((mode, blob))));
+        }
+        self.with_entries(tree, entries)
+    }
+
+    /// A checkout of the commit for its tests, exactly its files and nothing else. It has a git directory of its own,
+    /// so that a test that calls git does not come upon the user's.
+    pub fn test_tree(&self, commit: &Oid, name: &str) -> Result<PathBuf, GitError> {
+        check_part("landing", name)?;
+        let label = format!(".landing-{name}");
+        let turn = self.turn(&label);
+        let _turn = locked(&turn);
+        let folder = self.inner.places.state.join("landing").join(name);
+        let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if !is_folder || self.clean_test_tree(commit, &folder, &label).is_err() {
+            super::trash::delete(&folder)?;
+            fs::create_dir_all(&folder).map_err(GitError::io("making a folder for tests", &folder))?;
+            self.check_out(commit, &folder, &label)?;
+        }
+        // Whatever ran here before may have written to it.
+        let git_dir = folder.join(".git");
+        if git_dir.symlink_metadata().is_ok() {
+            super::trash::delete(&git_dir)?;
+        }
+        self.make_git_dir(&git_dir, &git_dir, commit.as_str(), &[], None)?;
+        let index = self.index(&label);
+        fs::copy(&index, git_dir.join("index")).map_err(GitError::io("making a folder for tests", &index))?;
+        Ok(folder)
+    }
+
+    fn clean_test_tree(&self, commit: &Oid, folder: &Path, label: &str) -> Result<(), GitError> {
+        let index = self.index(label);
+        let lock = PathBuf::from(format!("{}.lock", index.display()));
+        if lock.exists() && lock::holder(&lock, folder).is_none() {
+            let _ = fs::remove_file(&lock);
+        }
+        let call = |doing| self.land_with_tree(doing, folder, &index);
+        call("resetting a folder for tests").args(["read-tree", "--reset", "-u", commit.as_str()]).ok()?;
+        call("cleaning a folder for tests").args(["clean", "-ffdxq"]).ok().map(drop)
+    }
+
+    /// A commit that is written down somewhere stays reachable in `land.git` under this name.
+    pub fn keep(&self, name: &str, oid: &Oid) -> Result<(), GitError> {
+        check_part("reference", name)?;
+        self.set_in_land(&format!("refs/adjutant/merges/{name}"), oid)
+    }
+
+    /// Main in the user's repository goes from `old` to `merge`, and to nothing else. Asked again after it was done,
+    /// the answer is `Moved`.
+    pub fn move_main(&self, merge: &Oid, old: &Oid) -> Result<Moved, GitError> {
+        let places = &self.inner.places;
+        let mut given = false;
+        for _ in 0..MOVES_MAX {
+            let main = self
+                .user_reference(&self.main_reference())?
+                .ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
+            if main.oid == *merge {
+                self.main_is(merge)?;
+                return Ok(Moved::Moved);
+            }
+            if main.oid != *old {
+                self.know_main(&main.oid)?;
+                let landed = self.is_ancestor(merge, &main.oid)?;
+                return Ok(if landed { Moved::Moved } else { Moved::WasMoved { now: main.oid } });
+            }
+            if !given {
+                self.give(std::slice::from_ref(merge), std::slice::from_ref(old))?;
+                given = true;
+            }
+            crate::crash::point("git: merge given, main not yet moved");
+            let Some(checkout) = &main.checked_out else {
+                let reference = self.main_reference();
+                let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };
+                references::change(self.user("moving main"), &self.zero(), "adjutant: landed", &[change])?;
+                continue;
+            };
+            if let Some(in_the_way) = self.fast_forward(checkout, merge, old)? {
+                return Ok(in_the_way);
+            }
+        }
+        // The last attempt may have been the one that moved it.
+        let now = self.main_tip()?;
+        Ok(if now == *merge { Moved::Moved } else { Moved::WasMoved { now } })
+    }
+
+    /// Whether the user's main has this commit.
+    pub fn main_contains(&self, oid: &Oid) -> Result<bool, GitError> {
+        let main = self.main_tip()?;
+        if main == *oid {
+            return Ok(true);
+        }
+        Ok(self.missing_in_land(std::slice::from_ref(oid))?.is_empty() && self.is_ancestor(oid, &main)?)
+    }
+
+    /// A file of main; `None` if it has none at that path.
+    pub fn file_on_main(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let main = self.main_tip()?;
+        match self.entry(&main, path)? {
+            Some((mode, blob)) if mode.starts_with("100") => {
+                let call = self.land("reading a file of main").args(["cat-file", "blob", blob.as_str()]);
+                call.output_max(FILE_BYTES_MAX).ok().map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether the user's checkout holds this file exactly as main does, staged changes included. No for a bare
+    /// repository: there is no copy that the user could be at work on, and none that could be written either.
+    pub fn checkout_copy_unchanged(&self, path: &str) -> Result<bool, GitError> {
+        check_path(path)?;
+        let main = self.main_tip()?;
+        let Some((mode, blob)) = self.entry(&main, path)? else { return Ok(false) };
+        let root = &self.inner.places.root;
+        let file = root.join(path);
+        let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
+        if self.inner.bare || !is_file || !mode.starts_with("100") {
+            return Ok(false);
+        }
+        let content = fs::read(&file).map_err(GitError::io("reading a file", &file))?;
+        let call = self.user("comparing a file").args(["hash-object", "--stdin", &format!("--path={path}")]);
+        if call.input(content).oid()? != blob {
+            return Ok(false);
+        }
+        let staged = self.user("comparing a file").args(["ls-files", "-s", "-z", "--", path]).ok()?;
+        let staged = String::from_utf8_lossy(&staged).into_owned();
+        Ok(staged.split(' ').nth(1) == Some(blob.as_str()) && staged.matches('\0').count() == 1)
+    }
+
+    /// Main stands at a merge of ours: nothing needs to be brought.
+    fn main_is(&self, merge: &Oid) -> Result<(), GitError> {
+        if locked(&self.inner.main_in_land).as_ref() != Some(merge) {
+            self.set_in_land(&self.main_reference(), merge)?;
+            *locked(&self.inner.main_in_land) = Some(merge.clone());
+        }
+        Ok(())
+    }
+
+    /// Moves a checkout that has main checked out. `None` says that something was tried and main must be read again.
+    fn fast_forward(&self, checkout: &Path, merge: &Oid, old: &Oid) -> Result<Option<Moved>, GitError> {
+        if checkout.starts_with(&self.inner.places.trees) {
+            // An agent's worktree has taken main. It is not ours to change under it.
+            let command = format!("git -C {} checkout --detach", shell(&checkout.display().to_string()));
+            return Ok(Some(Moved::InTheWay { files: Vec::new(), command }));
+        }
+        if let Some(files) = self.filtered(checkout, old, merge)? {
+            // Their content comes from a program in the user's settings, which we do not run.
+            let command =
+                format!("git -C {} merge --ff-only {merge}", shell(&checkout.display().to_string()));
+            return Ok(Some(Moved::InTheWay { files, command }));
+        }
+        #[cfg(test)]
+        if let Some(hook) = locked(&self.inner.before_merge).take() {
+            hook();
+        }
+        let action = format!("adjutant {}", merge.short());
+        let output = self
+            .checkout("moving main in a checkout", checkout)
+            .env("GIT_REFLOG_ACTION", &action)
+            .set("core.logAllRefUpdates", "true")
+            .args(["merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures"])
+            .args(["--no-squash", "--no-stat", "--no-log", "--quiet", merge.as_str()])
+            .long()
+            .durable()
+            .run()?;
+        let main = self.user_reference(&self.main_reference())?;
+        if output.status.success() {
+            if main.as_ref().is_some_and(|main| main.oid == *merge)
+                && self.came_from(checkout, &self.main_reference(), &action)? == Some(old.clone())
+            {
+                return Ok(None);
+            }
+            self.put_back(checkout, merge, &action)?;
+            return Ok(None);
+        }
+        if main.is_none_or(|main| main.oid != *old) {
+            // It was moved while we tried: the caller reads it again.
+            return Ok(None);
+        }
+        match in_the_way(&output.stderr, checkout) {
+            Some(answer) => Ok(Some(answer)),
+            None => Err(output.failed("moving main in a checkout", checkout.to_owned())),
+        }
+    }
+
+    /// What a reference was before the last move, if that was ours.
+    fn came_from(&self, checkout: &Path, reference: &str, action: &str) -> Result<Option<Oid>, GitError> {
+        let shown = self
+            .checkout("reading a reference's history", checkout)
+            .args(["log", "-g", "-2", "--no-show-signature", "--format=%H%x00%gs", reference, "--"])
+            .run()?;
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let mut lines = text.lines();
+        let newest = lines.next().and_then(|line| line.split_once('\0'));
+        if !newest.is_some_and(|(_, why)| why.starts_with(action)) {
+            return Ok(None);
+        }
+        Ok(lines.next().and_then(|line| Oid::new(line.split('\0').next().unwrap_or_default())))
+    }
+
+    /// The user switched branches between our look and git's: another branch, or a detached `HEAD`, was moved to the
+    /// merge, or main from somewhere else than it should have been. It is put back to where it was, its files too.
+    fn put_back(&self, checkout: &Path, merge: &Oid, action: &str) -> Result<(), GitError> {
+        let doing = "putting a branch back";
+        let on = self.checkout(doing, checkout).args(["symbolic-ref", "--quiet", "HEAD"]).line().ok();
+        let candidates: Vec<Reference> = references::read(self.user(doing), &["refs/heads/"])?
+            .into_iter()
+            .filter(|reference| reference.oid == *merge)
+            .collect();
+        for reference in
+            candidates.iter().map(|found| found.name.as_str()).chain(on.is_none().then_some("HEAD"))
+        {
+            let Some(before) = self.came_from(checkout, reference, action)? else { continue };
+            let change = Change { name: reference, old: Expected::This(merge), new: Some(&before) };
+            if references::change(
+                self.checkout(doing, checkout),
+                &self.zero(),
+                "adjutant: put back",
+                &[change],
+            )? {
+                // Between two commits, local changes to other files stay; git refuses if one is in the way.
+                self.checkout(doing, checkout)
+                    .args(["read-tree", "-m", "-u", merge.as_str(), before.as_str()])
+                    .long()
+                    .ok()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files between two commits that a filter of the user's would have to write.
+    fn filtered(&self, checkout: &Path, old: &Oid, new: &Oid) -> Result<Option<Vec<String>>, GitError> {
+        if self.inner.user.filters.is_empty() {
+            return Ok(None);
+        }
+        let changed = self
+            .land("listing what was changed")
+            .args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"])
+            .args([old.as_str(), new.as_str(), "--"])
+            .ok()?;
+        let asked = self
+            .checkout("looking for filters", checkout)
+            .args(["check-attr", "-z", "--stdin", &format!("--source={new}"), "filter"])
+            .input(changed.clone())
+            .run()?;
+        // Before 2.40 attributes can only be asked of the checkout, which knows those that there were.
+        let asked = if asked.status.success() {
+            asked.stdout
+        } else {
+            let call = self.checkout("looking for filters", checkout).args([
+                "check-attr",
+                "-z",
+                "--stdin",
+                "filter",
+            ]);
+            call.input(changed).ok()?
+        };
+        let text = String::from_utf8_lossy(&asked).into_owned();
+        let fields: Vec<&str> = text.split('\0').collect();
+        let files: Vec<String> = fields
+            .chunks_exact(3)
+            .filter(|file| self.inner.user.filters.iter().any(|filter| filter == file[2]))
+            .map(|file| file[0].to_owned())
+            .take(FILES_NAMED_MAX)
+            .collect();
+        Ok((!files.is_empty()).then_some(files))
+    }
+}
+
+/// What git says is in the way, and what clears it. `None` if git said something else.
+fn in_the_way(said: &str, checkout: &Path) -> Option<Moved> {
+    let at = shell(&checkout.display().to_string());
+    if said.contains("index.lock") && said.contains("File exists") {
+        let command = format!(
+            "git -C {at} status   # another git is at work there, or one was killed and left .git/index.lock"
+        );
+        return Some(Moved::InTheWay { files: vec![".git/index.lock".to_owned()], command });
+    }
+    if said.contains("not concluded your merge")
+        || said.contains("unmerged files")
+        || said.contains("needs merge")
+    {
+        return Some(Moved::InTheWay { files: Vec::new(), command: format!("git -C {at} status") });
+    }
+    if !said.contains("would be overwritten")
+        && !said.contains("would lose untracked files")
+        && !said.contains("not uptodate")
+        && !said.contains("would be removed")
+    {
+        return None;
+    }
+    let files: Vec<String> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix('\t'))
+        .map(str::to_owned)
+        .take(FILES_NAMED_MAX)
+        .collect();
+    let named: String = files.iter().map(|file| format!(" {}", shell(file))).collect();
+    let command = format!("git -C {at} stash push --include-untracked --{named}");
+    Some(Moved::InTheWay { files, command })
+}
+
+/// A word for a shell that a person types into.
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

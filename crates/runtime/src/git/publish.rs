@@ -1,0 +1,186 @@
+//! What of a task's work the user sees in their own repository.
+//!
+//! `refs/adjutant/tasks/<task>` always, and the branch of the task's name where that can be had. Both move only from
+//! what we last put there; what that was is written down in `land.git`. A branch that the user moved, deleted or has
+//! checked out is theirs, and left alone.
+
+use machines::names::TaskId;
+
+use super::names::check_branch;
+use super::references::{self, Change, Expected, Reference};
+use super::tree::task_reference;
+use super::{GitError, Isolation, Oid, Repository, locked};
+
+/// A tip that was taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub tip: Oid,
+    pub branch: Published,
+}
+
+/// What became of the task's branch in the user's repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It stands at the tip, under this name. Another name than the task's own means that a branch of the user's is in
+    /// the way: git cannot hold `agent` and `agent/x`.
+    As(String),
+    /// It is checked out there, so it was not moved.
+    CheckedOut { name: String, at: std::path::PathBuf },
+    /// The user moved it, and it is theirs.
+    MovedByUser { name: String, now: Oid },
+    /// The user deleted it, and it is not made again.
+    DeletedByUser { name: String },
+}
+
+/// What became of a branch that is no longer needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BranchDeleted {
+    Deleted,
+    WasGone,
+    /// It is checked out there: kept.
+    CheckedOut {
+        at: std::path::PathBuf,
+    },
+    /// It is not where we left it: kept.
+    MovedByUser {
+        now: Oid,
+    },
+}
+
+impl Repository {
+    /// Writes the tip down in `land.git` and shows it in the user's repository.
+    pub(super) fn publish(&self, task: &TaskId, branch: &str, tip: &Oid) -> Result<Taken, GitError> {
+        let ours = task_reference(task);
+        let record = published_reference(task);
+        let known = references::read(self.land("reading what was published"), &[&ours, &record])?;
+        let at = |name: &str| known.iter().find(|found| found.name == name).map(|found| found.oid.clone());
+        let (before, mut last) = (at(&ours), at(&record));
+        if before.as_ref() != Some(tip) {
+            // A crash may have come between showing the one before and writing down that it was shown.
+            if let (Some(shown), true) = (&before, before != last) {
+                if let Published::As(_) = self.show(task, branch, shown, last.as_ref(), before.as_ref())? {
+                    last = before.clone();
+                }
+            }
+            self.set_in_land(&ours, tip)?;
+        }
+        let branch = self.show(task, branch, tip, last.as_ref(), before.as_ref())?;
+        Ok(Taken { tip: tip.clone(), branch })
+    }
+
+    /// `last` is what the branch was last set to by us, `before` what the task's tip was.
+    fn show(
+        &self,
+        task: &TaskId,
+        branch: &str,
+        tip: &Oid,
+        last: Option<&Oid>,
+        before: Option<&Oid>,
+    ) -> Result<Published, GitError> {
+        let ours = task_reference(task);
+        let name = self.published_name(branch)?;
+        let reference = format!("refs/heads/{name}");
+        let found = references::read(self.user("reading what is published"), &[&ours, &reference])?;
+        let find = |name: &str| found.iter().find(|found| found.name == name);
+        let (shown, branch_now) = (find(&ours), find(&reference));
+        let is_ours = |oid: &Oid| [Some(tip), last, before].contains(&Some(oid));
+        let outcome = match (self.inner.places.isolation, branch_now) {
+            // The worktree's branch is the published one already.
+            (Isolation::Worktree, _) => Published::As(name),
+            (_, Some(found)) if found.oid == *tip => Published::As(name),
+            (_, Some(Reference { checked_out: Some(at), .. })) => {
+                Published::CheckedOut { name, at: at.clone() }
+            }
+            (_, Some(found)) if !is_ours(&found.oid) => {
+                Published::MovedByUser { name, now: found.oid.clone() }
+            }
+            (_, None) if last.is_some() => Published::DeletedByUser { name },
+            _ => Published::As(name),
+        };
+        let moves_branch = self.inner.places.isolation == Isolation::Clone
+            && matches!(outcome, Published::As(_))
+            && branch_now.map(|found| &found.oid) != Some(tip);
+        let moves_task = shown.map(|found| &found.oid) != Some(tip);
+        if moves_branch || moves_task {
+            let main = locked(&self.inner.main_in_land).clone();
+            let haves: Vec<Oid> = shown.map(|found| found.oid.clone()).into_iter().chain(main).collect();
+            self.give(std::slice::from_ref(tip), &self.known_in_land(haves)?)?;
+            if let Some(foreign) = shown.filter(|found| moves_task && !is_ours(&found.oid)) {
+                // Someone moved our own reference. It is put right, and what they put there is not lost.
+                let kept = format!("refs/adjutant/found/{task}/{}", foreign.oid);
+                let keep = Change { name: &kept, old: Expected::Anything, new: Some(&foreign.oid) };
+                references::change(self.user("keeping a reference"), &self.zero(), "adjutant", &[keep])?;
+            }
+            let mut changes = Vec::new();
+            if moves_task {
+                changes.push(Change { name: &ours, old: expected(shown), new: Some(tip) });
+            }
+            if moves_branch {
+                changes.push(Change { name: &reference, old: expected(branch_now), new: Some(tip) });
+            }
+            crate::crash::point("git: tip written down, not yet shown");
+            if !references::change(
+                self.user("publishing a tip"),
+                &self.zero(),
+                "adjutant: published",
+                &changes,
+            )? {
+                // Someone was faster. What is there now decides.
+                return self.show(task, branch, tip, last, before);
+            }
+        }
+        if matches!(outcome, Published::As(_)) && last != Some(tip) {
+            self.set_in_land(&published_reference(task), tip)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The task's branch goes from the user's repository, if it is where we left it and nobody has it checked out.
+    pub fn delete_branch(&self, task: &TaskId, branch: &str) -> Result<BranchDeleted, GitError> {
+        check_branch(branch)?;
+        let known = references::read(
+            self.land("reading what was published"),
+            &[&task_reference(task), &published_reference(task)],
+        )?;
+        for name in [branch.to_owned(), other_name(branch)] {
+            let reference = format!("refs/heads/{name}");
+            let Some(found) = self.user_reference(&reference)? else { continue };
+            if let Some(at) = found.checked_out {
+                return Ok(BranchDeleted::CheckedOut { at });
+            }
+            if !known.iter().any(|known| known.oid == found.oid) {
+                return Ok(BranchDeleted::MovedByUser { now: found.oid });
+            }
+            let change = Change { name: &reference, old: Expected::This(&found.oid), new: None };
+            let gone =
+                references::change(self.user("deleting a branch"), &self.zero(), "adjutant", &[change])?;
+            return if gone { Ok(BranchDeleted::Deleted) } else { self.delete_branch(task, branch) };
+        }
+        Ok(BranchDeleted::WasGone)
+    }
+
+    /// The name that the branch can have in the user's repository: its own, or one without the slash where a branch
+    /// of the user's stands in the way.
+    pub(super) fn published_name(&self, branch: &str) -> Result<String, GitError> {
+        let Some((folder, _)) = branch.split_once('/') else { return Ok(branch.to_owned()) };
+        let in_the_way = self.user_reference(&format!("refs/heads/{folder}"))?.is_some();
+        Ok(if in_the_way { other_name(branch) } else { branch.to_owned() })
+    }
+
+    fn known_in_land(&self, oids: Vec<Oid>) -> Result<Vec<Oid>, GitError> {
+        let missing = self.missing_in_land(&oids)?;
+        Ok(oids.into_iter().filter(|oid| !missing.contains(oid)).collect())
+    }
+}
+
+fn expected(found: Option<&Reference>) -> Expected<'_> {
+    found.map_or(Expected::Nothing, |found| Expected::This(&found.oid))
+}
+
+fn published_reference(task: &TaskId) -> String {
+    format!("refs/adjutant/published/{task}")
+}
+
+fn other_name(branch: &str) -> String {
+    branch.replace('/', "-")
+}

@@ -1,0 +1,101 @@
+//! References, read and moved. They move by compare-and-swap only.
+
+use std::path::PathBuf;
+
+use super::command::Call;
+use super::{GitError, Oid, Repository};
+
+/// A reference as git has it now.
+#[derive(Clone, Debug)]
+pub(super) struct Reference {
+    pub name: String,
+    pub oid: Oid,
+    /// The checkout that has this branch checked out.
+    pub checked_out: Option<PathBuf>,
+}
+
+/// A move of one reference: from what it is expected to be, to what it shall be. `None` is "not there".
+pub(super) struct Change<'a> {
+    pub name: &'a str,
+    pub old: Expected<'a>,
+    pub new: Option<&'a Oid>,
+}
+
+pub(super) enum Expected<'a> {
+    Anything,
+    Nothing,
+    This(&'a Oid),
+}
+
+/// The references that these patterns (whole names, or folders of them) name.
+pub(super) fn read(call: Call, patterns: &[&str]) -> Result<Vec<Reference>, GitError> {
+    let output = call
+        .args(["for-each-ref", "--format=%(refname)%00%(objectname)%00%(worktreepath)%00", "--"])
+        .args(patterns)
+        .ok()?;
+    let text = String::from_utf8_lossy(&output);
+    let mut fields = text.split('\0');
+    let mut found = Vec::new();
+    while let (Some(name), Some(oid), Some(worktree)) = (fields.next(), fields.next(), fields.next()) {
+        let Some(oid) = Oid::new(oid) else { continue };
+        found.push(Reference {
+            name: name.trim_start_matches('\n').to_owned(),
+            oid,
+            checked_out: (!worktree.is_empty()).then(|| PathBuf::from(worktree)),
+        });
+    }
+    Ok(found)
+}
+
+/// Moves all of them or none. No: one of them was not where it was expected.
+pub(super) fn change(call: Call, zero: &str, why: &str, changes: &[Change<'_>]) -> Result<bool, GitError> {
+    if changes.is_empty() {
+        return Ok(true);
+    }
+    let mut input = Vec::new();
+    for change in changes {
+        let old = match change.old {
+            Expected::Anything => "",
+            Expected::Nothing => zero,
+            Expected::This(oid) => oid.as_str(),
+        };
+        let line = match change.new {
+            Some(new) => format!("update {}\0{new}\0{old}\0", change.name),
+            None => format!("delete {}\0{old}\0", change.name),
+        };
+        input.extend_from_slice(line.as_bytes());
+    }
+    let asked =
+        call.durable().args(["update-ref", "--no-deref", "-m", why, "--stdin", "-z"]).input(input).ok();
+    match asked {
+        Ok(_) => Ok(true),
+        Err(error) if was_elsewhere(error.said()) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn was_elsewhere(said: &str) -> bool {
+    ["but expected", "reference already exists", "unable to resolve reference", "reference is missing"]
+        .iter()
+        .any(|words| said.contains(words))
+}
+
+impl Repository {
+    /// One reference of `land.git`.
+    pub(super) fn land_reference(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        let found = read(self.land("reading a reference"), &[name])?;
+        Ok(found.into_iter().find(|reference| reference.name == name).map(|reference| reference.oid))
+    }
+
+    /// One reference of the user's repository.
+    pub(super) fn user_reference(&self, name: &str) -> Result<Option<Reference>, GitError> {
+        let found = read(self.user("reading a reference"), &[name])?;
+        Ok(found.into_iter().find(|reference| reference.name == name))
+    }
+
+    /// Sets a reference of `land.git`, which is ours: whatever it was before stays in its history.
+    pub(super) fn set_in_land(&self, name: &str, oid: &Oid) -> Result<(), GitError> {
+        let change_ = Change { name, old: Expected::Anything, new: Some(oid) };
+        change(self.land("writing a reference"), &self.zero(), "adjutant", &[change_]).map(drop)
+    }
+}

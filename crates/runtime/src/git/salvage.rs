@@ -1,0 +1,277 @@
+//! Saved work: everything in a tree as a commit, before anything is done that could remove some of it.
+//!
+//! The commit's first parent is the task's tip. Its others are whatever else the agent's git directory still named:
+//! branches of its own, the stash, commits that it amended or reset away. So one reference holds all of it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use machines::names::TaskId;
+
+use super::names::{check_part, check_user_branch, tree_name};
+use super::references::{self, Change, Expected};
+use super::tree::task_reference;
+use super::{GitError, Oid, Repository, locked, now, remove_folder};
+
+/// How many stray commits one saved commit holds on to.
+const STRAYS_MAX: usize = 50;
+/// The most of a diff that is shown.
+pub const DIFF_BYTES_MAX: usize = 4 << 20;
+
+/// Work that was saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// In `land.git` and in the user's repository.
+    pub reference: String,
+    pub commit: Oid,
+    /// What could not be saved because it could not be read. It stays in the trash with its tree.
+    pub left_out: Vec<String>,
+}
+
+/// One line of `adj salvage list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedEntry {
+    pub reference: String,
+    pub task: String,
+    pub effect: String,
+    /// Seconds since the epoch.
+    pub at: i64,
+    pub commit: Oid,
+    pub files: Vec<String>,
+}
+
+/// Where saved work is given back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreTo {
+    /// A new branch in the user's repository; `None` makes up `salvage/<task>-<effect>`.
+    Branch(Option<String>),
+    /// A folder that does not exist yet.
+    Folder(PathBuf),
+}
+
+impl Repository {
+    /// Everything in the task's tree that no published commit holds is in a commit now, and that is in the user's
+    /// repository. `None` if there is nothing such, or no tree. Asked again with the same effect, it finds what it did.
+    pub fn save(&self, task: &TaskId, tree: &str, effect: &str) -> Result<Option<Saved>, GitError> {
+        let name = tree_name(tree)?;
+        check_part("effect", effect)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.save_tree(task, name, effect)
+    }
+
+    pub(super) fn save_tree(
+        &self,
+        task: &TaskId,
+        name: &str,
+        effect: &str,
+    ) -> Result<Option<Saved>, GitError> {
+        self.ensure_land()?;
+        let reference = saved_reference(task, effect);
+        if let Some(commit) = self.land_reference(&reference)? {
+            self.copy_out(&reference, &commit)?;
+            return Ok(Some(Saved { reference, commit, left_out: Vec::new() }));
+        }
+        let Some(record) = self.open_tree(task, name)? else { return Ok(None) };
+        let branch = record.branch.as_str();
+        let (tip, strays, mut left_out) = match self.bring_tip(task, name, branch) {
+            Ok(tip) => {
+                self.publish(task, branch, &tip)?;
+                let strays = self.bring_strays(task, name, branch, &tip)?;
+                (tip, strays, Vec::new())
+            }
+            // Its commits cannot be had, but its files can.
+            Err(error @ (GitError::Unreadable { .. } | GitError::Failed { .. })) => {
+                let known = self.land_reference(&task_reference(task))?;
+                let tip = known.map_or_else(|| self.main_tip(), Ok)?;
+                (tip, Vec::new(), vec![error.to_string()])
+            }
+            Err(error) => return Err(error),
+        };
+        let files = self.files(name, &tip, true)?;
+        left_out.extend(files.left_out);
+        if files.tree == self.tree_of(&tip)? && strays.is_empty() {
+            return Ok(None);
+        }
+        let mut parents = vec![tip];
+        parents.extend(strays);
+        let message = format!("Saved work of {task}\n\nEverything in its tree, by {effect}.\n");
+        let commit = self.commit(&files.tree, &parents, &message, now())?;
+        self.set_in_land(&reference, &commit)?;
+        crate::crash::point("git: work saved, not yet copied");
+        self.copy_out(&reference, &commit)?;
+        Ok(Some(Saved { reference, commit, left_out }))
+    }
+
+    /// The commits that the agent's git directory names and that are neither in the tip nor in main.
+    fn bring_strays(&self, task: &TaskId, name: &str, branch: &str, tip: &Oid) -> Result<Vec<Oid>, GitError> {
+        if self.record(name)?.is_some_and(|record| record.worktree.is_some()) {
+            // Its other branches are the user's repository's own.
+            return Ok(Vec::new());
+        }
+        let git_dir = self.git_dir_of(name)?;
+        let objects = self.named(name, branch)?.objects;
+        let commits = self.commits_among(&objects, &git_dir.everything_named())?;
+        let main = self.main_tip()?;
+        if commits.iter().all(|commit| commit == tip || *commit == main) {
+            return Ok(Vec::new());
+        }
+        self.bring(&objects, &commits, &[tip.clone(), main.clone()])?;
+        let beyond = self
+            .land("looking for stray commits")
+            .args(["rev-list", "--topo-order"])
+            .args(commits.iter().map(Oid::as_str))
+            .args([format!("^{tip}"), format!("^{main}")])
+            .arg("--")
+            .ok()?;
+        let beyond: BTreeSet<Oid> = String::from_utf8_lossy(&beyond).lines().filter_map(Oid::new).collect();
+        let strays: Vec<Oid> = commits.into_iter().filter(|commit| beyond.contains(commit)).collect();
+        if strays.is_empty() {
+            return Ok(strays);
+        }
+        // Only the ends: what they lead to comes along.
+        let ends = self
+            .land("looking for stray commits")
+            .args(["merge-base", "--independent"])
+            .args(strays.iter().map(Oid::as_str))
+            .ok()?;
+        let ends: Vec<Oid> = String::from_utf8_lossy(&ends).lines().filter_map(Oid::new).collect();
+        for end in ends.iter().skip(STRAYS_MAX) {
+            self.keep_for(task, end)?;
+        }
+        Ok(ends.into_iter().take(STRAYS_MAX).collect())
+    }
+
+    /// The user's repository has it under the same name.
+    fn copy_out(&self, reference: &str, commit: &Oid) -> Result<(), GitError> {
+        if self.user_reference(reference)?.is_some_and(|found| found.oid == *commit) {
+            return Ok(());
+        }
+        let main = locked(&self.inner.main_in_land).clone();
+        self.give(std::slice::from_ref(commit), main.as_slice())?;
+        let change = Change { name: reference, old: Expected::Anything, new: Some(commit) };
+        references::change(self.user("saving work"), &self.zero(), "adjutant: saved", &[change]).map(drop)
+    }
+
+    /// What was saved, the newest first.
+    pub fn salvage(&self) -> Result<Vec<SavedEntry>, GitError> {
+        let listed = self
+            .user("listing saved work")
+            .args([
+                "for-each-ref",
+                "--format=%(refname) %(objectname) %(creatordate:unix)",
+                "refs/adjutant/salvage/",
+            ])
+            .ok()?;
+        let mut entries = Vec::new();
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [reference, oid, at] = fields[..] else { continue };
+            let path = reference.trim_start_matches("refs/adjutant/salvage/").split_once('/');
+            let (Some((task, effect)), Some(commit)) = (path, Oid::new(oid)) else { continue };
+            let changed = self
+                .user("reading saved work")
+                .args([
+                    "diff-tree",
+                    "-r",
+                    "-z",
+                    "--name-only",
+                    "--no-renames",
+                    &format!("{commit}^1"),
+                    oid,
+                    "--",
+                ])
+                .ok()?;
+            let changed = String::from_utf8_lossy(&changed).into_owned();
+            entries.push(SavedEntry {
+                reference: reference.to_owned(),
+                task: task.to_owned(),
+                effect: effect.to_owned(),
+                at: at.parse().unwrap_or(0),
+                commit,
+                files: changed.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect(),
+            });
+        }
+        entries.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.reference.cmp(&b.reference)));
+        Ok(entries)
+    }
+
+    /// What a saved commit changed against the tip of then, as a diff.
+    pub fn show_saved(&self, reference: &str) -> Result<String, GitError> {
+        let commit = self.saved_commit(reference)?;
+        self.ensure_land()?;
+        self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(&commit), &[])?;
+        let output = self
+            .land("showing saved work")
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])
+            .args([&format!("{commit}^1"), commit.as_str(), "--"])
+            .output_max(DIFF_BYTES_MAX)
+            .ok()?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+
+    /// Gives saved work back, and says where. Nothing that is there already is touched.
+    pub fn restore(&self, reference: &str, to: &RestoreTo) -> Result<String, GitError> {
+        let commit = self.saved_commit(reference)?;
+        match to {
+            RestoreTo::Branch(name) => {
+                let made_up = reference.trim_start_matches("refs/adjutant/salvage/").replace('/', "-");
+                let name = name.clone().unwrap_or_else(|| format!("salvage/{made_up}"));
+                check_user_branch(&name)?;
+                let branch = format!("refs/heads/{name}");
+                let change = Change { name: &branch, old: Expected::Nothing, new: Some(&commit) };
+                let why = "adjutant: restored";
+                if !references::change(self.user("restoring work"), &self.zero(), why, &[change])? {
+                    return Err(GitError::Exists { what: format!("branch `{name}`") });
+                }
+                Ok(name)
+            }
+            RestoreTo::Folder(folder) => {
+                self.restore_files(&commit, folder)?;
+                Ok(folder.display().to_string())
+            }
+        }
+    }
+
+    fn restore_files(&self, commit: &Oid, folder: &Path) -> Result<(), GitError> {
+        let doing = "restoring files";
+        if folder.symlink_metadata().is_ok() {
+            return Err(GitError::Exists { what: format!("{}", folder.display()) });
+        }
+        self.ensure_land()?;
+        self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(commit), &[])?;
+        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+            return Err(GitError::Exists { what: format!("{}", folder.display()) });
+        };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let parent = parent.canonicalize().map_err(GitError::io(doing, parent))?;
+        let making = parent.join(format!(".{}.restoring", name.to_string_lossy()));
+        remove_folder(&making)?;
+        std::fs::create_dir_all(&making).map_err(GitError::io(doing, &making))?;
+        let index = self.inner.places.state.join("index").join(format!(".restore-{}", std::process::id()));
+        if let Some(indexes) = index.parent() {
+            std::fs::create_dir_all(indexes).map_err(GitError::io(doing, indexes))?;
+        }
+        let _ = std::fs::remove_file(&index);
+        let written =
+            self.land_with_tree(doing, &making, &index).args(["read-tree", "-m", "-u", commit.as_str()]).ok();
+        let _ = std::fs::remove_file(&index);
+        written?;
+        let target = parent.join(name);
+        if target.symlink_metadata().is_ok() {
+            return Err(GitError::Exists { what: format!("{}", target.display()) });
+        }
+        std::fs::rename(&making, &target).map_err(GitError::io(doing, &target))
+    }
+
+    fn saved_commit(&self, reference: &str) -> Result<Oid, GitError> {
+        let nothing = || GitError::NothingSaved { reference: reference.chars().take(200).collect() };
+        let rest = reference.strip_prefix("refs/adjutant/salvage/").ok_or_else(nothing)?;
+        rest.split('/').try_for_each(|part| check_part("reference", part))?;
+        self.user_reference(reference)?.map(|found| found.oid).ok_or_else(nothing)
+    }
+}
+
+pub(super) fn saved_reference(task: &TaskId, effect: &str) -> String {
+    format!("refs/adjutant/salvage/{task}/{effect}")
+}

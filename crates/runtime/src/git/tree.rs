@@ -1,0 +1,732 @@
+//! A task's tree: made, looked at, and its commits and leftovers taken over.
+//!
+//! Each tree has a record of ours in the state folder, written before the tree appears. What has no record is not ours
+//! and is neither used nor removed. Beside it lies a private index, by which the files are compared: the agent's own
+//! could have been told to look away from some of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use machines::names::TaskId;
+use serde::{Deserialize, Serialize};
+
+use super::inside::{Head, Inside};
+use super::names::{check_branch, tree_name};
+use super::publish::Taken;
+use super::references::{self, Change, Expected};
+use super::{GitError, Isolation, Oid, Repository, lock, locked, now, remove_folder, write_whole};
+
+/// How many files that git cannot read are left out before the attempt is given up.
+const UNREADABLE_FILES_MAX: usize = 50;
+/// How many files of repositories inside a tree are saved; the rest is named.
+const NESTED_FILES_MAX: usize = 20_000;
+/// The locks that a killed git leaves in a git directory.
+const LOCKS: &[&str] = &["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
+
+/// What there is of a task's tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeFound {
+    Missing,
+    /// Every file is as in the tip's commit.
+    Clean {
+        tip: Oid,
+    },
+    /// There is something that no commit holds.
+    Dirty {
+        tip: Oid,
+    },
+}
+
+/// What was left over in a tree and is now in a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftovers {
+    /// The tip after it, with or without a commit of ours on top.
+    pub tip: Oid,
+    /// The commit that was made, if there was something to commit.
+    pub commit: Option<Oid>,
+    /// What was left out: repositories inside the tree, and what could not be read.
+    pub left_out: Vec<String>,
+}
+
+/// The record of a tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record {
+    pub task: String,
+    pub branch: String,
+    /// Device and number of the directory: one that someone put in its place is not ours.
+    pub directory: (u64, u64),
+    /// The name of its folder in the user's `.git/worktrees`.
+    pub worktree: Option<String>,
+    /// Whether it is whole. One that is not was never given to anybody.
+    pub ready: bool,
+}
+
+/// What a tree's git directory names, before any of it is believed.
+pub(super) struct Named {
+    pub head: Option<Oid>,
+    pub branch: Option<Oid>,
+    pub objects: PathBuf,
+}
+
+/// The files of a tree as a tree object.
+pub(super) struct Files {
+    pub tree: Oid,
+    pub left_out: Vec<String>,
+}
+
+impl Repository {
+    /// The task's tree is there, on its branch, and this is its tip. It is made if it is not there: on the task's saved
+    /// tip, or on main for a new task. It appears whole or not at all.
+    pub fn prepare_tree(&self, task: &TaskId, tree: &str, branch: &str) -> Result<Oid, GitError> {
+        let name = tree_name(tree)?;
+        check_branch(branch)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.ensure_land()?;
+        let main = self.main_tip()?;
+        if self.open_tree(task, name)?.is_some() {
+            return self.take_up_again(task, name, branch, &main);
+        }
+        let saved = self.land_reference(&task_reference(task))?;
+        let tip = saved.unwrap_or_else(|| main.clone());
+        match self.inner.places.isolation {
+            Isolation::Clone => self.make_clone(task, name, branch, &tip, &main)?,
+            Isolation::Worktree => self.make_worktree(task, name, branch, &tip)?,
+        }
+        Ok(tip)
+    }
+
+    /// What there is of the task's tree, files compared one by one with its tip.
+    pub fn look(&self, task: &TaskId, tree: &str, branch: &str) -> Result<TreeFound, GitError> {
+        let name = tree_name(tree)?;
+        check_branch(branch)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        if self.open_tree(task, name)?.is_none() {
+            return Ok(TreeFound::Missing);
+        }
+        let tip = self.bring_tip(task, name, branch)?;
+        let files = self.files(name, &tip, true)?;
+        let clean = files.tree == self.tree_of(&tip)?;
+        Ok(if clean { TreeFound::Clean { tip } } else { TreeFound::Dirty { tip } })
+    }
+
+    /// The commits of the task's tree are in `land.git`, and published in the user's repository.
+    ///
+    /// The tip is what `HEAD` names, unless that is only an older commit of the task's own branch: then it is the
+    /// branch. An agent that works on another branch or on none has its work found, and one that went back to look at
+    /// something has lost nothing. What the other of the two holds is kept by a reference of its own.
+    pub fn take_tip(&self, task: &TaskId, tree: &str, branch: &str) -> Result<Taken, GitError> {
+        let name = tree_name(tree)?;
+        check_branch(branch)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.require_tree(task, name)?;
+        let tip = self.bring_tip(task, name, branch)?;
+        self.publish(task, branch, &tip)
+    }
+
+    /// Commits whatever the tree holds beyond its tip, and publishes it. The agent's clone sees the commit. Repositories
+    /// that the agent made inside its tree are left out and named: they are no part of this one.
+    pub fn commit_leftovers(
+        &self,
+        task: &TaskId,
+        tree: &str,
+        branch: &str,
+        message: &str,
+    ) -> Result<Leftovers, GitError> {
+        let name = tree_name(tree)?;
+        check_branch(branch)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.require_tree(task, name)?;
+        let tip = self.bring_tip(task, name, branch)?;
+        let files = self.files(name, &tip, false)?;
+        if files.tree == self.tree_of(&tip)? {
+            self.publish(task, branch, &tip)?;
+            return Ok(Leftovers { tip, commit: None, left_out: files.left_out });
+        }
+        let commit = self.commit(&files.tree, &[tip], message, now())?;
+        self.publish(task, branch, &commit)?;
+        self.settle(task, name, branch, &commit)?;
+        Ok(Leftovers { tip: commit.clone(), commit: Some(commit), left_out: files.left_out })
+    }
+
+    /// Makes the agent's git directory see a commit that was made outside it: branch, `HEAD` and index, by replacing
+    /// files. The private index must stand at that commit.
+    pub(super) fn settle(
+        &self,
+        task: &TaskId,
+        name: &str,
+        branch: &str,
+        commit: &Oid,
+    ) -> Result<(), GitError> {
+        let Some(record) = self.open_tree(task, name)? else { return Ok(()) };
+        let doing = "showing a commit to the agent's tree";
+        let index = fs::read(self.index(name)).map_err(GitError::io(doing, &self.index(name)))?;
+        let git_dir = match &record.worktree {
+            None => self.git_dir_of(name)?,
+            Some(id) => {
+                self.give(std::slice::from_ref(commit), &[])?;
+                let reference = format!("refs/heads/{}", record.branch);
+                let change = Change { name: &reference, old: Expected::Anything, new: Some(commit) };
+                references::change(self.user(doing), &self.zero(), "adjutant: leftovers", &[change])?;
+                self.worktree_dir(name, id)?
+            }
+        };
+        let failed = |e| GitError::Io { doing, at: git_dir.path().to_owned(), source: e };
+        lock::clear(&git_dir, &self.inner.places.trees.join(name), LOCKS)?;
+        if record.worktree.is_none() {
+            git_dir
+                .replace(&format!("refs/heads/{branch}"), format!("{commit}\n").as_bytes())
+                .map_err(failed)?;
+        }
+        let head = format!("ref: refs/heads/{}\n", record.branch);
+        if git_dir.read("HEAD", head.len() + 1).ok().flatten().as_deref() != Some(head.as_bytes()) {
+            git_dir.replace("HEAD", head.as_bytes()).map_err(failed)?;
+        }
+        git_dir.replace("index", &index).map_err(failed)
+    }
+
+    /// The record of a tree that is there and is this task's. `None` if there is nothing at its path.
+    pub(super) fn open_tree(&self, task: &TaskId, name: &str) -> Result<Option<Record>, GitError> {
+        let path = self.inner.places.trees.join(name);
+        let not_ours = || GitError::NotOurs { path: path.clone(), task: task.to_string() };
+        let found = match Inside::open(&self.inner.places.trees, name) {
+            Ok(None) => return Ok(None),
+            Ok(Some(found)) => found,
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidData => return Err(not_ours()),
+            Err(source) => return Err(GitError::Io { doing: "opening the task's tree", at: path, source }),
+        };
+        let record = self.record(name)?.ok_or_else(not_ours)?;
+        let directory = found.identity().map_err(GitError::io("opening the task's tree", &path))?;
+        if record.task != task.as_str() || record.directory != directory {
+            return Err(not_ours());
+        }
+        Ok(record.ready.then_some(record))
+    }
+
+    fn require_tree(&self, task: &TaskId, name: &str) -> Result<Record, GitError> {
+        self.open_tree(task, name)?.ok_or_else(|| GitError::Unreadable {
+            tree: self.inner.places.trees.join(name),
+            why: "the tree is gone".to_owned(),
+        })
+    }
+
+    pub(super) fn record_path(&self, name: &str) -> PathBuf {
+        self.inner.places.state.join("trees").join(format!("{name}.json"))
+    }
+
+    pub(super) fn record(&self, name: &str) -> Result<Option<Record>, GitError> {
+        let path = self.record_path(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(GitError::Io { doing: "reading a tree's record", at: path, source }),
+        }
+    }
+
+    fn write_record(&self, name: &str, record: &Record) -> Result<(), GitError> {
+        let text = serde_json::to_vec(record).unwrap_or_default();
+        write_whole(&self.record_path(name), &text)
+    }
+
+    pub(super) fn index(&self, name: &str) -> PathBuf {
+        self.inner.places.state.join("index").join(name)
+    }
+
+    /// The git directory of a clone, opened without following anything.
+    pub(super) fn git_dir_of(&self, name: &str) -> Result<Inside, GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let unreadable = |why: String| GitError::Unreadable { tree: tree.clone(), why };
+        let opened = Inside::open(&self.inner.places.trees, name).and_then(|found| match found {
+            Some(found) => found.enter(".git"),
+            None => Ok(None),
+        });
+        opened.map_err(|e| unreadable(e.to_string()))?.ok_or_else(|| unreadable("it has no .git".to_owned()))
+    }
+
+    fn worktree_dir(&self, name: &str, id: &str) -> Result<Inside, GitError> {
+        let unreadable = |why: String| GitError::Unreadable { tree: self.inner.places.trees.join(name), why };
+        Inside::open(&self.inner.git_dir.join("worktrees"), id)
+            .map_err(|e| unreadable(e.to_string()))?
+            .ok_or_else(|| unreadable("the repository knows no such worktree".to_owned()))
+    }
+
+    /// What the tree's git directory names as its work.
+    pub(super) fn named(&self, name: &str, branch: &str) -> Result<Named, GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let unreadable = |why: String| GitError::Unreadable { tree: tree.clone(), why };
+        if let Some(Record { worktree: Some(id), branch, .. }) = self.record(name)? {
+            let git_dir = self.worktree_dir(name, &id)?;
+            let call = || self.user("reading the task's tip").env("GIT_DIR", git_dir.path());
+            let oid = |name: &str| call().args(["rev-parse", "--verify", "--quiet", name]).oid().ok();
+            let reference = format!("refs/heads/{branch}");
+            return Ok(Named {
+                head: oid("HEAD^{commit}"),
+                branch: oid(&format!("{reference}^{{commit}}")),
+                objects: self.inner.git_dir.join("objects"),
+            });
+        }
+        let git_dir = self.git_dir_of(name)?;
+        let objects = git_dir.enter("objects").map_err(|e| unreadable(e.to_string()))?;
+        let objects = objects.ok_or_else(|| unreadable("it has no objects".to_owned()))?;
+        let reference = format!("refs/heads/{branch}");
+        // Either may be garbage; the other one is still worth something.
+        let head = git_dir.head().ok().flatten();
+        let head = match head {
+            Some(Head::On(_, oid)) => oid,
+            Some(Head::At(oid)) => Some(oid),
+            None => None,
+        };
+        let mut at_branch = git_dir.reference(&reference).ok().flatten();
+        if head.is_none() && at_branch.is_none() {
+            // The branch was deleted or overwritten: its history says where it was last.
+            at_branch = git_dir.history("logs/HEAD").pop();
+        }
+        Ok(Named { head, branch: at_branch, objects: objects.path().to_owned() })
+    }
+
+    /// Brings the tree's work into `land.git` and says which commit is its tip.
+    pub(super) fn bring_tip(&self, task: &TaskId, name: &str, branch: &str) -> Result<Oid, GitError> {
+        let named = self.named(name, branch)?;
+        let known = self.land_reference(&task_reference(task))?;
+        let mut wants: Vec<Oid> = [&named.head, &named.branch].into_iter().flatten().cloned().collect();
+        wants.dedup();
+        if wants.is_empty() {
+            return Err(GitError::Unreadable {
+                tree: self.inner.places.trees.join(name),
+                why: "neither HEAD nor the task's branch names a commit".to_owned(),
+            });
+        }
+        if wants.iter().any(|want| Some(want) != known.as_ref()) {
+            let main = locked(&self.inner.main_in_land).clone();
+            let haves: Vec<Oid> = known.into_iter().chain(main).collect();
+            self.bring(&named.objects, &wants, &haves)?;
+        }
+        let tip = match (&named.head, &named.branch) {
+            (Some(head), Some(branch)) if head != branch => {
+                let (tip, other) =
+                    if self.is_ancestor(head, branch)? { (branch, head) } else { (head, branch) };
+                if !self.is_ancestor(other, tip)? {
+                    self.keep_for(task, other)?;
+                }
+                tip
+            }
+            (Some(tip), _) | (None, Some(tip)) => tip,
+            (None, None) => return Err(GitError::NothingSaved { reference: task_reference(task) }),
+        };
+        Ok(tip.clone())
+    }
+
+    /// A commit of the task's that is on no branch stays findable.
+    pub(super) fn keep_for(&self, task: &TaskId, oid: &Oid) -> Result<(), GitError> {
+        self.set_in_land(&format!("refs/adjutant/kept/{task}/{oid}"), oid)
+    }
+
+    pub(super) fn is_ancestor(&self, ancestor: &Oid, of: &Oid) -> Result<bool, GitError> {
+        self.land("comparing commits")
+            .args(["merge-base", "--is-ancestor", ancestor.as_str(), of.as_str()])
+            .yes()
+    }
+
+    pub(super) fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        self.land("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).oid()
+    }
+
+    /// A commit object in `land.git`, by the user's name, at that time.
+    pub(super) fn commit(
+        &self,
+        tree: &Oid,
+        parents: &[Oid],
+        message: &str,
+        at: i64,
+    ) -> Result<Oid, GitError> {
+        let date = format!("{at} +0000");
+        let mut call = self
+            .land("making a commit")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .args(["commit-tree", tree.as_str(), "-F", "-"]);
+        for parent in parents {
+            call = call.args(["-p", parent.as_str()]);
+        }
+        call.input(message.as_bytes()).oid()
+    }
+
+    /// The files of a tree, tracked and untracked but not ignored, as a tree object in `land.git`. Only `nested` takes
+    /// the files of repositories inside it along.
+    ///
+    /// Not `git add`: that runs a git in every repository inside the tree, with the settings it finds there.
+    pub(super) fn files(&self, name: &str, tip: &Oid, nested: bool) -> Result<Files, GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let index = self.index(name);
+        let folder = self.inner.places.state.join("index");
+        fs::create_dir_all(&folder).map_err(GitError::io("making a folder", &folder))?;
+        let stale = PathBuf::from(format!("{}.lock", index.display()));
+        if stale.exists() {
+            if let Some(holder) = lock::holder(&stale, &tree) {
+                return Err(GitError::Locked { lock: stale, holder });
+            }
+            fs::remove_file(&stale).map_err(GitError::io("removing a stale lock", &stale))?;
+        }
+        let call = |doing| self.land_with_tree(doing, &tree, &index);
+        // One tree merged into the index keeps what is known of unchanged files, so that they are not read again.
+        let read = call("reading the tip").args(["read-tree", "-m", tip.as_str()]).ok();
+        if read.is_err() {
+            let _ = fs::remove_file(&index);
+            call("reading the tip").args(["read-tree", tip.as_str()]).ok()?;
+        }
+        let listed = call("listing files").args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).ok()?;
+        let mut paths: Vec<Vec<u8>> = Vec::new();
+        let mut beyond: Vec<Vec<u8>> = Vec::new();
+        let mut left_out = Vec::new();
+        let mut links = BTreeMap::new();
+        for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            if path.ends_with(b"/") {
+                if nested {
+                    nested_files(&tree, path, &mut paths, &mut left_out);
+                } else {
+                    left_out.push(String::from_utf8_lossy(path).into_owned());
+                }
+            } else if is_beyond_a_link(&tree, path, &mut links) {
+                beyond.push(path.to_owned());
+            } else {
+                paths.push(path.to_owned());
+            }
+        }
+        if !beyond.is_empty() {
+            // Their folder is a link now: they are gone, and what the link leads to is not ours to read.
+            let mut removals = Vec::new();
+            for path in &beyond {
+                removals.extend_from_slice(format!("0 {}\t", self.zero()).as_bytes());
+                removals.extend_from_slice(path);
+                removals.push(0);
+            }
+            call("taking files in").args(["update-index", "-z", "--index-info"]).input(removals).ok()?;
+        }
+        self.update_index(&call, paths, &mut left_out)?;
+        let written = call("writing a tree").durable().arg("write-tree").oid()?;
+        Ok(Files { tree: written, left_out })
+    }
+
+    /// A file that git cannot read is left out and named, so that one of them does not cost all the others.
+    fn update_index(
+        &self,
+        call: &impl Fn(&'static str) -> super::Call,
+        mut paths: Vec<Vec<u8>>,
+        left_out: &mut Vec<String>,
+    ) -> Result<(), GitError> {
+        for _ in 0..UNREADABLE_FILES_MAX {
+            let mut input = Vec::new();
+            for path in &paths {
+                input.extend_from_slice(path);
+                input.push(0);
+            }
+            let taken = call("taking files in")
+                .durable()
+                .args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"])
+                .input(input)
+                .ok();
+            let error = match taken {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            let named = error
+                .said()
+                .rsplit_once("fatal: Unable to process path ")
+                .map(|(_, path)| path.as_bytes().to_vec());
+            let Some(at) = named.and_then(|named| paths.iter().position(|path| *path == named)) else {
+                return Err(error);
+            };
+            left_out.push(String::from_utf8_lossy(&paths.remove(at)).into_owned());
+        }
+        Err(GitError::Unreadable {
+            tree: self.inner.places.trees.clone(),
+            why: format!("more than {UNREADABLE_FILES_MAX} files cannot be read"),
+        })
+    }
+
+    /// The tree is there: it gets the newest main to merge with, and is rid of locks that nobody holds.
+    fn take_up_again(&self, task: &TaskId, name: &str, branch: &str, main: &Oid) -> Result<Oid, GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let record = self.require_tree(task, name)?;
+        let git_dir = match &record.worktree {
+            None => self.git_dir_of(name)?,
+            Some(id) => self.worktree_dir(name, id)?,
+        };
+        lock::clear(&git_dir, &tree, LOCKS)?;
+        if record.worktree.is_none() {
+            lock::clear(&git_dir, &tree, &[&format!("refs/heads/{branch}.lock")])?;
+            self.show_main(&git_dir, main)?;
+        }
+        self.bring_tip(task, name, branch)
+    }
+
+    /// `origin/main` in an agent's clone is the main that its work will be merged with. There is no remote behind it.
+    fn show_main(&self, git_dir: &Inside, main: &Oid) -> Result<(), GitError> {
+        let reference = format!("refs/remotes/origin/{}", self.inner.places.main);
+        git_dir
+            .replace(&reference, format!("{main}\n").as_bytes())
+            .map_err(GitError::io("showing main to the agent's tree", git_dir.path()))
+    }
+
+    fn make_clone(
+        &self,
+        task: &TaskId,
+        name: &str,
+        branch: &str,
+        tip: &Oid,
+        main: &Oid,
+    ) -> Result<(), GitError> {
+        let trees = &self.inner.places.trees;
+        let making = trees.join(format!(".making-{name}"));
+        remove_folder(&making)?;
+        let git_dir = making.join(".git");
+        let doing = "making the task's tree";
+        let mut heads = vec![(branch, tip)];
+        if branch != self.inner.places.main {
+            heads.push((&self.inner.places.main, main));
+        }
+        let head = format!("ref: refs/heads/{branch}");
+        self.make_git_dir(&git_dir, &trees.join(name).join(".git"), &head, &heads, Some(main))?;
+        self.check_out(tip, &making, name)?;
+        let index = self.index(name);
+        fs::copy(&index, git_dir.join("index")).map_err(GitError::io(doing, &index))?;
+        let directory = identity(&making)?;
+        let record = Record {
+            task: task.to_string(),
+            branch: branch.to_owned(),
+            directory,
+            worktree: None,
+            ready: true,
+        };
+        self.write_record(name, &record)?;
+        crate::crash::point("git: tree made, not yet in place");
+        fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))
+    }
+
+    /// A git directory of a tree's own at `git_dir`, which will stand at `place`: its objects lean on `land.git`, and
+    /// it has no remote.
+    pub(super) fn make_git_dir(
+        &self,
+        git_dir: &Path,
+        place: &Path,
+        head: &str,
+        heads: &[(&str, &Oid)],
+        main: Option<&Oid>,
+    ) -> Result<(), GitError> {
+        let doing = "making a git directory";
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            let folder = git_dir.join(folder);
+            fs::create_dir_all(&folder).map_err(GitError::io(doing, &folder))?;
+        }
+        let write = |path: &str, content: String| {
+            let path = git_dir.join(path);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(GitError::io(doing, folder))?;
+            }
+            fs::write(&path, content).map_err(GitError::io(doing, &path))
+        };
+        let objects =
+            self.land_objects().canonicalize().map_err(GitError::io(doing, &self.land_objects()))?;
+        write("objects/info/alternates", format!("{}\n", relative(&place.join("objects"), &objects)))?;
+        write("config", self.clone_config())?;
+        write("info/exclude", self.excludes()?)?;
+        write("HEAD", format!("{head}\n"))?;
+        for (name, oid) in heads {
+            write(&format!("refs/heads/{name}"), format!("{oid}\n"))?;
+        }
+        if let Some(main) = main {
+            write(&format!("refs/remotes/origin/{}", self.inner.places.main), format!("{main}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a commit's files into an empty folder of ours, and the private index beside it.
+    pub(super) fn check_out(&self, commit: &Oid, folder: &Path, name: &str) -> Result<(), GitError> {
+        let index = self.index(name);
+        let indexes = self.inner.places.state.join("index");
+        fs::create_dir_all(&indexes).map_err(GitError::io("making a folder", &indexes))?;
+        for stale in [index.clone(), PathBuf::from(format!("{}.lock", index.display()))] {
+            match fs::remove_file(&stale) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(GitError::Io { doing: "removing an old index", at: stale, source: e });
+                }
+                _ => {}
+            }
+        }
+        self.land_with_tree("writing the files of a tree", folder, &index)
+            .args(["read-tree", "-m", "-u", commit.as_str()])
+            .ok()
+            .map(drop)
+    }
+
+    fn clone_config(&self) -> String {
+        let inner = &self.inner;
+        let user = &inner.user;
+        let sha256 = inner.object_format == "sha256";
+        let mut config = format!(
+            "[core]\n\trepositoryformatversion = {}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
+            u8::from(sha256)
+        );
+        if let Some(value) = &user.autocrlf {
+            config.push_str(&format!("\tautocrlf = {}\n", quoted(value)));
+        }
+        if let Some(file) = &user.excludes_file {
+            config.push_str(&format!("\texcludesFile = {}\n", quoted(file)));
+        }
+        config.push_str(&format!(
+            "[user]\n\tname = {}\n\temail = {}\n",
+            quoted(&user.name),
+            quoted(&user.email)
+        ));
+        // What the agent's objects lean on is never pruned; its own objects are taken over, and need no tidying either.
+        config.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n");
+        if sha256 {
+            config.push_str("[extensions]\n\tobjectformat = sha256\n");
+        }
+        config
+    }
+
+    /// A worktree of the user's repository, by choice. Git links it by its path, so it is made in place; until it is
+    /// whole its record says that it holds nothing of anybody's.
+    fn make_worktree(&self, task: &TaskId, name: &str, branch: &str, tip: &Oid) -> Result<(), GitError> {
+        let doing = "making the task's worktree";
+        let path = self.inner.places.trees.join(name);
+        let branch = self.published_name(branch)?;
+        self.give(std::slice::from_ref(tip), &[])?;
+        let reference = format!("refs/heads/{branch}");
+        if self.user_reference(&reference)?.is_none() {
+            let change = Change { name: &reference, old: Expected::Nothing, new: Some(tip) };
+            references::change(self.user(doing), &self.zero(), "adjutant: task begun", &[change])?;
+        }
+        // What is there now, if anything, is ours and half made: `open_tree` has seen its record.
+        remove_folder(&path)?;
+        self.forget_worktree(&path)?;
+        fs::create_dir_all(&path).map_err(GitError::io(doing, &path))?;
+        let mut record = Record {
+            task: task.to_string(),
+            branch,
+            directory: identity(&path)?,
+            worktree: None,
+            ready: false,
+        };
+        self.write_record(name, &record)?;
+        crate::crash::point("git: worktree begun");
+        // `--no-checkout` makes it in a moment; the files follow, by the same way as in a clone.
+        let call = self.user(doing).args(["worktree", "add", "--no-checkout", "--quiet", "--"]);
+        call.arg(&path).arg(&record.branch).ok()?;
+        let link = fs::read_to_string(path.join(".git")).map_err(GitError::io(doing, &path))?;
+        let id = link.trim_end().rsplit('/').next().unwrap_or_default().to_owned();
+        super::names::check_part("worktree", &id)?;
+        let tip = self.user(doing).args(["rev-parse", "--verify", &reference]).oid()?;
+        self.bring(&self.inner.git_dir.join("objects"), &[tip.clone()], &[])?;
+        self.check_out(&tip, &path, name)?;
+        let index = self.inner.git_dir.join("worktrees").join(&id).join("index");
+        fs::copy(self.index(name), &index).map_err(GitError::io(doing, &index))?;
+        record.worktree = Some(id);
+        record.ready = true;
+        self.write_record(name, &record)
+    }
+
+    /// Removes what the user's repository knows of a worktree that is no longer at this path, of that one only.
+    pub(super) fn forget_worktree(&self, path: &Path) -> Result<(), GitError> {
+        let Ok(entries) = fs::read_dir(self.inner.git_dir.join("worktrees")) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let link = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+            if Path::new(link.trim_end()) == path.join(".git") && !path.exists() {
+                remove_folder(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn task_reference(task: &TaskId) -> String {
+    format!("refs/adjutant/tasks/{task}")
+}
+
+fn identity(path: &Path) -> Result<(u64, u64), GitError> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::symlink_metadata(path).map_err(GitError::io("looking at a folder", path))?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// Whether a folder on the way to this file is a link. Folders are asked once.
+fn is_beyond_a_link(tree: &Path, path: &[u8], known: &mut BTreeMap<Vec<u8>, bool>) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else { return false };
+    let folder = &path[..slash];
+    if let Some(answer) = known.get(folder) {
+        return *answer;
+    }
+    let here = tree.join(Path::new(std::ffi::OsStr::from_bytes(folder)));
+    let is_link = fs::symlink_metadata(here).is_ok_and(|found| found.is_symlink());
+    let answer = is_link || is_beyond_a_link(tree, folder, known);
+    known.insert(folder.to_owned(), answer);
+    answer
+}
+
+/// The files of a repository inside a tree, without its git directory.
+fn nested_files(tree: &Path, folder: &[u8], paths: &mut Vec<Vec<u8>>, left_out: &mut Vec<String>) {
+    use std::os::unix::ffi::OsStrExt;
+    let mut folders = vec![folder[..folder.len() - 1].to_owned()];
+    let mut taken = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(tree.join(std::ffi::OsStr::from_bytes(&folder))) else { continue };
+        for entry in entries.flatten() {
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                continue;
+            }
+            let mut path = folder.clone();
+            path.push(b'/');
+            path.extend_from_slice(entry.file_name().as_bytes());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_file() || kind.is_symlink() => {
+                    taken += 1;
+                    if taken > NESTED_FILES_MAX {
+                        left_out.push(String::from_utf8_lossy(&folder).into_owned());
+                        return;
+                    }
+                    paths.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The way from one folder to another, so that a project can be moved as a whole.
+fn relative(from: &Path, to: &Path) -> String {
+    let from: Vec<_> = from.components().collect();
+    let to: Vec<_> = to.components().collect();
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let mut way = PathBuf::new();
+    for _ in common..from.len() {
+        way.push("..");
+    }
+    for part in &to[common..] {
+        way.push(part);
+    }
+    way.display().to_string()
+}
+
+/// A value in a git config file.
+fn quoted(value: &str) -> String {
+    let mut text = String::from("\"");
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            c if c.is_control() => {}
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
