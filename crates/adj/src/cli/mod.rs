@@ -12,6 +12,7 @@ mod log;
 mod machine;
 mod man;
 mod nearest;
+mod process;
 mod project;
 mod review;
 mod salvage;
@@ -160,8 +161,11 @@ pub struct Context<'a> {
 
 /// Parses, runs, reports, and ends with the code that `adj --help` lists.
 pub fn main() -> ExitCode {
-    let mut stdout = io::stdout().lock();
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = process::run(&arguments) {
+        return code;
+    }
+    let mut stdout = io::stdout().lock();
     // A wrong command line is answered as JSON too where that was asked for, and it could not be parsed to know.
     let json = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json");
     let matches = match Cli::command().try_get_matches_from(arguments) {

@@ -3,6 +3,7 @@
 mod agents;
 mod demo;
 mod general;
+mod keeper;
 mod log;
 mod machine;
 mod owner;

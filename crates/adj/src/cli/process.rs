@@ -1,0 +1,39 @@
+//! `adj internal …`: what `adj` runs as processes of its own. For no one else, so no help, page or completion has it.
+//!
+//! Looked at before everything else: a keeper starts in a few milliseconds and stays small by having nothing parsed.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// `None` if the command line is for people.
+pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
+    let [_, internal, command, dir, rest @ ..] = arguments else { return None };
+    if internal != "internal" {
+        return None;
+    }
+    let dir = Path::new(dir);
+    match (command.to_str()?, rest) {
+        ("keep", []) => match runtime::keeper::main(dir, deny) {
+            Ok(()) => Some(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Some(ExitCode::FAILURE)
+            }
+        },
+        ("exec", [keeper, report]) => {
+            let (keeper, report) = (keeper.to_str()?.parse().ok()?, report.to_str()?.parse().ok()?);
+            Some(ExitCode::from(runtime::keeper::exec(dir, keeper, report)))
+        }
+        _ => None,
+    }
+}
+
+/// The answer by which a question is denied, by the agent's adapter. In `lines`, for programs without a protocol of their own, a question is
+/// a line `ask WHAT` and its denial the line `deny WHAT`.
+fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
+    match protocol {
+        "lines" => Some([b"deny ", line.strip_prefix(b"ask ")?, b"\n"].concat()),
+        _ => runtime::agents::deny(protocol, line),
+    }
+}

@@ -1,0 +1,82 @@
+//! What a keeper starts, and what then becomes the program: it gives up what the program must not have.
+//!
+//! A process of its own instead of code between fork and exec, where hardly anything may be done safely.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Pid, getppid};
+
+use super::wire::{Limits, Spec};
+use super::{EFFECT_VARIABLE, SPEC};
+use crate::sandbox;
+
+/// If memory runs out, the system ends one of these before it ends a server.
+const OUT_OF_MEMORY_SCORE: &str = "500";
+
+/// Becomes the program of the directory's spec, or says in `report`, an open file of ours, why not.
+pub fn main(dir: &Path, keeper: i32, report: i32) -> u8 {
+    // The same pipe once more, as a file that is closed when we become the program: that is how the keeper knows.
+    let Ok(mut told) = File::options().write(true).open(format!("/proc/self/fd/{report}")) else {
+        return 127;
+    };
+    let _ = nix::unistd::close(report);
+    let why = match prepare(dir, keeper) {
+        Ok(mut command) => {
+            let error = command.exec();
+            format!("{}: {error}", command.get_program().to_string_lossy())
+        }
+        Err(why) => why,
+    };
+    let _ = told.write_all(why.as_bytes());
+    127
+}
+
+fn prepare(dir: &Path, keeper: i32) -> Result<Command, String> {
+    // First of all: whatever happens to the keeper from here on happens to us.
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("no parent-death signal: {error}"))?;
+    if getppid() != Pid::from_raw(keeper) {
+        return Err("the keeper died".to_string());
+    }
+    let path = dir.join(SPEC);
+    let spec = std::fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let spec: Spec =
+        serde_json::from_slice(&spec).map_err(|error| format!("{} is damaged: {error}", path.display()))?;
+    // The keeper has most signals kept from it, and that goes on to whoever it starts.
+    SigSet::empty().thread_set_mask().map_err(|error| format!("signals cannot be let through: {error}"))?;
+    let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
+    limit(&spec.limits)?;
+    std::env::set_current_dir(&spec.cwd)
+        .map_err(|error| format!("its directory {} cannot be entered: {error}", spec.cwd.display()))?;
+    prctl::set_no_new_privs().map_err(|error| format!("new privileges cannot be given up: {error}"))?;
+    if let Some(wanted) = &spec.sandbox {
+        sandbox::apply(wanted.mode, &wanted.rules).map_err(|error| error.to_string())?;
+    }
+    let (program, arguments) = spec.argv.split_first().ok_or("it names no program")?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(&spec.env).env(EFFECT_VARIABLE, &spec.effect);
+    Ok(command)
+}
+
+fn limit(limits: &Limits) -> Result<(), String> {
+    for (resource, limit, what) in [
+        (Resource::RLIMIT_NPROC, limits.processes, "processes"),
+        (Resource::RLIMIT_AS, limits.memory_bytes, "memory"),
+        (Resource::RLIMIT_FSIZE, limits.file_bytes, "file size"),
+    ] {
+        let Some(limit) = limit else { continue };
+        let set = getrlimit(resource).and_then(|(_, hard)| {
+            // What we are held to ourselves cannot be raised, and is no reason to fail.
+            let limit = limit.min(hard);
+            setrlimit(resource, limit, limit)
+        });
+        set.map_err(|error| format!("the limit on {what} cannot be set: {error}"))?;
+    }
+    Ok(())
+}
