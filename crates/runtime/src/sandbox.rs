@@ -1,37 +1,397 @@
 //! What a program may reach: its own tree and what it needs to work, and nothing of ours or of another agent.
+//!
+//! The kernel does it (Landlock), for the program and everything that it starts, as root too. It knows only what is
+//! allowed, and what is allowed below a directory cannot be taken back further down. So "everything but this" is said
+//! by naming all that stands beside it: from `/` down to each hidden path, every other entry is allowed. Three things
+//! follow:
+//!
+//! - A directory above a hidden path can be passed through but not listed, and what is made in it later cannot be read.
+//! - What is made later in any other directory can be read: a toolchain below the home directory goes on working
+//!   while it changes.
+//! - Other agents' trees are hidden by hiding the directory that they are all in; the own tree is allowed by name.
+//!
+//! What it does not do: it leaves the network open unless ports are named, and there it knows no hosts; a socket in
+//! the file system can be connected to wherever its path is known, which is why ours want a key.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
 
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
+
+/// Of a directory with more entries than this, those beyond cannot be read where it is above a hidden path.
+pub const ENTRIES_MAX: usize = 10_000;
+
+/// What every program may write to. Everything else in `/dev` is out of reach: a disk there holds all files.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+];
 
 /// Whether programs are held to their rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// As far as this machine can.
+    /// As far as this kernel can; [`support`] says what is missing.
     #[default]
     Auto,
     /// Wholly, or they do not start.
     Strict,
+    /// Not at all.
     Off,
 }
 
-/// What a program may reach.
+/// What a program may reach. Paths are absolute; one that is not there is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
+    /// May be changed, with all below: the tree, its git directory, its temporary directory, declared caches.
     pub read_write: Vec<PathBuf>,
+    /// May be read even inside what is hidden, with all below.
     pub read_only: Vec<PathBuf>,
+    /// May be neither read nor listed. Everything that is not hidden may be read.
     pub hidden: Vec<PathBuf>,
+    /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
 }
 
+/// How much of a sandbox there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    None,
+    Partial,
+    Full,
+}
+
+/// What this kernel can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Support {
+    /// The version of Landlock, as far as it matters here: 0 to 6.
+    pub abi: u32,
+    pub level: Level,
+    /// In words: what holds, or what is missing and which kernel has it.
+    pub what: String,
+}
+
+/// Why a program was not held to its rules, and so not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
+    #[error("the sandbox was asked for strictly, and {0}")]
+    Unsupported(String),
+    #[error("{} cannot be hidden: {} is open to the program", hidden.display(), open.display())]
+    Conflict { hidden: PathBuf, open: PathBuf },
+    #[error("{} is not an absolute path", .0.display())]
+    Relative(PathBuf),
     #[error("the sandbox cannot be set up: {0}")]
     Failed(String),
 }
 
-pub fn apply(_mode: Mode, _rules: &Rules) -> Result<(), SandboxError> {
-    Ok(())
+/// What this kernel can do, without doing it.
+pub fn support() -> Support {
+    let abi = version();
+    let missing: Vec<&str> = [
+        (3, "files that cannot be written can be emptied (Linux 6.2)"),
+        (4, "TCP ports are not held to rules (Linux 6.7)"),
+        (5, "commands to devices are not held to rules (Linux 6.10)"),
+        (6, "signals and abstract sockets reach outside (Linux 6.12)"),
+    ]
+    .into_iter()
+    .filter_map(|(since, what)| (abi < since).then_some(what))
+    .collect();
+    let (level, what) = match abi {
+        0 => (
+            Level::None,
+            "this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)"
+                .to_string(),
+        ),
+        // Without it nothing can be moved from one directory to another, which git does with all that it writes.
+        1 => (
+            Level::None,
+            "this kernel's Landlock does not let git work (Linux 5.19 has what it needs)".to_string(),
+        ),
+        _ if missing.is_empty() => (
+            Level::Full,
+            "Landlock holds programs to their files, devices, signals and abstract sockets".to_string(),
+        ),
+        _ => (Level::Partial, format!("Landlock holds programs to their files, but {}", missing.join("; "))),
+    };
+    Support { abi, level, what }
+}
+
+/// The newest version of which everything is there that is used here.
+fn version() -> u32 {
+    let strictly = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let files = |abi: ABI| strictly().handle_access(AccessFs::from_all(abi));
+    let net = || files(ABI::V3)?.handle_access(AccessNet::from_all(ABI::V4));
+    let scope = || files(ABI::V5)?.scope(Scope::from_all(ABI::V6));
+    [
+        (6, scope()),
+        (5, files(ABI::V5)),
+        (4, net()),
+        (3, files(ABI::V3)),
+        (2, files(ABI::V2)),
+        (1, files(ABI::V1)),
+    ]
+    .into_iter()
+    .find_map(|(version, ruleset)| ruleset.and_then(Ruleset::create).is_ok().then_some(version))
+    .unwrap_or(0)
+}
+
+/// This thread, and every process that it starts from now on, is held to these rules for good.
+///
+/// Meant for a process of one thread that then becomes another program.
+pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
+    if mode == Mode::Off {
+        return Ok(Level::None);
+    }
+    let plan = Plan::new(rules)?;
+    let support = support();
+    if mode == Mode::Strict && support.level != Level::Full {
+        return Err(SandboxError::Unsupported(support.what));
+    }
+    if support.level == Level::None {
+        return Ok(Level::None);
+    }
+    let failed = |error: landlock::RulesetError| SandboxError::Failed(error.to_string());
+    let mut ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI::V5))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
+        .map_err(failed)?;
+    if rules.tcp_connect.is_some() {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(failed)?;
+    }
+    let mut ruleset = ruleset.create().map_err(failed)?;
+    for &port in rules.tcp_connect.iter().flatten() {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)).map_err(failed)?;
+    }
+    for (path, rights) in &plan.allowed {
+        ruleset = allow(ruleset, path, *rights)?;
+    }
+    match ruleset.restrict_self().map_err(failed)?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(Level::Full),
+        RulesetStatus::PartiallyEnforced if mode != Mode::Strict => Ok(Level::Partial),
+        RulesetStatus::NotEnforced if mode != Mode::Strict => Ok(Level::None),
+        _ => Err(SandboxError::Unsupported("the kernel took only a part of it".to_string())),
+    }
+}
+
+/// What a path and all below it may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rights {
+    List,
+    Read,
+    Write,
+    Device,
+}
+
+impl Rights {
+    fn bits(self) -> BitFlags<AccessFs> {
+        let read = AccessFs::from_read(ABI::V5);
+        let write = AccessFs::from_write(ABI::V5);
+        match self {
+            Rights::List => AccessFs::ReadDir.into(),
+            Rights::Read => read,
+            Rights::Write => {
+                (read | write) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+            }
+            Rights::Device => {
+                (read | write) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::Execute)
+            }
+        }
+    }
+}
+
+/// Whatever stands at the path now, if anything does.
+fn allow(ruleset: RulesetCreated, path: &Path, rights: Rights) -> Result<RulesetCreated, SandboxError> {
+    // Not through a symbolic link: it could lead into what is hidden, and be made so after we looked.
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) else {
+        return Ok(ruleset);
+    };
+    let Ok(kind) = File::metadata(&file).map(|metadata| metadata.file_type()) else { return Ok(ruleset) };
+    if kind.is_symlink() {
+        return Ok(ruleset);
+    }
+    let bits = if kind.is_dir() { rights.bits() } else { rights.bits() & AccessFs::from_file(ABI::V5) };
+    let rule = PathBeneath::new(file, bits);
+    ruleset.add_rule(rule).map_err(|error| SandboxError::Failed(format!("{}: {error}", path.display())))
+}
+
+/// All that is allowed, path by path.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    allowed: Vec<(PathBuf, Rights)>,
+}
+
+impl Plan {
+    fn new(rules: &Rules) -> Result<Plan, SandboxError> {
+        let resolve =
+            |paths: &[PathBuf]| paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, _>>();
+        let hidden = resolve(&rules.hidden)?;
+        // What lies inside another one is allowed with it. Named by itself it would be looked up in a place where the
+        // program may have put a link to anywhere.
+        let is_inside =
+            |path: &PathBuf| rules.read_write.iter().any(|other| other != path && path.starts_with(other));
+        let writable: Vec<PathBuf> =
+            rules.read_write.iter().filter(|path| !is_inside(path)).cloned().collect();
+        let writable = resolve(&writable)?;
+        let readable = resolve(&rules.read_only)?;
+        for open in writable.iter().chain(&readable) {
+            if let Some(hidden) = hidden.iter().find(|hidden| hidden.starts_with(open)) {
+                return Err(SandboxError::Conflict { hidden: hidden.clone(), open: open.clone() });
+            }
+        }
+        let mut allowed = Vec::new();
+        let mut closed: BTreeSet<PathBuf> = hidden.into_iter().collect();
+        closed.insert("/dev".into());
+        around(Path::new("/"), &closed, &mut allowed);
+        allowed.push(("/dev".into(), Rights::List));
+        allowed.extend(DEVICES.iter().map(|device| (PathBuf::from(device), Rights::Device)));
+        allowed.extend(readable.into_iter().map(|path| (path, Rights::Read)));
+        allowed.extend(writable.into_iter().map(|path| (path, Rights::Write)));
+        Ok(Plan { allowed })
+    }
+}
+
+/// The path without symbolic links, also where its last parts do not exist.
+fn resolve(path: &Path) -> Result<PathBuf, SandboxError> {
+    if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+        return Err(SandboxError::Relative(path.to_path_buf()));
+    }
+    for there in path.ancestors() {
+        match there.canonicalize() {
+            Ok(real) => return Ok(path.strip_prefix(there).map_or(real.clone(), |rest| real.join(rest))),
+            // Not there, or not to be looked at by us, and so not by the program either.
+            Err(_) => {}
+        }
+    }
+    Ok(path.to_path_buf())
+}
+
+/// Allows to read everything below the directory, which has something closed in it, but for that.
+fn around(dir: &Path, closed: &BTreeSet<PathBuf>, allowed: &mut Vec<(PathBuf, Rights)>) {
+    let below = |path: &PathBuf| Some(dir.join(path.strip_prefix(dir).ok()?.components().next()?));
+    let onwards: BTreeSet<PathBuf> = closed.iter().filter_map(below).collect();
+    for next in onwards.iter().filter(|next| !closed.contains(*next)) {
+        around(next, closed, allowed);
+    }
+    // One that cannot be listed can still be passed through to what is known by name, as above.
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten().take(ENTRIES_MAX) {
+        // Links are left out: what they lead to is allowed where it stands, or not at all.
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if !is_link && !onwards.contains(&entry.path()) {
+            allowed.push((entry.path(), Rights::Read));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keeper::tests::TempDir;
+    use std::os::unix::fs::symlink;
+
+    /// What of the directory is allowed, and how, with the paths shortened.
+    fn plan(dir: &TempDir, rules: &Rules) -> Vec<String> {
+        let allowed = Plan::new(rules).unwrap().allowed.into_iter();
+        let mut found: Vec<String> = allowed
+            .filter_map(|(path, rights)| {
+                Some(format!("{rights:?} {}", path.strip_prefix(dir.path()).ok()?.display()))
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn project() -> TempDir {
+        let dir = TempDir::new();
+        for name in
+            ["p/.adjutant/land.git/objects", "p/agents/mine/.git", "p/agents/other", "p/src", "beside"]
+        {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        std::fs::write(dir.path().join("p/Cargo.toml"), "").unwrap();
+        symlink(dir.path().join("p/.adjutant"), dir.path().join("p/link")).unwrap();
+        dir
+    }
+
+    #[test]
+    fn all_that_stands_beside_the_way_to_what_is_hidden_is_allowed() {
+        let dir = project();
+        let at = |name: &str| dir.path().join(name);
+        let rules = Rules {
+            read_write: vec![at("p/agents/mine"), at("p/agents/mine/.git")],
+            read_only: vec![at("p/.adjutant/land.git/objects")],
+            hidden: vec![at("p/.adjutant"), at("p/agents")],
+            tcp_connect: None,
+        };
+        assert_eq!(
+            plan(&dir, &rules),
+            [
+                "Read beside",
+                "Read p/.adjutant/land.git/objects",
+                "Read p/Cargo.toml",
+                "Read p/src",
+                "Write p/agents/mine",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_link_to_what_is_hidden_hides_it_where_it_stands() {
+        let dir = project();
+        let rules = Rules { hidden: vec![dir.path().join("p/link")], ..Rules::default() };
+        assert!(plan(&dir, &rules).iter().all(|line| !line.contains(".adjutant") && !line.contains("link")));
+    }
+
+    /// It cannot be read when it is made, either: its directory is not allowed as a whole.
+    #[test]
+    fn what_is_hidden_need_not_be_there_yet() {
+        let dir = project();
+        let rules = Rules { hidden: vec![dir.path().join("p/later/on")], ..Rules::default() };
+        let allowed = plan(&dir, &rules);
+        assert!(allowed.contains(&"Read p/src".to_string()) && !allowed.contains(&"Read p".to_string()));
+    }
+
+    #[test]
+    fn what_cannot_be_held_is_refused() {
+        let dir = project();
+        let at = |name: &str| dir.path().join(name);
+        let rules = Rules { read_write: vec![at("p")], hidden: vec![at("p/.adjutant")], ..Rules::default() };
+        assert!(matches!(Plan::new(&rules), Err(SandboxError::Conflict { .. })));
+        let rules = Rules { hidden: vec!["relative".into()], ..Rules::default() };
+        assert!(matches!(Plan::new(&rules), Err(SandboxError::Relative(_))));
+        let rules = Rules { hidden: vec![at("p/../p")], ..Rules::default() };
+        assert!(matches!(Plan::new(&rules), Err(SandboxError::Relative(_))));
+    }
+
+    #[test]
+    fn disks_and_memory_are_in_no_plan() {
+        let allowed = Plan::new(&Rules::default()).unwrap().allowed;
+        let devices: Vec<_> = allowed.iter().filter(|(path, _)| path.starts_with("/dev")).collect();
+        assert_eq!(devices.len(), DEVICES.len() + 1);
+        assert!(devices.contains(&&("/dev".into(), Rights::List)));
+    }
+
+    #[test]
+    fn support_says_what_there_is() {
+        let support = support();
+        assert!(support.abi <= 6 && !support.what.is_empty());
+        assert_eq!(support.level == Level::Full, support.abi == 6);
+    }
 }

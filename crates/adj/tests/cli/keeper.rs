@@ -15,13 +15,13 @@ use runtime::keeper::{Entry, Exit, KeeperError, Limits, Reason, Spec, Stdin, Tai
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory for a kept process and its program; what still runs is ended with it.
-struct Kept {
-    root: PathBuf,
+pub struct Kept {
+    pub root: PathBuf,
     effect: String,
 }
 
 impl Kept {
-    fn new() -> Kept {
+    pub fn new() -> Kept {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let effect = format!("e-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let root = std::env::temp_dir().join(format!("adj-kept-{effect}"));
@@ -30,23 +30,23 @@ impl Kept {
     }
 
     /// Where the keeper has its files: longer than the path of a socket may be.
-    fn dir(&self) -> PathBuf {
+    pub fn dir(&self) -> PathBuf {
         self.root.join("x".repeat(120)).join("steps").join(&self.effect)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.root.join("tree").join(name)
     }
 
     /// A shell script.
-    fn script(&self, script: &str) -> Spec {
+    pub fn script(&self, script: &str) -> Spec {
         let argv = ["sh", "-c", script].map(String::from).to_vec();
         let mut spec = Spec::new(&self.effect, argv, self.root.join("tree"));
         spec.env.insert("PATH".into(), std::env::var("PATH").unwrap());
         spec
     }
 
-    fn start(&self, spec: &Spec) -> Found {
+    pub fn start(&self, spec: &Spec) -> Found {
         client::start(Path::new(env!("CARGO_BIN_EXE_adj")), &self.dir(), spec).unwrap()
     }
 
@@ -57,16 +57,16 @@ impl Kept {
         }
     }
 
-    fn out(&self) -> Vec<u8> {
+    pub fn out(&self) -> Vec<u8> {
         std::fs::read(client::out(&self.dir())).unwrap()
     }
 
-    fn err(&self) -> Vec<u8> {
+    pub fn err(&self) -> Vec<u8> {
         std::fs::read(client::err(&self.dir())).unwrap()
     }
 
     /// Runs it to its end.
-    fn run(&self, spec: &Spec) -> Exit {
+    pub fn run(&self, spec: &Spec) -> Exit {
         self.start(spec);
         on_tokio(async { exit(&mut Connection::connect(&self.dir()).await.unwrap()).await })
     }

@@ -8,6 +8,7 @@ mod log;
 mod machine;
 mod owner;
 mod project;
+mod sandbox;
 mod sim;
 
 use std::io::Write;

@@ -25,7 +25,7 @@ mod process;
 mod sink;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wire;
 
 pub use client::{Connection, Ending, Found, News, look, start, sweep_strays};

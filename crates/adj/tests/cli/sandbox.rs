@@ -1,0 +1,225 @@
+//! Programs in their sandbox, as real processes under a real keeper.
+//!
+//! On a kernel without Landlock there is nothing to hold them; then only what must work is asked.
+
+use super::keeper::Kept;
+use runtime::keeper::{Exit, Reason, Sandbox, Spec};
+use runtime::sandbox::{self, Level, Mode, Rules};
+
+/// A project with a hidden state directory, two agents' trees, and a program in the first of them.
+struct Project {
+    kept: Kept,
+}
+
+impl Project {
+    fn new() -> Project {
+        let kept = Kept::new();
+        for name in
+            ["project/.adjutant", "project/agents/mine", "project/agents/other", "project/src", "temp"]
+        {
+            std::fs::create_dir_all(kept.root.join(name)).unwrap();
+        }
+        for name in [".adjutant/token", "agents/other/work.rs", "src/lib.rs", "Cargo.toml"] {
+            std::fs::write(kept.root.join("project").join(name), "content\n").unwrap();
+        }
+        Project { kept }
+    }
+
+    fn spec(&self, script: &str) -> Spec {
+        let at = |name: &str| self.kept.root.join(name);
+        let mut spec = self.kept.script(script);
+        spec.cwd = at("project/agents/mine");
+        for name in ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
+            spec.env.extend(std::env::var(name).map(|value| (name.to_string(), value)));
+        }
+        spec.env.insert("TMPDIR".into(), at("temp").display().to_string());
+        spec.env.insert("P".into(), at("project").display().to_string());
+        spec.sandbox = Some(Sandbox {
+            mode: Mode::Auto,
+            rules: Rules {
+                read_write: vec![at("project/agents/mine"), at("temp")],
+                read_only: vec![at("project/.adjutant/land.git/objects")],
+                hidden: vec![at("project/.adjutant"), at("project/agents")],
+                tcp_connect: None,
+            },
+        });
+        spec
+    }
+
+    fn run(&self, script: &str) -> (Exit, String) {
+        let exit = self.kept.run(&self.spec(script));
+        let said = [self.kept.out(), self.kept.err()].concat();
+        (exit, String::from_utf8_lossy(&said).into_owned())
+    }
+}
+
+/// The script succeeds in the sandbox.
+#[track_caller]
+fn works(script: &str) {
+    let (exit, said) = Project::new().run(script);
+    assert!(exit.succeeded(), "{script}\n{exit:?}\n{said}");
+}
+
+/// The script fails in the sandbox because something is denied, and works without it.
+#[track_caller]
+fn is_denied(script: &str) {
+    let project = Project::new();
+    let mut open = project.spec(script);
+    open.sandbox = Some(Sandbox { mode: Mode::Off, ..open.sandbox.unwrap() });
+    let exit = project.kept.run(&open);
+    assert!(
+        exit.succeeded(),
+        "without the sandbox: {script}\n{}",
+        String::from_utf8_lossy(&project.kept.err())
+    );
+    if sandbox::support().level == Level::None {
+        return;
+    }
+    let (exit, said) = Project::new().run(script);
+    let denied = ["ermission denied", "not permitted", "ross-device"].iter().any(|why| said.contains(why));
+    assert!(!exit.succeeded() && denied, "{script}\n{exit:?}\n{said}");
+}
+
+#[test]
+fn the_own_tree_and_the_temporary_directory_can_be_changed() {
+    works("echo x > file && mkdir -p a/b && mv file a/b/c && ln a/b/c d && ln -s d e && cat e && rm -r a");
+    works("echo x > \"$TMPDIR/x\" && mv \"$TMPDIR/x\" here && f=$(mktemp) && echo y > $f && rm $f");
+    works("mkfifo pipe && (echo through > pipe &) && read -r x < pipe && test $x = through");
+}
+
+#[test]
+fn nothing_else_can_be_changed() {
+    for script in [
+        "echo x > $P/src/lib.rs",
+        "echo x >> $P/Cargo.toml",
+        ": > $P/src/lib.rs",
+        "truncate -s 0 $P/src/lib.rs",
+        "echo x > $P/new",
+        "rm $P/src/lib.rs",
+        "mkdir $P/src/dir",
+        "mv $P/src/lib.rs .",
+        "ln $P/src/lib.rs . && echo x > lib.rs",
+        "ln -s $P/src s && echo x > s/lib.rs",
+        "cd ../.. && echo x > src/lib.rs",
+        "echo x > $P/agents/other/work.rs",
+        "echo x > $P/.adjutant/token",
+        "mkdir $P/agents/third",
+    ] {
+        is_denied(script);
+    }
+}
+
+#[test]
+fn what_is_hidden_can_be_neither_read_nor_listed() {
+    for script in [
+        "cat $P/.adjutant/token",
+        "ls $P/.adjutant",
+        "cat $P/agents/other/work.rs",
+        "ls $P/agents",
+        "ls $P",
+        "ln -s ../../.adjutant a && cat a/token",
+        "cat ../../.adjutant/token",
+        "cat /proc/self/cwd/../../.adjutant/token",
+        "cat /proc/self/root$P/.adjutant/token",
+        "cp -r $P/.adjutant .",
+        "sh -c 'setsid cat $P/.adjutant/token'",
+    ] {
+        is_denied(script);
+    }
+}
+
+#[test]
+fn the_rest_can_be_read() {
+    works(
+        "cat $P/src/lib.rs && cat $P/Cargo.toml && ls $P/src /usr /etc && cat /etc/passwd && cat /proc/self/status",
+    );
+}
+
+#[test]
+fn devices_that_every_program_needs_work() {
+    works("echo x > /dev/null && head -c 4 /dev/urandom > r && head -c 4 /dev/zero >> r && cat < /dev/null");
+    works("echo out > /dev/stdout && echo err > /dev/stderr && echo fd > /dev/fd/1 && ls /dev");
+    works("f=/dev/shm/adj-$ADJ_EFFECT && echo x > $f && cat $f && rm $f");
+}
+
+/// Programs that are at home in the system and in the home directory; a build writes into the tree only.
+#[test]
+fn tools_run() {
+    works("git --version && cargo --version && rustc --version && sh -c 'ls | sort'");
+    works(
+        "printf '[package]\\nname = \"x\"\\n[workspace]\\n' > Cargo.toml && mkdir src && echo 'fn main() {}' > src/main.rs && \
+         cargo run -q --offline",
+    );
+}
+
+/// The clone borrows objects from a directory that is hidden but for them, and writes its own.
+#[test]
+fn git_commits_in_a_clone_with_borrowed_objects() {
+    let project = Project::new();
+    let git = |line: &str| {
+        let status = std::process::Command::new("git")
+            .args(line.split(' '))
+            .current_dir(project.kept.root.join("project"))
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| name == "PATH"))
+            .env("HOME", &project.kept.root)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "git {line}: {}", String::from_utf8_lossy(&status.stderr));
+    };
+    git("init -q -b main");
+    git("add src Cargo.toml");
+    git("-c user.name=a -c user.email=a@b commit -q -m first");
+    git("clone -q --bare --no-hardlinks . .adjutant/land.git");
+    std::fs::remove_dir_all(project.kept.root.join("project/agents/mine")).unwrap();
+    git("clone -q --shared .adjutant/land.git agents/mine");
+    let mut spec = project.spec(
+        "set -e; git log --oneline; echo changed > src/lib.rs; git add -A; \
+         git -c user.name=a -c user.email=a@b commit -q -m second; git gc -q; git fsck; git status --short; \
+         git checkout -q -b other; git log --oneline | wc -l; ! git fetch -q 2>/dev/null",
+    );
+    spec.env.insert("HOME".into(), project.kept.root.join("temp").display().to_string());
+    spec.env.insert("GIT_CONFIG_NOSYSTEM".into(), "1".into());
+    let exit = project.kept.run(&spec);
+    let (out, err) = (String::from_utf8_lossy(&project.kept.out()).into_owned(), project.kept.err());
+    if sandbox::support().level != Level::None {
+        assert!(exit.succeeded(), "{exit:?}\n{out}\n{}", String::from_utf8_lossy(&err));
+    }
+    assert!(out.ends_with("2\n"), "{out}");
+}
+
+#[test]
+fn nobody_outside_can_be_signalled() {
+    if sandbox::support().abi >= 6 {
+        let (exit, said) = Project::new().run("kill -0 $$ && (sleep 10 & kill $!) && kill -TERM $PPID");
+        assert!(!exit.succeeded() && said.contains("not permitted"), "{exit:?} {said}");
+    }
+}
+
+#[test]
+fn rules_that_cannot_be_held_stop_the_start() {
+    let project = Project::new();
+    let mut spec = project.spec("true");
+    spec.sandbox.as_mut().unwrap().rules.read_write.push(project.kept.root.join("project"));
+    let exit = project.kept.run(&spec);
+    assert!(
+        matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("cannot be hidden")),
+        "{exit:?}"
+    );
+}
+
+#[test]
+fn strict_starts_nothing_that_it_cannot_hold() {
+    let project = Project::new();
+    let mut spec = project.spec("! cat $P/.adjutant/token");
+    spec.sandbox.as_mut().unwrap().mode = Mode::Strict;
+    let exit = project.kept.run(&spec);
+    match sandbox::support().level {
+        Level::Full => assert!(exit.succeeded(), "{exit:?}"),
+        _ => assert!(
+            matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("strictly")),
+            "{exit:?}"
+        ),
+    }
+}
