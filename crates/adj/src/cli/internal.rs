@@ -13,7 +13,7 @@ use clap::{CommandFactory, Subcommand};
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
-use runtime::agents::script;
+use runtime::agents::{claude, script};
 use runtime::owner::{Handle, Owner};
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
@@ -36,6 +36,14 @@ pub enum Command {
         /// The scenario file
         scenario: PathBuf,
     },
+    /// Be Claude Code: say what a file of replies says, and make the calls that are allowed
+    Replay {
+        /// A list of steps, each a list of replies, as JSON
+        replies: PathBuf,
+        /// The flags of the program that it stands in for
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
@@ -46,6 +54,13 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             let sessions = super::set_variable("ADJ_SCRIPT_SESSIONS").map(PathBuf::from);
             let sessions = sessions.unwrap_or_else(|| std::env::temp_dir().join("adj-script-sessions"));
             let code = script::play(&scenario, &sessions, io::stdin(), &mut *context.out)
+                .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+            end(context, code)
+        }
+        Command::Replay { replies, flags } => {
+            let config = super::set_variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+            let config = config.ok_or_else(|| Failure::new(Exit::Usage, "CLAUDE_CONFIG_DIR is not set"))?;
+            let code = claude::replay::replay(replies, flags, &config, io::stdin().lock(), &mut *context.out)
                 .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
             end(context, code)
         }

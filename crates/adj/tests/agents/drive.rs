@@ -6,7 +6,7 @@
     reason = "a test that cannot go on fails; not every user needs all of it"
 )]
 
-use runtime::agents::{Adapter, Ended, Exit, ExitReason, Input, Launch, Order, Reader, Said, Stdin};
+use runtime::agents::{Adapter, Ended, Exit, ExitReason, Input, Launch, Order, Said, Stdin};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -80,7 +80,7 @@ pub fn drive(
             // A program need not read what it is told.
             let _ = stdin.take().unwrap().write_all(text.as_bytes());
         }
-        Stdin::Open(input) => send(&mut stdin, &mut driven.journal, &mut *reader, input.clone()),
+        Stdin::Open(input) => send(&mut stdin, &mut driven.journal, input.clone()),
     }
     let mut reason = ExitReason::Exited;
     let mut lines = Vec::new();
@@ -106,7 +106,7 @@ pub fn drive(
         for said in said {
             let acts = react(&said);
             match &said {
-                Said::Send(input) => send(&mut stdin, &mut driven.journal, &mut *reader, input.clone()),
+                Said::Send(input) => send(&mut stdin, &mut driven.journal, input.clone()),
                 Said::Finish => drop(stdin.take()),
                 Said::Stop(_) => {
                     reason = ExitReason::Ended;
@@ -129,7 +129,7 @@ pub fn drive(
                     }
                 };
                 if let Some(input) = input {
-                    send(&mut stdin, &mut driven.journal, &mut *reader, input);
+                    send(&mut stdin, &mut driven.journal, input);
                 }
             }
             driven.said.push(said);
@@ -211,12 +211,11 @@ fn pass_on(from: impl Read + Send + 'static, to: Sender<Printed>, made: fn(Vec<u
     });
 }
 
-fn send(stdin: &mut Option<ChildStdin>, journal: &mut Vec<Input>, reader: &mut dyn Reader, input: Input) {
+fn send(stdin: &mut Option<ChildStdin>, journal: &mut Vec<Input>, input: Input) {
     assert!(journal.iter().all(|sent| sent.id != input.id), "`{}` is sent once", input.id);
     if let Some(stdin) = stdin {
         let _ = stdin.write_all(input.text.as_bytes()).and_then(|()| stdin.flush());
     }
-    let _ = reader;
     journal.push(input);
 }
 

@@ -1,4 +1,4 @@
-//! Agents as processes: a scripted one, driven by its adapter in a real tree.
+//! Agents as processes, driven by their adapters in real trees: a scripted one, any command, and a replayed Claude Code.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../agents/drive.rs"]
@@ -312,4 +312,121 @@ fn any_program_can_be_an_agent() {
     assert_eq!(stage.text("prompt.txt").as_deref(), Some("do the work"));
     let usage = Usage { cost: None, ..Usage::default() };
     assert_eq!(driven.ended, Ended::Finished { done: true, output: "DONE".to_owned(), usage });
+}
+
+/// Claude Code, replayed: `replies` are its steps.
+struct Replayed {
+    stage: Stage,
+    steps: u32,
+}
+
+impl Replayed {
+    fn new(replies: serde_json::Value) -> Replayed {
+        let stage = Stage::new();
+        std::fs::write(stage.repository.0.join("replies.json"), replies.to_string()).unwrap();
+        Replayed { stage, steps: 0 }
+    }
+
+    fn step(&mut self, react: impl FnMut(&Said) -> Vec<Act>) -> Driven {
+        let resume = self.steps > 0;
+        self.steps += 1;
+        self.order_step(resume, react)
+    }
+
+    fn order_step(&mut self, resume: bool, react: impl FnMut(&Said) -> Vec<Act>) -> Driven {
+        let replies = self.stage.repository.0.join("replies.json");
+        let command = [env!("CARGO_BIN_EXE_adj"), "internal", "replay", replies.to_str().unwrap()];
+        let order = self.stage.order(&command, PromptKind::Init, resume);
+        drive(adapter("claude").unwrap(), &order, &[], react)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.stage.tree().join(name).to_str().unwrap().to_owned()
+    }
+}
+
+fn write_call(path: &str) -> serde_json::Value {
+    serde_json::json!({ "name": "Write", "input": { "file_path": path, "content": "x\n" } })
+}
+
+fn bash_call(command: &str) -> serde_json::Value {
+    serde_json::json!({ "name": "Bash", "input": { "command": command } })
+}
+
+/// One step in a tree whose path is known only when it is there.
+fn replayed(replies: impl FnOnce(&Replayed) -> serde_json::Value) -> Replayed {
+    let replayed = Replayed::new(serde_json::Value::Null);
+    let replies = replies(&replayed);
+    std::fs::write(replayed.stage.repository.0.join("replies.json"), replies.to_string()).unwrap();
+    replayed
+}
+
+const COMMIT: &str = "git add -A && git -c user.name=a -c user.email=a@b.invalid commit -q -m work";
+
+#[test]
+fn a_replayed_claude_works_in_its_tree_and_goes_on_in_its_session() {
+    let mut claude = replayed(|claude| {
+        serde_json::json!([
+            [{ "text": "I write.", "tools": [write_call(&claude.path("a.txt")), bash_call(COMMIT)] }, { "text": "One." }],
+            [{ "text": "All is there.\nDONE" }],
+        ])
+    });
+    let first = claude.step(allow_all);
+    let usage = Usage { cost: Some(10_000), ..Usage::default() };
+    assert_eq!(first.ended, Ended::Finished { done: false, output: "One.".to_owned(), usage });
+    let asked = first.said.iter().filter_map(|said| match said {
+        Said::Asked { tool, argument, .. } => Some((tool.as_str(), argument.as_str())),
+        _ => None,
+    });
+    assert_eq!(asked.collect::<Vec<_>>(), [("Write", "a.txt"), ("Bash", COMMIT)]);
+    assert_eq!(claude.stage.git(&["log", "-1", "--format=%s"]), "work");
+    let second = claude.step(allow_all);
+    let usage = Usage { cost: Some(5_000), ..Usage::default() };
+    assert_eq!(second.ended, Ended::Finished { done: true, output: "All is there.\nDONE".to_owned(), usage });
+}
+
+#[test]
+fn a_call_that_is_refused_to_claude_leaves_no_file() {
+    let mut claude = replayed(
+        |claude| serde_json::json!([[{ "tools": [write_call(&claude.path("a.txt"))] }, { "text": "DONE" }]]),
+    );
+    let driven = claude.step(|said| match said {
+        Said::Asked { .. } => vec![Act::Answer { allow: false, note: "not that" }],
+        _ => Vec::new(),
+    });
+    assert_eq!(claude.stage.text("a.txt"), None);
+    let refused = driven.said.iter().any(
+        |said| matches!(said, Said::ToolResult { ok: false, output, .. } if output.contains("not that")),
+    );
+    assert!(refused, "{:?}", driven.said);
+}
+
+#[test]
+fn a_session_that_claude_does_not_know_or_has_begun_is_a_session_failure() {
+    let mut claude = replayed(|_| serde_json::json!([[{ "text": "hello" }]]));
+    assert_eq!(failure(&claude.order_step(true, allow_all)).1, StepFailure::Session);
+    claude.order_step(false, allow_all);
+    assert_eq!(failure(&claude.order_step(false, allow_all)).1, StepFailure::Session);
+}
+
+#[test]
+fn claude_can_be_interrupted_while_a_call_waits() {
+    let mut claude = replayed(
+        |claude| serde_json::json!([[{ "tools": [write_call(&claude.path("a.txt"))] }, { "text": "DONE" }]]),
+    );
+    let driven =
+        claude.step(|said| if let Said::Asked { .. } = said { vec![Act::Interrupt] } else { Vec::new() });
+    assert_eq!(failure(&driven), ("the agent was interrupted", StepFailure::Failed));
+    assert_eq!(claude.stage.text("a.txt"), None);
+}
+
+#[test]
+fn an_error_of_the_service_is_an_outage_and_costs_nothing() {
+    let mut claude = replayed(|_| serde_json::json!([[{ "status": 529 }]]));
+    let driven = claude.step(allow_all);
+    assert!(
+        matches!(&driven.ended, Ended::Outage { usage, .. } if *usage == Usage::default()),
+        "{:?}",
+        driven.ended
+    );
 }

@@ -6,6 +6,7 @@
 //! Invariants: a reader that is fed the same journal and the same lines says the same; a price that is not known is
 //! never zero; a question that nobody can answer is answered "no".
 
+pub mod claude;
 mod command;
 mod done;
 pub mod script;
@@ -49,7 +50,7 @@ pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
 }
 
 /// Every adapter.
-pub const ADAPTERS: &[&dyn Adapter] = &[&command::Command, &script::Script];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &command::Command, &script::Script];
 
 /// One step, as it is ordered: everything that an adapter may need to start it.
 #[derive(Clone, Debug)]
@@ -343,6 +344,7 @@ pub enum AgentError {
 pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
     let reason = "nobody is there to allow it: the server is away";
     match protocol {
+        claude::PROTOCOL => claude::deny(line, reason),
         script::PROTOCOL => script::deny(line, reason),
         _ => None,
     }

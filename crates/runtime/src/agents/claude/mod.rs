@@ -1,9 +1,308 @@
-//! stub
+//! `claude`: Claude Code without a screen, one process a step, both directions on pipes.
+//!
+//! Invariants: every tool call is asked for before it runs, by a hook that blocks where it fails; the prompt is sent only
+//! after the program has said that the hook is in place; no setting, hook or server out of the repository or out of
+//! the task's own directory is taken up. `docs/agents.md` has the reasons.
+
+mod reader;
+pub mod replay;
+
+use super::{Adapter, AgentError, Input, Launch, Order, Reader, Stdin};
+use nix::libc;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The name of its language, for [`super::deny`].
 pub const PROTOCOL: &str = "claude";
-/// Millionths of a dollar, rounded up: a price is never less than it was.
-pub(super) fn micros(usd: f64) -> u64 {
-    if usd.is_finite() && usd > 0.0 { (usd * 1e6 - 1e-6).ceil() as u64 } else { 0 }
+
+/// The program's own tries at a service, with 18 s between the first and the last. The fleet waits on from there.
+const RETRIES: &str = "5";
+/// How long a question may wait for its answer, in seconds. The kernel's own limit is much shorter.
+const QUESTION_SECONDS: u32 = 86_400;
+/// How long the program waits for us to take note of a result, in seconds.
+const NOTE_SECONDS: u32 = 30;
+/// The most of the repository's instructions that is passed on, in bytes.
+const INSTRUCTIONS_BYTES_MAX: u64 = 64 * 1024;
+
+/// What may not stand in the settings' command: each would let it act without being asked.
+const UNGATED: &[&str] = &[
+    "--allow-dangerously-skip-permissions",
+    "--background",
+    "--bare",
+    "--bg",
+    "--dangerously-skip-permissions",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--safe-mode",
+    "--setting-sources",
+    "--settings",
+];
+
+pub struct Claude;
+
+impl Adapter for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn resumable(&self) -> bool {
+        true
+    }
+
+    fn launch(&self, order: &Order) -> Result<Launch, AgentError> {
+        super::check_session(&order.session)?;
+        if order.command.is_empty() {
+            return Err(AgentError::NoCommand { adapter: self.name() });
+        }
+        for argument in &order.command[1..] {
+            let flag = argument.split('=').next().unwrap_or_default();
+            if UNGATED.contains(&flag) {
+                return Err(AgentError::Ungated { flag: flag.to_owned() });
+            }
+        }
+        let text_of = |path: &Path| super::path_text(self.name(), path);
+        let config = order.private.join("claude");
+
+        let mut argv = order.command.clone();
+        let mut add = |arguments: &[&str]| argv.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
+        add(&[if order.resume { "--resume" } else { "--session-id" }, &order.session]);
+        // Partial messages carry the exact usage and are the sign of life while a long message is written.
+        add(&["--include-partial-messages", "--replay-user-messages"]);
+        // What the hook does not allow is asked of nobody, and so refused.
+        add(&["--permission-mode", "default"]);
+        // Not even the user's settings: they would be read from the task's directory, where the agent can write.
+        add(&["--setting-sources", "", "--strict-mcp-config"]);
+        add(&["--max-turns", &order.turns_left.max(1).to_string()]);
+        if let Some(budget) = order.budget_usd {
+            add(&["--max-budget-usd", &format!("{budget:.4}")]);
+        }
+        if let Some(model) = &order.model {
+            add(&["--model", model]);
+        }
+        if let Some(tools) = &order.allowed_tools {
+            let own: Vec<&str> =
+                tools.iter().map(|tool| tool.as_str()).filter(|tool| !tool.starts_with("mcp__")).collect();
+            add(&["--tools", &own.join(",")]);
+        }
+        let mut files = Vec::new();
+        if let Some(system) = system_prompt(order) {
+            let file = order.private.join("claude-system.md");
+            add(&["--append-system-prompt-file", &text_of(&file)?]);
+            files.push((file, system.into_bytes()));
+        }
+
+        let mut env = vec![
+            ("CLAUDE_CONFIG_DIR".to_owned(), text_of(&config)?),
+            ("TMPDIR".to_owned(), text_of(&order.temp)?),
+            ("CLAUDE_CODE_MAX_RETRIES".to_owned(), RETRIES.to_owned()),
+        ];
+        let on = [
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "DISABLE_AUTOUPDATER",
+            "DISABLE_TELEMETRY",
+            // Then there is one result for one prompt.
+            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+            // Else all trees of a repository share a memory.
+            "CLAUDE_CODE_DISABLE_AUTO_MEMORY",
+            "CLAUDE_CODE_STARTUP_FAILURE_RESULTS",
+        ];
+        env.extend(on.map(|name| (name.to_owned(), "1".to_owned())));
+        Ok(Launch {
+            argv,
+            env,
+            files,
+            directories: vec![config],
+            stdin: Stdin::Open(initialize()),
+            protocol: PROTOCOL,
+        })
+    }
+
+    fn reader(&self, order: &Order) -> Box<dyn Reader> {
+        Box::new(reader::Claude::new(order))
+    }
 }
-pub(super) fn deny(_line: &[u8], _reason: &str) -> Option<Vec<u8>> {
-    None
+
+/// The first line: a hook for every call, and notes of what came of each.
+fn initialize() -> Input {
+    let note = |id: &str| json!([{ "matcher": null, "hookCallbackIds": [id], "timeout": NOTE_SECONDS }]);
+    let ask = json!([{
+        "matcher": null,
+        "hookCallbackIds": ["pre"],
+        "timeout": QUESTION_SECONDS,
+        "onFailure": "block",
+    }]);
+    let hooks =
+        json!({ "PreToolUse": ask, "PostToolUse": note("post"), "PostToolUseFailure": note("failure") });
+    control("initialize", json!({ "subtype": "initialize", "hooks": hooks }))
 }
+
+/// A request of ours; its id is that of the request too.
+fn control(id: &str, request: Value) -> Input {
+    let line = json!({ "type": "control_request", "request_id": id, "request": request });
+    Input { id: id.to_owned(), text: format!("{line}\n") }
+}
+
+/// An answer to a request of the program.
+fn response(request: &str, answer: &Value) -> String {
+    let response = json!({ "subtype": "success", "request_id": request, "response": answer });
+    format!("{}\n", json!({ "type": "control_response", "response": response }))
+}
+
+/// Yes or no to a call, in the form in which it was asked.
+fn decision(question: &Question, allow: bool, note: &str) -> Value {
+    if question.hook {
+        let decision = if allow { "allow" } else { "deny" };
+        return json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": note,
+        }});
+    }
+    if allow {
+        return json!({ "behavior": "allow", "updatedInput": question.input });
+    }
+    json!({ "behavior": "deny", "message": note })
+}
+
+/// A request of the program that waits for yes or no.
+#[derive(Clone, Debug)]
+struct Question {
+    request: String,
+    call: String,
+    tool: String,
+    input: serde_json::Map<String, Value>,
+    /// Asked by our hook, and not by the program's own rules.
+    hook: bool,
+}
+
+/// What the program asks of us.
+enum Request {
+    Question(Question),
+    /// A note of ours that a call has ended, with its time.
+    Note {
+        request: String,
+        call: Option<String>,
+        millis: Option<u64>,
+    },
+    /// Something that we never offered.
+    Other {
+        request: String,
+    },
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// Reads a `control_request`.
+fn request(message: &Value) -> Option<Request> {
+    let id = text(&message["request_id"])?;
+    let asked = &message["request"];
+    let input = &asked["input"];
+    Some(match asked["subtype"].as_str()? {
+        "hook_callback" if input["hook_event_name"] == "PreToolUse" => Request::Question(Question {
+            call: text(&asked["tool_use_id"])
+                .or_else(|| text(&input["tool_use_id"]))
+                .unwrap_or_else(|| id.clone()),
+            tool: text(&input["tool_name"]).unwrap_or_default(),
+            input: input["tool_input"].as_object().cloned().unwrap_or_default(),
+            hook: true,
+            request: id,
+        }),
+        "hook_callback" => Request::Note {
+            call: text(&input["tool_use_id"]),
+            millis: input["duration_ms"].as_u64(),
+            request: id,
+        },
+        "can_use_tool" => Request::Question(Question {
+            call: text(&asked["tool_use_id"]).unwrap_or_else(|| id.clone()),
+            tool: text(&asked["tool_name"]).unwrap_or_default(),
+            input: input.as_object().cloned().unwrap_or_default(),
+            hook: false,
+            request: id,
+        }),
+        _ => Request::Other { request: id },
+    })
+}
+
+/// What is answered to a request that we never offered.
+fn unsupported(request: &str) -> String {
+    let response = json!({ "subtype": "error", "request_id": request, "error": "not supported" });
+    format!("{}\n", json!({ "type": "control_response", "response": response }))
+}
+
+/// Refuses what a line asks, for a keeper whose server is gone.
+pub(super) fn deny(line: &[u8], reason: &str) -> Option<Vec<u8>> {
+    let message: Value = match serde_json::from_slice(line) {
+        Ok(message) => message,
+        Err(_) => return deny_cut(line, reason).map(|(_, answer)| answer.into_bytes()),
+    };
+    if message["type"] != "control_request" {
+        return None;
+    }
+    let answer = match request(&message)? {
+        Request::Question(question) => response(&question.request, &decision(&question, false, reason)),
+        Request::Note { request, .. } => response(&request, &json!({ "continue": true })),
+        Request::Other { request } => unsupported(&request),
+    };
+    Some(answer.into_bytes())
+}
+
+/// Refuses a call whose line was too long to be read. Within a text a quote is escaped, so that what looks like a key here
+/// is one; and refusing what was never asked does nothing.
+fn deny_cut(line: &[u8], reason: &str) -> Option<(String, String)> {
+    let text = String::from_utf8_lossy(line);
+    let after = |key: &str| {
+        let start = text.find(&format!("\"{key}\":\""))? + key.len() + 4;
+        text[start..].split('"').next().map(str::to_owned)
+    };
+    let asked = text.contains("\"type\":\"control_request\"");
+    let request = after("request_id").filter(|_| asked)?;
+    if after("callback_id").is_some_and(|callback| callback != "pre") {
+        let answer = response(&request, &json!({ "continue": true }));
+        return Some((request, answer));
+    }
+    let hook = after("subtype")? == "hook_callback";
+    let (call, tool) = (String::new(), String::new());
+    let question = Question { request: request.clone(), call, tool, input: Default::default(), hook };
+    let answer = response(&request, &decision(&question, false, reason));
+    Some((request, answer))
+}
+
+/// What is added to the program's own instructions: ours, and those of the repository, which it would not read itself.
+fn system_prompt(order: &Order) -> Option<String> {
+    let mut parts: Vec<String> =
+        order.system.clone().into_iter().filter(|text| !text.trim().is_empty()).collect();
+    for name in ["CLAUDE.md", "AGENTS.md"] {
+        if let Some(text) = instructions(&order.tree, name) {
+            parts.push(format!("# Instructions of this repository ({name})\n\n{text}"));
+            break;
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// A file of instructions at the top of a tree. The tree is an agent's: a link is followed to a file beside it and no
+/// further, and what is not a plain file is not there.
+fn instructions(tree: &Path, name: &str) -> Option<String> {
+    let path = tree.join(name);
+    let path = match std::fs::read_link(&path) {
+        Ok(target) if target.components().count() == 1 && target.file_name().is_some() => tree.join(target),
+        Ok(_) => return None,
+        Err(_) => path,
+    };
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(INSTRUCTIONS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! A model on loopback that says what it is told to: the Messages API as far as coding agents need it, so that real
+//! agent programs can be driven without a key and without a network.
+//!
+//! `fake-model REPLIES.json` prints its address and serves until it is ended. The file is a list; each reply is
+//! `{"text": "…", "tools": [{"name": "Bash", "input": {…}}], "tokens": [in, out], "pause_ms": 0}` or
+//! `{"status": 529, "type": "overloaded_error", "headers": {"retry-after": "120"}}`, taken one after the other by requests
+//! that offer tools. Others, such as those for a title, are answered with a word. After the last reply it says DONE.
+#![allow(clippy::unwrap_used, reason = "a tool for tests; what cannot go on ends it")]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+struct Model {
+    replies: Vec<Value>,
+    /// How many of them were given.
+    given: Mutex<usize>,
+    ids: AtomicUsize,
+}
+
+fn main() {
+    let file = std::env::args().nth(1).expect("usage: fake-model REPLIES.json");
+    let replies: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let model = Arc::new(Model { replies, given: Mutex::new(0), ids: AtomicUsize::new(0) });
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("http://{}", listener.local_addr().unwrap());
+    std::io::stdout().flush().unwrap();
+    for stream in listener.incoming().map_while(Result::ok) {
+        let model = Arc::clone(&model);
+        std::thread::spawn(move || {
+            // A client that has gone is not waited for.
+            let _ = model.serve(stream);
+        });
+    }
+}
+
+impl Model {
+    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let (path, body) = read_request(&mut reader)?;
+        let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+        eprintln!("{path} {} messages, {} tools", count(&request["messages"]), count(&request["tools"]));
+        if path.contains("count_tokens") {
+            return answer(&mut stream, 200, "application/json", &[], r#"{"input_tokens":10}"#);
+        }
+        if !path.contains("/v1/messages") {
+            return answer(&mut stream, 404, "application/json", &[], "{}");
+        }
+        let reply = if count(&request["tools"]) == 0 {
+            json!({ "text": "ok", "tokens": [10, 1] })
+        } else {
+            let mut given = self.given.lock().unwrap();
+            *given += 1;
+            self.replies.get(*given - 1).cloned().unwrap_or_else(|| json!({ "text": "DONE" }))
+        };
+        if let Some(status) = reply["status"].as_u64() {
+            let kind = reply["type"].as_str().unwrap_or("api_error");
+            let error =
+                json!({ "type": "error", "error": { "type": kind, "message": format!("error {status}") } });
+            let headers: Vec<(&str, &str)> = reply["headers"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+                .collect();
+            return answer(&mut stream, status as u16, "application/json", &headers, &error.to_string());
+        }
+        let message = self.message(&request, &reply);
+        if request["stream"].as_bool() == Some(true) {
+            stream.write_all(
+                b"HTTP/1.1 200 fake\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+            )?;
+            for event in events(&message) {
+                stream.write_all(event.as_bytes())?;
+                stream.flush()?;
+                std::thread::sleep(Duration::from_millis(reply["pause_ms"].as_u64().unwrap_or(0)));
+            }
+            Ok(())
+        } else {
+            answer(&mut stream, 200, "application/json", &[], &message.to_string())
+        }
+    }
+
+    fn message(&self, request: &Value, reply: &Value) -> Value {
+        let mut content = Vec::new();
+        if let Some(text) = reply["text"].as_str() {
+            content.push(json!({ "type": "text", "text": text }));
+        }
+        let tools = reply["tools"].as_array().cloned().unwrap_or_default();
+        for tool in &tools {
+            let id = format!("toolu_{:05}", self.ids.fetch_add(1, Ordering::Relaxed));
+            content
+                .push(json!({ "type": "tool_use", "id": id, "name": tool["name"], "input": tool["input"] }));
+        }
+        json!({
+            "id": format!("msg_{:05}", self.ids.fetch_add(1, Ordering::Relaxed)),
+            "type": "message",
+            "role": "assistant",
+            "model": request["model"],
+            "content": content,
+            "stop_reason": if tools.is_empty() { "end_turn" } else { "tool_use" },
+            "stop_sequence": null,
+            "usage": {
+                "input_tokens": reply["tokens"][0].as_u64().unwrap_or(1000),
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 0,
+                "output_tokens": reply["tokens"][1].as_u64().unwrap_or(50),
+            },
+        })
+    }
+}
+
+fn count(list: &Value) -> usize {
+    list.as_array().map_or(0, Vec::len)
+}
+
+/// The events in which the message would have been streamed.
+fn events(message: &Value) -> Vec<String> {
+    let mut start = message.clone();
+    start["content"] = json!([]);
+    start["stop_reason"] = Value::Null;
+    start["usage"]["output_tokens"] = json!(1);
+    let mut events = vec![json!({ "type": "message_start", "message": start })];
+    for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+        let (empty, delta) = if block["type"] == "text" {
+            (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": block["text"] }))
+        } else {
+            let mut empty = block.clone();
+            empty["input"] = json!({});
+            (empty, json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() }))
+        };
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let delta = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
+    events.push(json!({ "type": "message_delta", "delta": delta, "usage": message["usage"] }));
+    events.push(json!({ "type": "message_stop" }));
+    let text =
+        |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+    events.iter().map(text).collect()
+}
+
+fn read_request(reader: &mut impl BufRead) -> std::io::Result<(String, Vec<u8>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let (mut length, mut chunked) = (0, false);
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let header = line.trim().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        chunked |= header.starts_with("transfer-encoding:") && header.contains("chunked");
+    }
+    let mut body = Vec::new();
+    if !chunked {
+        reader.take(length).read_to_end(&mut body)?;
+        return Ok((path, body));
+    }
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let size = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+        reader.take(size).read_to_end(&mut body)?;
+        line.clear();
+        reader.read_line(&mut line)?;
+        if size == 0 {
+            return Ok((path, body));
+        }
+    }
+}
+
+fn answer(
+    stream: &mut TcpStream,
+    status: u16,
+    kind: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> std::io::Result<()> {
+    write!(stream, "HTTP/1.1 {status} fake\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n", body.len())?;
+    for (name, value) in headers {
+        write!(stream, "{name}: {value}\r\n")?;
+    }
+    write!(stream, "request-id: req_fake\r\nconnection: close\r\n\r\n{body}")?;
+    stream.flush()
+}
