@@ -1,18 +1,26 @@
 //! Requests as a transport would make them, on a project in memory.
 
+use super::outside::{Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span};
 use super::*;
 use runtime::log::MemoryLog;
 use runtime::owner::Owner;
 use serde_json::json;
 
 struct Place {
+    outside: Box<dyn Outside>,
+    control: Option<Box<dyn Control>>,
     owner: Owner,
     asked: std::cell::Cell<u128>,
 }
 
 impl Place {
     fn new() -> Place {
-        Place { owner: Owner::open(Box::new(MemoryLog::new())).unwrap(), asked: Default::default() }
+        Place {
+            outside: Box::new(Absent),
+            control: None,
+            owner: Owner::open(Box::new(MemoryLog::new())).unwrap(),
+            asked: Default::default(),
+        }
     }
 
     fn request(&self, method: Method, path: &str, body: Value) -> Request {
@@ -35,7 +43,7 @@ impl Place {
 
     fn answer(&self, request: &Request) -> (u16, Value) {
         let handle = self.owner.handle();
-        let site = Site { project: &handle, outside: &Absent, control: None };
+        let site = Site { project: &handle, outside: &*self.outside, control: self.control.as_deref() };
         let Response { status, body } = answer(&site, request);
         (status, body)
     }
@@ -173,4 +181,234 @@ fn workers_get_free_letters_and_say_why_they_wait() {
     assert_eq!(site.post("/workers/A/merge", json!({})).0, 409);
     assert_eq!(site.get("/cost?by=day").1["total"]["usd"], 0.0);
     assert_eq!(site.get("/machines/task").1["initial"], "INBOX");
+}
+
+/// Git and files, as far as a request can tell.
+struct Fake;
+
+impl Outside for Fake {
+    fn diff(&self, task: &kernel::world::Task, stat: bool) -> Result<Diff, Problem> {
+        Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id) })
+    }
+
+    fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
+        Ok(vec![self.salvage_show(&SalvageId::read("c-1/e1")?)?.0])
+    }
+
+    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem> {
+        Ok((Salvage { id: id.clone(), commit: "abc".into(), at: 0, subject: "killed".into() }, "+x".into()))
+    }
+
+    fn salvage_restore(&self, _: &SalvageId, to: &Restore) -> Result<(), Problem> {
+        match to {
+            Restore::Branch(branch) if branch == "taken" => Err(Problem::new(409, "EXISTS", "it is there")),
+            _ => Ok(()),
+        }
+    }
+
+    fn transcript(
+        &self,
+        _: &World,
+        worker: &kernel::world::Worker,
+        span: &Span,
+    ) -> Result<Vec<Entry>, Problem> {
+        let all = (1..=5).map(|cursor| Entry {
+            cursor,
+            at: cursor as Millis,
+            kind: "text".into(),
+            text: worker.name.to_string(),
+            raw: None,
+        });
+        let all: Vec<Entry> = all.collect();
+        Ok(match span.after {
+            Some(after) => all.into_iter().filter(|entry| entry.cursor > after).take(span.limit).collect(),
+            None => all[all.len().saturating_sub(span.limit)..].to_vec(),
+        })
+    }
+
+    fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
+        Ok(vec![Prompt { name: "init".into(), file: None, text: "Begin.".into() }])
+    }
+
+    fn config(&self) -> Result<Configured, Problem> {
+        let (text, settings) = ("[fleet]\n".into(), json!({"fleet": {}}));
+        Ok(Configured { file: Some("adjutant.toml".into()), trusted: true, text, settings })
+    }
+
+    fn config_check(&self) -> Result<Vec<Finding>, Problem> {
+        let subject = "adjutant.toml:3".into();
+        Ok(vec![Finding { level: Level::Error, subject, text: "unknown key".into(), hint: None }])
+    }
+
+    fn config_schema(&self) -> Result<Value, Problem> {
+        Ok(json!({"type": "object"}))
+    }
+
+    fn config_trust(&self) -> Result<Configured, Problem> {
+        self.config()
+    }
+
+    fn doctor(&self) -> Result<Vec<Finding>, Problem> {
+        Err(Problem::new(500, "GIT", "git is not there").hint("install it"))
+    }
+
+    fn init(&self) -> Result<Vec<Finding>, Problem> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
+    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    site.post("/tasks", json!({"id": "c-1", "title": "x"}));
+    site.post("/workers", json!({"name": "A"}));
+    assert_eq!(
+        site.get("/tasks/c-1/diff?stat=1").1,
+        json!({"task": "c-1", "base": "b", "tip": "t", "diff": "c-1 true"})
+    );
+    assert_eq!(site.get("/tasks/c-9/diff").0, 404);
+    let saved = json!({
+        "id": "c-1/e1", "ref": "refs/adjutant/salvage/c-1/e1", "task": "c-1", "commit": "abc",
+        "at": "1970-01-01T00:00:00Z", "subject": "killed",
+    });
+    assert_eq!(site.get("/salvage").1["items"], json!([saved]));
+    assert_eq!(site.get("/salvage/c-1/e1").1["diff"], "+x");
+    assert_eq!(site.get("/salvage/c-1/-x").0, 400);
+    assert_eq!(site.get("/prompts").1["items"], json!([{"name": "init", "file": null}]));
+    assert_eq!(site.get("/prompts/init").1["text"], "Begin.");
+    assert_eq!(site.get("/prompts/moon").0, 404);
+    assert_eq!(site.get("/config").1["settings"], json!({"fleet": {}}));
+    assert_eq!(site.get("/config/check").1["items"][0]["level"], "error");
+    assert_eq!(site.get("/config/schema").1, json!({"type": "object"}));
+    assert_eq!(site.post("/config/trust", json!({})).1["trusted"], true);
+    assert_eq!(site.post("/init", json!({})).0, 200);
+    let findings = site.get("/doctor").1["items"].clone();
+    assert_eq!(findings[0], json!({"level": "ok", "subject": "fleet", "text": "it is not running"}));
+    assert_eq!((&findings[1]["level"], &findings[1]["text"]), (&json!("error"), &json!("git is not there")));
+}
+
+#[test]
+fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
+    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    site.post("/workers", json!({"name": "A"}));
+    let read = |query: &str| {
+        let (status, page) = site.get(&format!("/workers/A/transcript?{query}"));
+        let items = page["items"].as_array().into_iter().flatten();
+        let cursors: Vec<u64> = items.filter_map(|entry| entry["cursor"].as_u64()).collect();
+        (status, cursors, page["next"].clone(), page["more"].clone())
+    };
+    assert_eq!(read("limit=2"), (200, vec![4, 5], json!("5"), json!(false)));
+    assert_eq!(read("limit=2&after=0"), (200, vec![1, 2], json!("2"), json!(true)));
+    assert_eq!(read("limit=9&after=2"), (200, vec![3, 4, 5], json!("5"), json!(false)));
+    assert_eq!(read("limit=9&after=5&wait=1"), (200, vec![], json!("5"), json!(false)));
+    assert_eq!(read("after=x").0, 400);
+    assert_eq!(site.get("/workers/Q/transcript").0, 404);
+}
+
+#[test]
+fn saved_work_goes_where_a_person_says_and_nowhere_else() {
+    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    let restore = |body: Value| site.post("/salvage/restore", body).0;
+    assert_eq!(restore(json!({"id": "c-1/e1", "branch": "fix/it"})), 200);
+    assert_eq!(restore(json!({"id": "refs/adjutant/salvage/c-1/e1", "folder": "/tmp/x"})), 200);
+    assert_eq!(restore(json!({"id": "c-1/e1", "branch": "taken"})), 409);
+    for bad in [
+        json!({"id": "c-1/e1"}),
+        json!({"id": "c-1/e1", "branch": "x", "folder": "/tmp/x"}),
+        json!({"id": "c-1/e1", "branch": "--force"}),
+        json!({"id": "c-1/e1", "branch": "a/../b"}),
+        json!({"id": "c-1/e1", "folder": "here"}),
+        json!({"id": "c-1", "branch": "x"}),
+        json!({"id": "../x/e1", "branch": "x"}),
+    ] {
+        assert_eq!(restore(bad.clone()), 400, "{bad}");
+    }
+    let agent = Actor::Agent { name: "coder".parse().unwrap(), role: kernel::config::Role::Lead };
+    let body = json!({"id": "c-1/e1", "branch": "x"});
+    let request = site.request(Method::Post, "/salvage/restore", body);
+    assert_eq!(site.answer(&Request { actor: agent, ..request }).0, 403);
+}
+
+/// A fleet that was told to stop remembers it.
+#[derive(Default)]
+struct Running(std::sync::Mutex<Vec<bool>>);
+
+impl Control for std::sync::Arc<Running> {
+    fn status(&self) -> FleetStatus {
+        FleetStatus { running: true, pid: 7, since: 0, workers: 3, sandbox: None }
+    }
+
+    fn stop(&self, now: bool) {
+        self.0.lock().unwrap().push(now);
+    }
+}
+
+#[test]
+fn a_person_stops_the_fleet_and_an_agent_does_not() {
+    let running = Arc::new(Running::default());
+    let site = Place { control: Some(Box::new(running.clone())), ..Place::new() };
+    let status = json!({
+        "running": true, "pid": 7, "since": "1970-01-01T00:00:00Z", "workers": 3, "sandbox": null, "wanted": false,
+    });
+    assert_eq!(site.get("/fleet").1, status);
+    assert_eq!(site.get("/doctor").1["items"][0]["level"], "warning");
+    let agent = Actor::Agent { name: "coder".parse().unwrap(), role: kernel::config::Role::Lead };
+    let request = site.request(Method::Post, "/fleet/stop", json!({"now": true}));
+    assert_eq!(site.answer(&Request { actor: agent, ..request }).0, 403);
+    assert_eq!(*running.0.lock().unwrap(), [false; 0]);
+    assert_eq!(site.post("/fleet/stop", json!({"now": true})).1, json!({"stopping": true, "pid": 7}));
+    assert_eq!(*running.0.lock().unwrap(), [true]);
+    assert_eq!(Place::new().post("/fleet/stop", json!({})).1, json!({"stopping": false, "pid": null}));
+}
+
+/// The log says that the fleet is wanted; only a process can run it.
+#[test]
+fn a_fleet_whose_process_is_gone_is_not_said_to_be_at_work() {
+    let mut site = Place::new();
+    site.post("/tasks", json!({"id": "c-1", "title": "x"}));
+    let start =
+        Command { id: 99, at: 0, actor: Actor::System, key: None, ask: Ask::StartFleet { workers: 0 } };
+    site.owner.handle().submit(start, None).unwrap();
+    let why = |site: &Place| {
+        let (_, why) = site.get("/tasks/c-1/why");
+        let guards = why["guards"].as_array().unwrap().clone();
+        guards.into_iter().find(|guard| guard["guard"] == "fleetRunning").unwrap()
+    };
+    let expected = "the process that ran the fleet is gone; `adj run` goes on with it";
+    assert_eq!((&why(&site)["holds"], &why(&site)["detail"]), (&json!(false), &json!(expected)));
+    site.control = Some(Box::new(Arc::new(Running::default())));
+    assert_eq!(why(&site)["detail"], "the fleet is at work");
+}
+
+/// A price that nobody knows is counted as such wherever the sum is shown.
+#[test]
+fn steps_of_unknown_price_are_counted_for_task_worker_agent_and_run() {
+    use kernel::command::{Happened, Outcome, Usage};
+    let site = Place::new();
+    site.post("/tasks", json!({"id": "c-1", "title": "x"}));
+    site.post("/workers", json!({"name": "A"}));
+    assert_eq!(site.post("/workers/A/assign", json!({"task": "c-1"})).0, 200);
+    let handle = site.owner.handle();
+    let tell = |id: u128, ask: Ask| {
+        let command = Command { id, at: 1_700_000_000_000, actor: Actor::System, key: None, ask };
+        let answer = handle.submit(command, None).unwrap();
+        assert!(matches!(answer, Answer::Done(_)), "{answer:?}");
+    };
+    let effect = |kind: &str| {
+        let world = handle.world();
+        let found = world.effects.iter().find(|(_, effect)| effect.kind() == kind);
+        found.map(|(id, _)| id.clone()).unwrap_or_else(|| panic!("no {kind} in {:?}", world.effects))
+    };
+    tell(1_000, Ask::StartFleet { workers: 1 });
+    let tree = Happened::TreeReady { tip: "t".into() };
+    tell(1_001, Ask::Outcome(Outcome { effect: effect("prepare_tree"), what: tree }));
+    let usage = Usage { cost: None, input_tokens: 10, output_tokens: 1 };
+    let turn = Happened::Turn { turn: 1, calls: vec![], output: None, usage };
+    tell(1_002, Ask::Outcome(Outcome { effect: effect("start_step"), what: turn }));
+    for by in ["task", "worker", "agent", "run"] {
+        let (_, cost) = site.get(&format!("/cost?by={by}"));
+        assert_eq!(cost["items"][0]["unpricedSteps"], 1, "{by}: {cost}");
+        assert_eq!(cost["total"]["unpricedSteps"], 1);
+    }
+    assert_eq!(site.get("/workers/A").1["unpriced_steps"], 1);
 }

@@ -4,14 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::project::shown;
+use super::project::{owner_at, shown};
 use super::{Exit, Failure};
 use crate::api::{Method, Request, holder_name};
 use crate::server;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use runtime::log::Owner;
 use serde_json::Value;
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
@@ -31,7 +30,7 @@ pub struct Client {
 /// How asking went wrong.
 enum Trouble {
     Unreachable(io::Error),
-    Silent,
+    Silent(Duration),
     Broken(String),
 }
 
@@ -57,7 +56,7 @@ impl Client {
             Ok(Ok(Some(stream))) => stream,
             Ok(Ok(None)) => return Ok(None),
             Ok(Err(error)) => return Err(self.failure(Trouble::Unreachable(error), request.method)),
-            Err(_) => return Err(self.failure(Trouble::Silent, request.method)),
+            Err(_) => return Err(self.failure(Trouble::Silent(limit), request.method)),
         };
         let token = self.token()?;
         // A long poll is answered late on purpose.
@@ -66,7 +65,7 @@ impl Client {
         match tokio::time::timeout(limit, exchange(stream, request, &token, &self.user)).await {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(trouble)) => Err(self.failure(trouble, request.method)),
-            Err(_) => Err(self.failure(Trouble::Silent, request.method)),
+            Err(_) => Err(self.failure(Trouble::Silent(limit), request.method)),
         }
     }
 
@@ -99,8 +98,7 @@ impl Client {
     }
 
     fn failure(&self, trouble: Trouble, method: Method) -> Failure {
-        let text = std::fs::read_to_string(&self.lock).unwrap_or_default();
-        let owner = serde_json::from_str::<Owner>(&text).ok();
+        let owner = owner_at(&self.lock);
         let who = owner.as_ref().map(|owner| format!(" ({})", holder_name(owner))).unwrap_or_default();
         let message = match trouble {
             Trouble::Unreachable(error) => {
@@ -109,7 +107,9 @@ impl Client {
                     shown(&self.socket)
                 )
             }
-            Trouble::Silent => format!("the owner of the project{who} does not answer"),
+            Trouble::Silent(limit) => {
+                format!("the owner of the project{who} does not answer: {} s were waited", limit.as_secs())
+            }
             Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),
         };
         let hint = match (method, owner) {

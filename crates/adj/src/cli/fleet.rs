@@ -104,11 +104,18 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
     Ok(write!(context.out, "{table}")?)
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
+pub const APPROVE_HELP: &str = "\
 Example:
   adj approvals
-  adj approve q-12 --note 'only this once'")]
+  adj approve q12 --note 'only this once'";
+
+pub const DENY_HELP: &str = "\
+Example:
+  adj deny q12 --note 'use the staging server'
+
+What was asked for is not done, and the task is BLOCKED unless --to says otherwise.";
+
+#[derive(Debug, Args)]
 pub struct Decide {
     /// The question's id, as `adj approvals` lists it
     id: String,

@@ -15,6 +15,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj history c-abc1
+  adj history --all --json | jq '.[-1]'")]
 pub struct History {
     /// A task, a worker or a run; without one, everything
     of: Option<String>,
@@ -53,6 +57,11 @@ pub fn history(command: &History, context: Context) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj why c-abc1
+
+Every guard that must hold is listed with what it looked at. NO marks what keeps things from going on.")]
 pub struct Why {
     /// A task or a worker
     of: String,
@@ -211,6 +220,7 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
 
 pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    project.check_person("import a log")?;
     let path = &command.file;
     let failed = |error| transfer_failure(path, error);
     let records = if path == Path::new("-") {

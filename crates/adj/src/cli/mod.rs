@@ -109,8 +109,10 @@ enum Command {
     /// List what waits for a person
     Approvals(fleet::Approvals),
     /// Say yes to what waits for a person
+    #[command(after_help = fleet::APPROVE_HELP)]
     Approve(fleet::Decide),
     /// Say no to what waits for a person
+    #[command(after_help = fleet::DENY_HELP)]
     Deny(fleet::Decide),
     /// Find work that was saved, and get it back
     #[command(subcommand)]

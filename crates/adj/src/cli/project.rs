@@ -21,6 +21,8 @@ use serde_json::Value;
 /// Ours, in the project; never committed.
 const FOLDER: &str = ".adjutant";
 const LOG: &str = "adjutant.db";
+/// Who owns the log says so here.
+const LOCK: &str = "adjutant.db.lock";
 
 /// A command that finds the project held asks again for so long: most commands are over in a moment.
 const HELD_WAIT: Duration = Duration::from_secs(2);
@@ -76,7 +78,7 @@ impl Project {
         let folder = socket.parent().unwrap_or(&root).to_owned();
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
-        let client = Client::new(socket, folder.join(format!("{LOG}.lock")), token, user());
+        let client = Client::new(socket, folder.join(LOCK), token, user());
         Project { root, client, named, caller }
     }
 
@@ -222,6 +224,22 @@ impl Project {
         }
     }
 
+    /// For what works on the files themselves.
+    pub fn check_person(&self, what: &str) -> Result<(), Failure> {
+        self.check_caller()?;
+        match &self.caller {
+            Ok(caller) if !caller.is_human() => {
+                Err(Failure::new(Exit::Refused, format!("the caller's role may not {what}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The process that owns the project now, as it says itself.
+    pub fn owner(&self) -> Option<log::Owner> {
+        owner_at(&self.folder().join(LOCK))
+    }
+
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
         let actor = self.caller.clone().unwrap_or_else(|_| Actor::Human(user().into()));
@@ -247,6 +265,11 @@ impl Project {
             Err(Failure::of_problem(answer.status, answer.body))
         }
     }
+}
+
+/// Nothing where nobody owns it, or where the owner has not said so yet.
+pub fn owner_at(lock: &Path) -> Option<log::Owner> {
+    serde_json::from_str(&std::fs::read_to_string(lock).ok()?).ok()
 }
 
 /// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it

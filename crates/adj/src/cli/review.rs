@@ -3,7 +3,7 @@
 use super::log::first_found;
 use super::project::Project;
 use super::terminal::Paint;
-use super::text::{self, cell, visible, visible_lines};
+use super::text::{self, cell, visible, visible_code, visible_lines};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -19,7 +19,7 @@ Example:
   adj diff c-abc1
   adj merge c-abc1
 
-What is approved is the tip that is printed; should the branch move on, it is asked for again. `adj queue` shows
+What is approved is the tip that is printed; should the branch move on, it is asked for again. `adj queue` shows \
 where it stands, and `adj run` lands it.")]
 pub struct Merge {
     /// A worker, or a task in REVIEW
@@ -196,8 +196,7 @@ pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
 /// A patch, line by line: what agents put into it is shown as text.
 pub fn patch(text: &str, paint: Paint, context: Context) -> Result<(), Failure> {
     for line in text.lines() {
-        // A tab is what code is made of, and moves the cursor no further than spaces would.
-        let shown = line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+        let shown = visible_code(line);
         let shown = match line.as_bytes().first() {
             Some(b'+') => paint.green(shown),
             Some(b'-') => paint.red(shown),

@@ -1,7 +1,7 @@
 //! `adj init`, `config`, `prompt` and `doctor`: how the project is set up, and whether all is well.
 
 use super::project::Project;
-use super::text::{self, Table, cell, visible, visible_lines};
+use super::text::{self, Table, cell, visible, visible_code};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::Subcommand;
@@ -11,7 +11,7 @@ pub const INIT_HELP: &str = "\
 Example:
   cd my-project && adj init
 
-Writes adjutant.toml with the settings that most people look at first, and keeps what is ours out of git by
+Writes adjutant.toml with the settings that most people look at first, and keeps what is ours out of git by \
 .git/info/exclude. Nothing else is touched, and a file that is there is left as it is.";
 
 pub fn init(context: Context) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub const DOCTOR_HELP: &str = "\
 Example:
   adj doctor
 
-Looks at git, the agents' programs, the sandbox, the settings and the disk. It changes nothing. Ends with 1 where
+Looks at git, the agents' programs, the sandbox, the settings and the disk. It changes nothing. Ends with 1 where \
 something keeps the fleet from working.";
 
 pub fn doctor(context: Context) -> Result<(), Failure> {
@@ -94,7 +94,7 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
-            Ok(write!(context.out, "{}", visible_lines(&cell(&config["text"]), ""))?)
+            print(&config["text"], context)
         }
         Config::Check => {
             let found = project.get_all("/config/check", &[])?;
@@ -116,6 +116,13 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
             Ok(writeln!(context.out, "{}  trusted", visible(&cell(&config["file"])))?)
         }
     }
+}
+
+fn print(text: &Value, context: Context) -> Result<(), Failure> {
+    for line in text.as_str().unwrap_or_default().lines() {
+        writeln!(context.out, "{}", visible_code(line))?;
+    }
+    Ok(())
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,7 +166,7 @@ pub fn prompt(command: &Prompt, context: Context) -> Result<(), Failure> {
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&prompt))?);
             }
-            Ok(write!(context.out, "{}", visible_lines(&cell(&prompt["text"]), ""))?)
+            print(&prompt["text"], context)
         }
     }
 }

@@ -12,6 +12,11 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// One line of code. A tab is what code is made of, and moves the cursor no further than spaces would.
+pub fn visible_code(line: &str) -> String {
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+}
+
 /// The same for text of several lines: each is shown behind `indent`.
 pub fn visible_lines(text: &str, indent: &str) -> String {
     text.lines().map(|line| format!("{indent}{}\n", visible(line))).collect()

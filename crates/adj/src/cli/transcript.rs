@@ -1,7 +1,7 @@
 //! `adj peek` and `adj logs`: what a worker's agent said and did.
 
 use super::project::Project;
-use super::text::{self, cell, visible};
+use super::text::{self, cell, visible, visible_code};
 use super::{Context, Failure};
 use clap::Args;
 use serde_json::Value;
@@ -116,7 +116,7 @@ fn lines_of(entry: &Value) -> Vec<String> {
     let at = at.get(11..19).unwrap_or("--:--:--");
     let kind = visible(&cell(&entry["kind"]));
     let text = entry["text"].as_str().unwrap_or_default();
-    let mut lines = text.lines().map(visible);
+    let mut lines = text.lines().map(visible_code);
     let first = format!("{at} {kind:<7} {}", lines.next().unwrap_or_default());
     let rest = lines.map(|line| format!("{:16} {line}", ""));
     std::iter::once(first.trim_end().to_owned()).chain(rest).collect()

@@ -246,22 +246,25 @@ pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
     }
 }
 
-/// Until the process that was told to stop no longer runs the fleet.
+/// Until the process that was told to stop has let the project go.
 fn gone(project: &Project, pid: u64) -> Result<(), Failure> {
     let deadline = Instant::now() + STOP_WAIT;
     loop {
+        // One that was killed could not take its name back.
+        let lives = std::path::Path::new("/proc").join(pid.to_string()).exists();
+        let holds = lives && project.owner().is_some_and(|owner| u64::from(owner.pid) == pid);
         match project.get("/fleet", &[]) {
-            Ok(fleet) if fleet["running"] != true || fleet["pid"].as_u64() != Some(pid) => return Ok(()),
+            Ok(fleet) if !holds && fleet["pid"].as_u64() != Some(pid) => return Ok(()),
             // It broke off while it went, or was named and has gone.
-            Err(failure) if failure.exit() == Exit::Unreachable => return Ok(()),
-            Err(failure) => return Err(failure),
-            Ok(_) if Instant::now() > deadline => {
+            Err(failure) if failure.exit() == Exit::Unreachable && !holds => return Ok(()),
+            Err(failure) if failure.exit() != Exit::Unreachable => return Err(failure),
+            _ if Instant::now() > deadline => {
                 let message =
                     format!("the fleet (pid {pid}) has not stopped after {} s", STOP_WAIT.as_secs());
                 return Err(Failure::new(Exit::Failed, message)
                     .hint("`adj stop --now` ends what is under way; its work is saved"));
             }
-            Ok(_) => std::thread::sleep(STOP_POLL),
+            _ => std::thread::sleep(STOP_POLL),
         }
     }
 }

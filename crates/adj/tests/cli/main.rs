@@ -1,6 +1,7 @@
 //! The command line as people and scripts meet it: the real binary, its output compared with snapshots.
 
 mod agents;
+mod answers;
 mod demo;
 mod general;
 mod keeper;

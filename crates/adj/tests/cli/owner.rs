@@ -247,7 +247,6 @@ fn plain(text: &str) -> String {
             () if is_time => "<time>",
             () if is_age => "<age>",
             () if word.len() > 8 && hexadecimal && digits > 0 => "<id>",
-            () if word.starts_with('q') && word.len() > 8 && digits > 0 => "<question>",
             () => word,
         });
     }
