@@ -21,9 +21,16 @@ fn shells() -> impl TypedValueParser<Value = Shell> {
     PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>())
 }
 
+/// Without what is for our own tools: the generators do not leave it out by themselves.
+fn seen_by_people(all: &clap::Command) -> clap::Command {
+    let seen = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let shown = clap::Command::new("adj").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
+    shown.args(all.get_arguments().cloned()).subcommands(seen)
+}
+
 pub fn run(command: &Completions, context: Context) -> Result<(), Failure> {
     // Through memory: the generator ends the process by a panic where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(command.shell, &mut Cli::command(), "adj", &mut script);
+    clap_complete::generate(command.shell, &mut seen_by_people(&Cli::command()), "adj", &mut script);
     Ok(context.out.write_all(&script)?)
 }

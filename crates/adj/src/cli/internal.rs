@@ -1,7 +1,7 @@
 //! `adj internal`: programs that adj starts itself, and tools of our own tests. Not for people, and not in the help; none
 //! of it is promised to stay.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -104,7 +104,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
     }
     let minted = mint.map(|wish| minted(&tokens, wish)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let (stop, stopped) = oneshot::channel();
         let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: api::now() });
@@ -118,14 +118,18 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         };
         std::thread::spawn(move || {
             // Whatever comes is thrown away; what counts is that it ends.
-            let _ = std::io::copy(&mut std::io::stdin().lock().take(u64::MAX), &mut std::io::sink());
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             stop.stop(true);
         });
         writeln!(context.out, "{}", json!({"socket": socket.path(), "token": minted}))?;
         context.out.flush()?;
         let stop = async move { drop(stopped.await) };
-        server::serve(listener, served, stop).await.map_err(|error| failed(&error))
-    })
+        let ended = server::serve(listener, served, stop).await.map_err(|error| failed(&error));
+        drop(socket);
+        ended
+    });
+    runtime.shutdown_background();
+    ended
 }
 
 fn minted(tokens: &Tokens, wish: &str) -> Result<String, Failure> {

@@ -120,6 +120,7 @@ impl Project {
         self.root.join(FOLDER)
     }
 
+    /// The main checkout, or the bare repository.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -129,6 +130,7 @@ impl Project {
         Arc::new(Absent)
     }
 
+    /// What is there, as one document.
     pub fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
         let request = Request { query: owned(query), ..self.request(Method::Get, path) };
         match self.over_socket(&request)? {

@@ -58,7 +58,8 @@ struct Shared {
     stopping: watch::Receiver<bool>,
 }
 
-/// Serves until `stop` is over, and lets what is being answered then end first. An error is that of accepting.
+/// Serves until `stop` is over, and lets what is being answered then end first. A caller that waits for something to
+/// happen may still hold a thread when this returns: whoever owns the runtime shuts it down without waiting for that.
 pub async fn serve(
     listener: UnixListener,
     served: Served,

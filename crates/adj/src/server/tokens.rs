@@ -112,22 +112,26 @@ impl Tokens {
             all.push(issued);
             let surplus = all.len().saturating_sub(TOKENS_MAX);
             all.drain(..surplus);
+            true
         })?;
         Ok(token)
     }
 
     /// When it returns, no token of this run lets anybody in.
     pub fn revoke(&self, run: &RunId) -> Result<(), TokenError> {
-        self.change(|all| all.retain(|issued| issued.run != *run))
+        self.change(|all| {
+            let before = all.len();
+            all.retain(|issued| issued.run != *run);
+            all.len() != before
+        })
     }
 
-    /// Memory follows the file: what could not be written was not changed.
-    fn change(&self, change: impl FnOnce(&mut Vec<Issued>)) -> Result<(), TokenError> {
+    /// Memory follows the file: what could not be written was not changed. `change` says whether there was anything.
+    fn change(&self, change: impl FnOnce(&mut Vec<Issued>) -> bool) -> Result<(), TokenError> {
         let path = self.folder.join(AGENTS);
         let mut all = self.lock();
         let mut changed = all.clone();
-        change(&mut changed);
-        if changed.len() == all.len() && changed.is_empty() {
+        if !change(&mut changed) {
             return Ok(());
         }
         let text = serde_json::to_vec(&changed).map_err(io::Error::other);
@@ -260,6 +264,7 @@ mod tests {
 
         let again = Tokens::open(&folder.0).unwrap();
         assert_eq!(again.actor(&one, "ann"), agent);
+        again.revoke(&"c-1.1".parse().unwrap()).unwrap();
         again.revoke(&"c-1.1".parse().unwrap()).unwrap();
         assert_eq!((again.actor(&one, "ann"), again.actor(&two, "ann")), (None, agent.clone()));
         assert_eq!(Tokens::read(&folder.0).unwrap().actor(&one, "ann"), None);

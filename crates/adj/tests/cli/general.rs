@@ -58,7 +58,8 @@ fn each_shell_has_completions_that_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = adj(&format!("completions {shell}"));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-        assert!(ran.stdout.contains("machine"), "{shell}");
+        assert!(ran.stdout.contains("machine") && ran.stdout.contains("project"), "{shell}");
+        assert!(!ran.stdout.contains("internal"), "{shell}");
     }
 }
 

@@ -398,6 +398,7 @@ fn an_agent_works_with_its_token_and_decides_nothing_with_an_owner_or_without() 
         &["spawn"],
         &["salvage", "restore", "c-1/e1", "--branch", "b"],
         &["config", "trust"],
+        &["import", "all.jsonl"],
         &["init"],
     ];
     let try_all = |how: &str| {
@@ -459,7 +460,7 @@ fn a_socket_that_a_dead_owner_left_behind_is_in_nobodys_way() {
 #[test]
 fn a_long_path_is_no_hindrance() {
     let outer = Repository::new();
-    let deep = outer.0.join(vec!["quite-a-long-name"; 12].join("/"));
+    let deep = outer.0.join(["quite-a-long-name"; 12].join("/"));
     std::fs::create_dir_all(&deep).unwrap();
     assert!(Command::new("git").args(["init", "-q"]).current_dir(&deep).status().unwrap().success());
     let here = Repository(deep);
