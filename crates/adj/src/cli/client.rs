@@ -32,6 +32,7 @@ enum Trouble {
     Unreachable(io::Error),
     Silent(Duration),
     Broken(String),
+    NoToken(Failure),
 }
 
 impl Client {
@@ -55,22 +56,30 @@ impl Client {
     }
 
     async fn ask(&self, request: &Request) -> Result<Option<(u16, Value)>, Failure> {
+        match self.ask_once(request).await {
+            // It may have ended just now, and a question can be asked again: of the next one, or without one.
+            Err(Trouble::Broken(_)) if request.method == Method::Get => self.ask_once(request).await,
+            answered => answered,
+        }
+        .map_err(|trouble| self.failure(trouble, request.method))
+    }
+
+    async fn ask_once(&self, request: &Request) -> Result<Option<(u16, Value)>, Trouble> {
         let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
         let limit = Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS));
         let stream = match tokio::time::timeout(limit, self.connect()).await {
             Ok(Ok(Some(stream))) => stream,
             Ok(Ok(None)) => return Ok(None),
-            Ok(Err(error)) => return Err(self.failure(Trouble::Unreachable(error), request.method)),
-            Err(_) => return Err(self.failure(Trouble::Silent(limit), request.method)),
+            Ok(Err(error)) => return Err(Trouble::Unreachable(error)),
+            Err(_) => return Err(Trouble::Silent(limit)),
         };
-        let token = self.token()?;
+        let token = self.token().map_err(Trouble::NoToken)?;
         // A long poll is answered late on purpose.
         let waits = request.query.iter().any(|(name, _)| name == "wait");
         let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
         match tokio::time::timeout(limit, exchange(stream, request, &token, &self.user)).await {
-            Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(trouble)) => Err(self.failure(trouble, request.method)),
-            Err(_) => Err(self.failure(Trouble::Silent(limit), request.method)),
+            Ok(answered) => answered.map(Some),
+            Err(_) => Err(Trouble::Silent(limit)),
         }
     }
 
@@ -115,6 +124,7 @@ impl Client {
             Trouble::Silent(limit) => {
                 format!("the owner of the project{who} does not answer: {} s were waited", limit.as_secs())
             }
+            Trouble::NoToken(failure) => return failure,
             Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),
         };
         let hint = match (method, owner) {

@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Ran;
 use super::project::{Repository, ids};
@@ -345,6 +347,12 @@ fn what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine() {
         assert_eq!(get(bad).status, 400, "{bad}");
     }
     assert_eq!(get("/tasks/%63%2D1").body["id"], "c-1");
+    for nonsense in [&b"\0\xff\r\n\r\n"[..], b"GET\r\n\r\n", &[b'x'; 1 << 20]] {
+        let mut stream = UnixStream::connect(socket(&here)).unwrap();
+        let _ = stream.write_all(nonsense);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
     assert_eq!(ids(&here), ["c-1"]);
 }
 
@@ -578,4 +586,40 @@ fn many_at_once_are_all_answered() {
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     }
     assert_eq!(ids(&here).len(), 16);
+}
+
+/// Owners come and go while people work. What was acknowledged is there, and what was not is said not to be known.
+#[test]
+fn commands_go_on_while_owners_come_and_go() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-0"]);
+    let (root, done) = (here.0.clone(), Arc::new(AtomicBool::new(false)));
+    let over = done.clone();
+    let people = std::thread::spawn(move || {
+        // Not dropped: the folder is the test's.
+        let here = std::mem::ManuallyDrop::new(Repository(root));
+        let (mut acknowledged, mut tried) = (vec!["c-0".to_owned()], 0);
+        while !over.load(Ordering::Relaxed) || tried < 10 {
+            tried += 1;
+            let id = format!("c-{tried}");
+            let ran = here.adj(&["task", "add", "x", "--id", &id]);
+            match ran.code {
+                0 => acknowledged.push(id),
+                5 => assert!(ran.stderr.contains("it may be done all the same"), "{}", ran.stderr),
+                code => panic!("ended with {code}: {}", ran.stderr),
+            }
+            here.ok(&["ps"]);
+        }
+        acknowledged
+    });
+    for _ in 0..8 {
+        // A command may hold the project at this very moment; then the next owner is the one after it.
+        let held = here.command(&["internal", "serve"]).output().map(Ran::from).unwrap();
+        assert!(held.code == 0 || held.code == 5, "{}", held.stderr);
+    }
+    done.store(true, Ordering::Relaxed);
+    let acknowledged = people.join().unwrap();
+    let there = ids(&here);
+    assert!(acknowledged.iter().all(|id| there.contains(id)), "{acknowledged:?} are not all in {there:?}");
+    here.ok(&["verify"]);
 }
