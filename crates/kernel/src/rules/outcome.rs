@@ -37,6 +37,10 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             Happened::Failed { error } => tried(d, id, error),
             _ => d.end(id, "done"),
         },
+        // Nothing is known about the work: it is looked at again, and costs the agent nothing.
+        (Effect::RunGate { .. } | Effect::TestMerge { .. }, Happened::Failed { error }) => {
+            tried(d, id, error)
+        }
         (Effect::RunGate { task, worker, max_steps_reached }, what) => {
             done(d, id, task);
             gate_outcome(d, task, worker.as_ref(), *max_steps_reached, what)?;
