@@ -2,6 +2,7 @@
 
 mod api;
 mod cli;
+mod outside;
 mod server;
 
 fn main() -> std::process::ExitCode {

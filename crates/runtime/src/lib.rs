@@ -1,13 +1,16 @@
 //! Everything that touches the world: the log, the owner that runs the kernel on it, git, agents and their keepers,
-//! tickets, and the simulator.
+//! tickets, the runner that carries out what the kernel asks, and the simulator.
 
 pub mod agents;
+pub mod clock;
 pub mod crash;
 pub mod git;
 pub mod keeper;
+pub mod layout;
 pub mod log;
 pub mod owner;
 pub mod prompts;
+pub mod runner;
 pub mod sandbox;
 pub mod settings;
 pub mod sim;

@@ -6,7 +6,7 @@
 mod board;
 mod fleet;
 mod history;
-mod outside;
+pub mod outside;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use fleet::{Control, FleetStatus};
-pub use outside::{Absent, Outside, WAIT_MAX};
+pub use outside::{Outside, WAIT_MAX};
 pub use problem::{Problem, holder_name};
 pub use view::time;
 
@@ -216,7 +216,7 @@ fn created(body: Value) -> Response {
 }
 
 /// A request on its way, with what every handler needs of it.
-struct Call<'a> {
+pub struct Call<'a> {
     site: &'a Site<'a>,
     request: &'a Request,
 }

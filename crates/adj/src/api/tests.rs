@@ -16,7 +16,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         Place {
-            outside: Box::new(Absent),
+            outside: Box::new(Fake),
             control: None,
             owner: Owner::open(Box::new(MemoryLog::new())).unwrap(),
             asked: Default::default(),
@@ -259,7 +259,7 @@ impl Outside for Fake {
 
 #[test]
 fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
-    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    let site = Place { ..Place::new() };
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/workers", json!({"name": "A"}));
     assert_eq!(
@@ -289,7 +289,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
 
 #[test]
 fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
-    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    let site = Place { ..Place::new() };
     site.post("/workers", json!({"name": "A"}));
     let read = |query: &str| {
         let (status, page) = site.get(&format!("/workers/A/transcript?{query}"));
@@ -307,7 +307,7 @@ fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
 
 #[test]
 fn saved_work_goes_where_a_person_says_and_nowhere_else() {
-    let site = Place { outside: Box::new(Fake), ..Place::new() };
+    let site = Place { ..Place::new() };
     let restore = |body: Value| site.post("/salvage/restore", body).0;
     assert_eq!(restore(json!({"id": "c-1/e1", "branch": "fix/it"})), 200);
     assert_eq!(restore(json!({"id": "refs/adjutant/salvage/c-1/e1", "folder": "/tmp/x"})), 200);

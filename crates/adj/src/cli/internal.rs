@@ -60,8 +60,9 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Replay { replies, flags } => {
             let config = super::set_variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
             let config = config.ok_or_else(|| Failure::new(Exit::Usage, "CLAUDE_CONFIG_DIR is not set"))?;
-            let code = claude::replay::replay(replies, flags, &config, io::stdin().lock(), &mut *context.out)
-                .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+            let code =
+                claude::replay::replay(&replies, &flags, &config, io::stdin().lock(), &mut *context.out)
+                    .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
             end(context, code)
         }
     }

@@ -15,9 +15,12 @@ mod nearest;
 mod process;
 mod project;
 mod review;
+mod run;
 mod salvage;
+mod screen;
 mod settings;
 mod sim;
+mod story;
 mod task;
 mod terminal;
 mod text;
@@ -74,6 +77,8 @@ enum Command {
     /// Show all tasks by status
     Board,
 
+    /// Run the fleet
+    Run(run::Run),
     /// List the workers and what they do
     Ps,
     /// Make workers
@@ -143,7 +148,7 @@ enum Command {
     /// Look at the five state machines, and try them
     #[command(subcommand)]
     Machine(machine::Command),
-    /// Watch a simulated fleet at work: no agent, no key, nothing stored
+    /// Watch a fleet at work on a sample repository: no model, no key
     Demo(demo::Demo),
     /// Rehearse a fleet: scripted agents, a virtual clock, and whatever may go wrong
     Sim(sim::Sim),
@@ -222,6 +227,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Export(command) => log::export(&command, context),
         Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
+        Command::Run(command) => run::run(&command, context),
         Command::Demo(command) => demo::run(&command, context),
         Command::Sim(command) => sim::run(&command, context),
         Command::Completions(command) => completions::run(&command, context),

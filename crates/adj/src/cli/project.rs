@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::client::Client;
 use super::{Exit, Failure, Globals};
-use crate::api::{self, Absent, Method, Outside, Problem, Reading, Request, Site};
+use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
 use crate::server::{SOCKET, Tokens};
 use kernel::Actor;
 use runtime::log::{self, SqliteLog};
@@ -127,7 +127,7 @@ impl Project {
 
     /// What is not in the log.
     pub fn outside(&self) -> Arc<dyn Outside> {
-        Arc::new(Absent)
+        Arc::new(crate::outside::Real::new(&self.root))
     }
 
     /// What is there, as one document.
@@ -182,7 +182,7 @@ impl Project {
             match self.own() {
                 Ok(owner) => {
                     let answer = self.answered(&owner.handle(), &request);
-                    after_one_shot(&owner.handle());
+                    self.after_one_shot(&owner.handle());
                     return answer;
                 }
                 // Another command, over in a moment; or an owner that has begun and does not listen yet.
@@ -192,6 +192,19 @@ impl Project {
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it
+    /// asked of the world waits for `adj run`, except for the ticket files, which people look at right away.
+    fn after_one_shot(&self, handle: &Handle) {
+        // What cannot be written now is written by the fleet.
+        let _ = runtime::runner::write_alone(handle, &runtime::layout::Layout::new(&self.root));
+    }
+
+    /// The process that runs a fleet here, if one does.
+    pub fn running(&self) -> Result<Option<u64>, Failure> {
+        let request = self.request(Method::Get, "/fleet");
+        Ok(self.over_socket(&request)?.and_then(|fleet| fleet["pid"].as_u64()))
     }
 
     fn own(&self) -> Result<Owner, Failure> {
@@ -273,11 +286,6 @@ impl Project {
 pub fn owner_at(lock: &Path) -> Option<log::Owner> {
     serde_json::from_str(&std::fs::read_to_string(lock).ok()?).ok()
 }
-
-/// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it
-/// asked of the world waits for `adj run`, except for the ticket files, which people look at right away: they are
-/// written here by the runtime's executor of tickets.
-fn after_one_shot(_handle: &Handle) {}
 
 /// Who asks where no owner does the asking: the agent whose token is in the environment, or a person.
 fn caller(folder: &Path, token: Option<&str>) -> Result<Actor, String> {

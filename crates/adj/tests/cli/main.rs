@@ -2,7 +2,7 @@
 
 mod agents;
 mod answers;
-mod demo;
+mod fleet;
 mod general;
 mod keeper;
 mod log;

@@ -179,14 +179,14 @@ const DAY: &[&str] = &[
     "machine ls",
     "machine show run",
     "machine step run",
-    "demo",
+    "demo --dir {repository}",
     "sim --runs 2 --tasks 2",
     "completions bash",
     "man",
 ];
 
-/// Reading a whole log in needs the log for itself, which an owner does not give away.
-const NOT_BESIDE_AN_OWNER: &[&str] = &["import"];
+/// Reading a whole log in needs the log for itself, which an owner does not give away; a second fleet does too.
+const NOT_BESIDE_AN_OWNER: &[&str] = &["import", "run"];
 
 #[test]
 fn every_command_is_answered_alike_by_an_owner_and_without_one() {
@@ -205,6 +205,7 @@ fn every_command_is_answered_alike_by_an_owner_and_without_one() {
             assert_eq!(one, other, "`{line}` alone, and with an owner");
         }
         assert_eq!(owned.adj(&["import", "all.jsonl"]).code, 5);
+        assert_eq!(owned.adj(&["run", "--until-idle"]).code, 3);
         drop(owner);
     }
 }

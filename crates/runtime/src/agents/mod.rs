@@ -18,6 +18,7 @@ pub use transcript::{Entry, Kind, visible};
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
 use machines::run::ToolCall;
+use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,8 +53,9 @@ pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
 /// Every adapter.
 pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &command::Command, &script::Script];
 
-/// One step, as it is ordered: everything that an adapter may need to start it.
-#[derive(Clone, Debug)]
+/// One step, as it is ordered: everything that an adapter may need to start it. It is kept with the step, so that
+/// what the step printed can be read again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The program, and for some adapters its arguments: `command = […]` of the settings.
     pub command: Vec<String>,

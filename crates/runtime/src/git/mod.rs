@@ -168,6 +168,20 @@ impl Repository {
         &self.inner.places
     }
 
+    /// The user's git directory, which all of its worktrees share.
+    pub fn git_dir(&self) -> &Path {
+        &self.inner.git_dir
+    }
+
+    /// Whether git would leave this path out of a task's tree; a directory's ends in `/`. Not known means no.
+    pub fn ignores(&self, tree: &str, path: &Path) -> bool {
+        let Ok(name) = names::tree_name(tree) else { return false };
+        let files = self.inner.places.trees.join(name);
+        let index = self.inner.places.state.join("index").join(format!(".ignores-{name}"));
+        let call = self.land_with_tree("asking what is ignored", &files, &index);
+        call.args(["check-ignore", "--quiet", "--no-index", "--"]).arg(path).yes().unwrap_or(false)
+    }
+
     /// Whether the user's repository is bare.
     pub fn bare(&self) -> bool {
         self.inner.bare

@@ -9,6 +9,7 @@ mod nearest;
 mod policy;
 mod schema;
 mod template;
+pub mod trust;
 mod values;
 
 #[cfg(test)]

@@ -1,0 +1,429 @@
+//! `adj run`: the fleet at work, told as it happens, until it is stopped or idle.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::project::Project;
+use super::screen::{self, Screen};
+use super::story::{Line, Tone};
+use super::terminal::{self, Paint, dollars, duration};
+use super::{Context, Exit, Failure, Globals};
+use crate::api::{Control, FleetStatus, Problem};
+use crate::server::{self, Served, Socket, Tokens};
+use clap::Args;
+use kernel::World;
+use kernel::event::Event;
+use machines::task::Status;
+use runtime::clock;
+use runtime::layout::Layout;
+use runtime::owner::{Handle, Owner};
+use runtime::runner::{self, Options, Runner, Stop};
+use runtime::settings::Settings;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+/// Run the fleet
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Run {
+    /// Give each worker one step, finish what follows from it, and end
+    #[arg(long)]
+    once: bool,
+    /// End when nothing is left to do without a person
+    #[arg(long)]
+    until_idle: bool,
+    /// Run in the background; `adj stop` ends it
+    #[arg(long)]
+    detach: bool,
+    /// So many workers, if not as many as adjutant.toml says
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+}
+
+const HELP: &str = "\
+Tickets become tasks, idle workers take them, and what is green and approved lands on main.
+Ctrl-C stops cleanly: every agent comes to the end of its turn, and all work is kept. A second
+Ctrl-C ends the agents at once; what they have written is kept too. `adj run` goes on from there.";
+
+/// How often the view is drawn at most, and how long it stands still at most.
+const FRAME: Duration = Duration::from_millis(80);
+const STANDSTILL: Duration = Duration::from_secs(1);
+/// Records that are read at once.
+const RECORDS: usize = 500;
+/// How long a fleet in the background may take until it answers.
+const DETACH: Duration = Duration::from_secs(20);
+
+pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    if let Some(running) = project.running()? {
+        return Err(Failure::new(
+            Exit::Refused,
+            format!("a fleet is at work here already, as process {running}"),
+        )
+        .hint("`adj ps` shows it, `adj stop` stops it"));
+    }
+    let settings = read_settings(&project)?;
+    if command.detach {
+        return detach(command, &project, context);
+    }
+    let fleet = Fleet {
+        heading: format!("in {}", project.root().display()),
+        once: command.once,
+        until_idle: command.until_idle,
+        workers: command.workers,
+        settings,
+    };
+    let quiet = context.globals.quiet;
+    let ended = fleet.run(&project, context.out, &context.globals)?;
+    if context.globals.json {
+        writeln!(context.out, "{}", ended.document())?;
+    } else if !quiet {
+        context.out.write_all(ended.summary(&context.globals).as_bytes())?;
+    }
+    match ended.left() {
+        0 => Ok(()),
+        left if command.until_idle => {
+            Err(Failure::new(Exit::Failed, format!("{left} tasks are not done and need a person"))
+                .hint("`adj board` shows them, `adj why TASK` says what each waits for"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub fn read_settings(project: &Project) -> Result<Settings, Failure> {
+    let layout = Layout::new(project.root());
+    Settings::read(&layout.settings()).map_err(|error| {
+        Failure::new(Exit::Usage, error.to_string()).hint("`adj config check` lists all that is wrong")
+    })
+}
+
+/// A fleet that is about to run.
+pub struct Fleet {
+    pub heading: String,
+    pub once: bool,
+    pub until_idle: bool,
+    pub workers: Option<u32>,
+    pub settings: Settings,
+}
+
+/// What a fleet left when it ended.
+pub struct Ended {
+    pub world: Arc<World>,
+    pub story: super::story::Story,
+    pub millis: i64,
+}
+
+impl Fleet {
+    /// Runs until it is stopped, or idle where that was asked for. The project is owned for as long.
+    pub fn run(self, project: &Project, out: &mut dyn Write, globals: &Globals) -> Result<Ended, Failure> {
+        let owner = Owner::open(Box::new(project.own_log()?)).map_err(Problem::from)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let begun = clock::now();
+        let terminal = io::stdout().is_terminal();
+        let paint = Paint::new(globals, terminal);
+        let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
+        let quiet = globals.quiet || globals.json;
+        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun);
+        let ended = runtime.block_on(self.serve(project, &owner, screen))?;
+        // What still writes to a file may finish; nothing new is begun.
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        Ok(Ended { world: owner.handle().world(), story: ended, millis: clock::now() - begun })
+    }
+
+    async fn serve(
+        self,
+        project: &Project,
+        owner: &Owner,
+        mut screen: Screen<'_>,
+    ) -> Result<super::story::Story, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+        let handle = owner.handle();
+        let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
+        let (notices, mut heard) = mpsc::unbounded_channel();
+        let (minting, config) = (tokens.clone(), handle.clone());
+        let mint: runner::Mint = Arc::new(move |agent, run| {
+            let role = config.world().config.agent(agent).role;
+            minting.mint(agent, role, run).ok()
+        });
+        let sandbox = runner::sandbox_note(&self.settings);
+        let options = Options {
+            layout: Layout::new(project.root()),
+            settings: self.settings,
+            adj: std::env::current_exe()?,
+            workers: self.workers,
+            once: self.once,
+            until_idle: self.until_idle,
+            mint: Some(mint),
+        };
+        let from = handle.world().seq;
+        let opened = Runner::open(handle.clone(), options, notices);
+        let runner = opened.map_err(|error| failed(&error).hint("`adj doctor` looks for what is wrong"))?;
+        let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
+        let served = Served {
+            project: Arc::new(handle.clone()),
+            outside: project.outside(),
+            control: Arc::new(Running {
+                runner: runner.clone(),
+                handle: handle.clone(),
+                since: clock::now(),
+                sandbox: sandbox.clone(),
+            }),
+            tokens,
+            head: handle.follow(),
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server::serve(listener, served, async move { drop(stopped.await) }));
+        if let Some(note) = sandbox {
+            screen.line(Line { at: 0, tone: Tone::Plain, text: note })?;
+        }
+        let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
+        drop(stop);
+        let _ = serving.await;
+        drop(socket);
+        ran?;
+        Ok(screen.story)
+    }
+}
+
+/// Tells what happens while the fleet runs, and passes signals on.
+async fn watch(
+    runner: &Runner,
+    handle: &Handle,
+    mut seen: u64,
+    screen: &mut Screen<'_>,
+    heard: &mut mpsc::UnboundedReceiver<String>,
+) -> Result<(), Failure> {
+    let mut head = handle.follow();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hangup = signal(SignalKind::hangup())?;
+    let running = runner.clone();
+    let mut fleet = tokio::spawn(async move { running.run().await });
+    let begun = clock::now();
+    let mut frame = tokio::time::interval(FRAME);
+    frame.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut changed = true;
+    let mut drawn = tokio::time::Instant::now();
+    let ended = loop {
+        tokio::select! {
+            ended = &mut fleet => break ended,
+            moved = head.changed() => {
+                if moved.is_err() {
+                    break (&mut fleet).await;
+                }
+                seen = tell(handle, seen, screen).await?;
+                changed = true;
+            }
+            Some(text) = heard.recv() => {
+                screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
+                changed = true;
+            }
+            _ = frame.tick() => {
+                if changed || drawn.elapsed() >= STANDSTILL {
+                    screen.draw(&handle.world(), clock::now())?;
+                    (changed, drawn) = (false, tokio::time::Instant::now());
+                }
+            }
+            _ = interrupt.recv() => stop(runner, screen, clock::now() - begun)?,
+            _ = terminate.recv() => stop(runner, screen, clock::now() - begun)?,
+            _ = hangup.recv() => runner.stop(Stop::Clean),
+        }
+    };
+    tell(handle, seen, screen).await?;
+    while let Ok(text) = heard.try_recv() {
+        screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
+    }
+    screen.draw(&handle.world(), clock::now())?;
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::new(Exit::Failed, error.to_string())),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => Err(Failure::new(Exit::Failed, error.to_string())),
+    }
+}
+
+fn stop(runner: &Runner, screen: &mut Screen<'_>, at: i64) -> io::Result<()> {
+    let (how, text) = match runner.stopping() {
+        Stop::No => {
+            (Stop::Clean, "stopping: every agent comes to the end of its turn; Ctrl-C again ends them now")
+        }
+        _ => (Stop::Now, "ending every agent now; what they have written is kept"),
+    };
+    runner.stop(how);
+    screen.line(Line { at, tone: Tone::Loud, text: text.to_owned() })
+}
+
+/// Tells what was written since `seen`, and says how far that is.
+async fn tell(handle: &Handle, mut seen: u64, screen: &mut Screen<'_>) -> Result<u64, Failure> {
+    loop {
+        let reading = handle.clone();
+        let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
+        let page = page.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let page = page.map_err(Problem::from)?;
+        let world = handle.world();
+        for record in &page {
+            seen = record.seq;
+            if let Ok(event) = Event::decode(&record.kind, &record.data) {
+                screen.tell(&world, record.at, &event)?;
+            }
+        }
+        if page.len() < RECORDS {
+            return Ok(seen);
+        }
+    }
+}
+
+/// The fleet, as requests see it.
+struct Running {
+    runner: Runner,
+    handle: Handle,
+    since: i64,
+    sandbox: Option<String>,
+}
+
+impl Control for Running {
+    fn status(&self) -> FleetStatus {
+        let world = self.handle.world();
+        FleetStatus {
+            running: world.fleet_running,
+            pid: std::process::id(),
+            since: self.since,
+            workers: world.workers.len() as u32,
+            sandbox: self.sandbox.clone(),
+        }
+    }
+
+    fn stop(&self, now: bool) {
+        self.runner.stop(if now { Stop::Now } else { Stop::Clean });
+    }
+}
+
+impl Ended {
+    /// Tasks that are not done.
+    pub fn left(&self) -> usize {
+        let open =
+            |task: &Arc<kernel::world::Task>| !matches!(task.status(), Status::Done | Status::Canceled);
+        self.world.tasks.values().filter(|task| open(task)).count()
+    }
+
+    fn done(&self) -> usize {
+        self.world.tasks.values().filter(|task| task.status() == Status::Done).count()
+    }
+
+    pub fn document(&self) -> serde_json::Value {
+        json!({
+            "tasks": self.world.tasks.len(),
+            "done": self.done(),
+            "landed": self.story.landed,
+            "survived": self.story.survived,
+            "cost": {"usd": self.world.spend.cost as f64 / 1e6, "unpricedSteps": self.world.spend.unpriced},
+            "millis": self.millis,
+        })
+    }
+
+    pub fn summary(&self, globals: &Globals) -> String {
+        let paint = Paint::new(globals, io::stdout().is_terminal());
+        let width = terminal::size().map_or(100, |(width, _)| width);
+        let (done, all) = (self.done(), self.world.tasks.len());
+        let headline = format!("{done} of {all} tasks DONE, {} landed in this run", self.story.landed);
+        let mut lines = vec![if self.left() == 0 {
+            paint.green(format!("✓ {headline}"))
+        } else {
+            paint.yellow(format!("! {headline}"))
+        }];
+        let survived = screen::survived(&self.story);
+        for (index, line) in terminal::wrap(&survived, width.saturating_sub(14)).into_iter().enumerate() {
+            if !line.is_empty() {
+                lines.push(format!("  {:10}{line}", if index == 0 { "survived" } else { "" }));
+            }
+        }
+        let spend = &self.world.spend;
+        let unpriced = match spend.unpriced {
+            0 => String::new(),
+            steps => format!(" at least: the price of {steps} steps is not known"),
+        };
+        lines.push(format!(
+            "  {:10}{}{unpriced}, {} tokens",
+            "cost",
+            dollars(spend.cost),
+            terminal::thousands(spend.input_tokens + spend.output_tokens)
+        ));
+        lines.push(format!("  {:10}{}", "time", duration(self.millis)));
+        for task in self.world.tasks.values() {
+            if let Some(what) = waits(task) {
+                lines.push(format!("  {:10}{}: {what}", "you", task.id));
+            }
+        }
+        format!("\n{}\n", lines.join("\n"))
+    }
+}
+
+/// What a task waits for a person to do.
+fn waits(task: &kernel::world::Task) -> Option<String> {
+    let id = &task.id;
+    match task.status() {
+        Status::NeedsApproval => {
+            let approval = task.approval.as_ref()?;
+            Some(format!("waits for a decision: adj approve {approval}, or adj deny {approval}"))
+        }
+        Status::Blocked => Some(format!("BLOCKED: adj why {id}")),
+        Status::Review if task.approved.is_none() => Some(format!("waits for a review: adj review {id}")),
+        Status::Review => task.held_up.as_ref().map(|why| format!("waits to land: {why}")),
+        _ => None,
+    }
+}
+
+/// Starts the same fleet in a session of its own, and returns once it answers.
+fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Failure> {
+    use std::os::unix::process::CommandExt;
+    let logs = project.folder().join("logs");
+    drop(project.own_log()?);
+    std::fs::create_dir_all(&logs)?;
+    let path = logs.join("run.log");
+    let log = std::fs::File::options().create(true).append(true).open(&path)?;
+    let mut child = std::process::Command::new(std::env::current_exe()?);
+    child.arg("--project").arg(project.root()).arg("--no-color").arg("run");
+    if command.once {
+        child.arg("--once");
+    }
+    if command.until_idle {
+        child.arg("--until-idle");
+    }
+    if let Some(workers) = command.workers {
+        child.arg("--workers").arg(workers.to_string());
+    }
+    child.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    // A group of its own: Ctrl-C at this terminal is not meant for it.
+    child.process_group(0);
+    let mut child = child.spawn()?;
+    let deadline = std::time::Instant::now() + DETACH;
+    loop {
+        if let Some(pid) = project.running()? {
+            let shown = super::project::shown(&path);
+            if context.globals.json {
+                writeln!(context.out, "{}", json!({"pid": pid, "log": path}))?;
+            } else {
+                writeln!(context.out, "the fleet runs as process {pid}; its lines go to {shown}")?;
+            }
+            return Ok(());
+        }
+        if let Some(status) = child.try_wait()? {
+            if status.success() {
+                return Ok(writeln!(
+                    context.out,
+                    "the fleet has run and ended; its lines are in {}",
+                    super::project::shown(&path)
+                )?);
+            }
+            return Err(Failure::new(Exit::Failed, format!("the fleet ended at once, with {status}"))
+                .hint(format!("its last lines are in {}", super::project::shown(&path))));
+        }
+        if std::time::Instant::now() > deadline {
+            return Err(Failure::new(Exit::Unreachable, "the fleet was started and does not answer")
+                .hint(format!("its lines are in {}", super::project::shown(&path))));
+        }
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}

@@ -1,0 +1,235 @@
+//! The story of a fleet: what its events mean to someone who watches. Most mean nothing.
+//!
+//! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
+
+use super::terminal::{Paint, cut};
+use kernel::World;
+use kernel::event::Event;
+use kernel::world::{Holder, SentBack, Task};
+use machines::task::Status;
+use machines::{Wire, run, worker};
+use std::collections::BTreeMap;
+
+/// How a line is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Good,
+    Wrong,
+    /// A person is needed, or something was killed.
+    Loud,
+}
+
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Milliseconds since the beginning.
+    pub at: i64,
+    pub tone: Tone,
+    pub text: String,
+}
+
+impl Line {
+    pub fn print(&self, paint: Paint, width: usize) -> String {
+        let text = cut(&super::text::visible(&self.text), width.saturating_sub(11));
+        let (mark, text) = match self.tone {
+            Tone::Plain => (" ".to_owned(), text),
+            Tone::Good => (paint.green("✓"), paint.green(text)),
+            Tone::Wrong => (paint.yellow("!"), text),
+            Tone::Loud => (paint.red("✗"), paint.bold(text)),
+        };
+        format!("{} {mark} {text}", paint.dim(clock(self.at)))
+    }
+}
+
+/// Time since the beginning, as hours, minutes and seconds.
+pub fn clock(millis: i64) -> String {
+    let seconds = millis / 1000;
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// What has been told so far, as far as it matters for what is told next.
+#[derive(Default)]
+pub struct Story {
+    /// Who held each task last.
+    holders: BTreeMap<String, String>,
+    healthy: BTreeMap<String, bool>,
+    /// What went wrong, in words, with how often.
+    pub survived: BTreeMap<&'static str, u32>,
+    pub landed: u32,
+}
+
+impl Story {
+    fn wrong(&mut self, what: &'static str, text: String) -> Option<(Tone, String)> {
+        *self.survived.entry(what).or_default() += 1;
+        Some((Tone::Wrong, text))
+    }
+
+    /// What an event means, in one line. `world` is the one after it.
+    pub fn words(&mut self, world: &World, event: &Event) -> Option<(Tone, String)> {
+        let of_run =
+            |id: &machines::names::RunId| world.run(id).map(|run| (run.task.clone(), who(&run.holder)));
+        match event {
+            Event::LeaseGiven(given) => {
+                let Holder::Worker(name) = &given.holder else { return None };
+                let before = self.holders.insert(given.id.to_string(), name.to_string());
+                let text = match before {
+                    None => format!("{name} takes {}: {}", given.id, title(world, given.id.as_str())),
+                    Some(before) if before == name.as_str() => {
+                        format!("{name} takes {} up again, in the same tree", given.id)
+                    }
+                    Some(before) => {
+                        format!("{name} takes {} up where {before} left it, in the same tree", given.id)
+                    }
+                };
+                Some((Tone::Plain, text))
+            }
+            Event::RunMoved(moved) if moved.state == run::State::InError && moved.from != moved.to => {
+                let (task, who) = of_run(&moved.id)?;
+                let error = world.run(&moved.id).and_then(|run| run.machine.inner().last_error.clone());
+                let error = error.map(|error| error.message).unwrap_or_default();
+                let error = error.lines().next().unwrap_or_default().to_owned();
+                self.wrong("failed step", format!("{who}'s step on {task} failed: {error}"))
+            }
+            Event::WorkerLost(lost) => self.wrong(
+                "lost worker",
+                format!("{}: its worker was lost; the task goes on with the next", lost.id),
+            ),
+            Event::StepRetried(retried) if retried.retried => {
+                let (task, _) = of_run(&retried.id)?;
+                self.wrong(
+                    "step repeated",
+                    format!("{task}: the step hung or lost its session; once more, afresh"),
+                )
+            }
+            Event::HealthSeen(seen) => {
+                let before = self.healthy.insert(seen.service.to_string(), seen.healthy).unwrap_or(true);
+                let name = &seen.service;
+                match (before, seen.healthy) {
+                    (true, false) => {
+                        self.wrong("outage", format!("{name} is away: runs wait, no error is counted"))
+                    }
+                    (false, true) => {
+                        Some((Tone::Good, format!("{name} is back: runs go on where they were")))
+                    }
+                    _ => None,
+                }
+            }
+            Event::GatePassed(passed) => Some(match &passed.needs_person {
+                Some(reason) => (
+                    Tone::Loud,
+                    format!("{}: a person must look at it ({reason}): adj review {}", passed.id, passed.id),
+                ),
+                None => (Tone::Plain, format!("{}: the tests pass", passed.id)),
+            }),
+            Event::EmptyDiffSeen(seen) => self.wrong(
+                "DONE without a change",
+                format!("{}: \"DONE\", says the agent; nothing has changed", seen.id),
+            ),
+            Event::SentBackTo(sent) => match &sent.what {
+                SentBack::Gate(output) if output.starts_with("There is no change") => None,
+                SentBack::Gate(_) => self.wrong(
+                    "DONE that the tests refuted",
+                    format!("{}: \"DONE\", says the agent; the tests say no", sent.id),
+                ),
+                SentBack::Landing(output) if output.starts_with("The merge with main conflicts") => self
+                    .wrong("merge conflict", format!("{}: conflicts with main; sent back to work", sent.id)),
+                SentBack::Landing(_) => self
+                    .wrong("red merge", format!("{}: red when merged with main; sent back to work", sent.id)),
+            },
+            Event::LandingEnded(ended) if ended.why == "main was moved" => self.wrong(
+                "main moved during a landing",
+                format!("{}: main moved meanwhile; merged and tested anew", ended.id),
+            ),
+            Event::LandingHeldUp(held) => {
+                let why = held.why.as_ref()?;
+                self.wrong("landing held up by local changes", format!("{} waits to land: {why}", held.id))
+            }
+            Event::TaskLanded(landed) => {
+                self.landed += 1;
+                Some((Tone::Good, format!("{} landed on {}", landed.id, "main")))
+            }
+            Event::TaskMoved(moved) if moved.to == Status::Blocked => {
+                let reason = world.task(&moved.id)?.machine.block_reason;
+                let reason = reason.map_or("", |reason| reason.name());
+                Some((Tone::Loud, format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id)))
+            }
+            Event::ApprovalAsked(asked) => {
+                let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+                Some((
+                    Tone::Loud,
+                    format!("{task}{} adj approve {}, or adj deny {}", asked.question, asked.id, asked.id),
+                ))
+            }
+            Event::Charged(charged) if !charged.priced => {
+                let (task, _) = of_run(&charged.id)?;
+                self.wrong(
+                    "step of unknown price",
+                    format!("{task}: the price of a step is not known; what was set aside is charged"),
+                )
+            }
+            Event::EffectFailed(failed) if failed.tries == 1 => {
+                let error = failed.error.lines().next().unwrap_or_default();
+                let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+                self.wrong("retried effect", format!("{task}{error}; it is tried again"))
+            }
+            Event::DiskSeen(seen) => match &seen.full {
+                Some(found) => {
+                    Some((Tone::Loud, format!("the disk is full ({found}): nothing new is begun")))
+                }
+                None => Some((Tone::Good, "there is room on the disk again".to_owned())),
+            },
+            _ => None,
+        }
+    }
+}
+
+fn who(holder: &Holder) -> String {
+    match holder {
+        Holder::Worker(name) => name.to_string(),
+        Holder::Outside(name) => name.to_string(),
+    }
+}
+
+pub fn title(world: &World, id: &str) -> String {
+    let id = machines::names::TaskId::new(id).ok();
+    let task = id.and_then(|id| world.tasks.get(&id).cloned());
+    task.map(|task| task.title.lines().next().unwrap_or_default().to_owned()).unwrap_or_default()
+}
+
+/// What a worker is doing, in few words.
+pub fn doing(world: &World, worker: &kernel::world::Worker) -> String {
+    use worker::State;
+    let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
+    match (worker.machine.status, run) {
+        (_, Some(run)) if run.is_suspended() => "waits for its service".to_owned(),
+        (_, Some(run)) if run.question.is_some() => "waits for a person".to_owned(),
+        (State::Working, Some(run)) if run.state() == run::State::InError => {
+            "waits, then tries again".to_owned()
+        }
+        (State::Working, Some(run)) => {
+            format!("step {}, turn {}", worker.machine.step_count + 1, run.machine.inner().current_turn)
+        }
+        (State::Ready, _) => "tree is being made".to_owned(),
+        (State::Done, _) => "tests run".to_owned(),
+        (State::Stuck, _) => format!("adj why {0}, adj retry {0}", worker.name),
+        _ => String::new(),
+    }
+}
+
+/// The columns that a task goes through, as the live view shows them.
+pub const COLUMNS: [&str; 6] = ["WAITING", "PROGRESS", "REVIEW", "LANDING", "YOU", "DONE"];
+
+/// The column that a task stands in.
+pub fn column_of(world: &World, task: &Task) -> usize {
+    let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
+    match task.status() {
+        Status::Inbox | Status::Assigned => 0,
+        Status::Review if landing || task.queued.is_some() => 3,
+        Status::Review if task.held_up.is_some() => 4,
+        Status::Review if task.approved.is_none() && task.needs_person.is_some() => 4,
+        Status::Review => 2,
+        Status::NeedsApproval | Status::Blocked => 4,
+        Status::Done | Status::Canceled => 5,
+        Status::InProgress => 1,
+    }
+}

@@ -1,0 +1,415 @@
+//! The world beside the log, for real: git, the settings file, what agents printed, and this machine.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kernel::World;
+use kernel::world::{Task, Worker};
+use machines::Wire;
+use runtime::agents::{self, Kind};
+use runtime::git::{Oid, Repository, RestoreTo};
+use runtime::keeper;
+use runtime::layout::Layout;
+use runtime::prompts::{self, Prompts};
+use runtime::runner::Step;
+use runtime::settings::{self, Settings, SettingsError, trust};
+use runtime::workplace;
+use serde_json::{Value, json};
+
+use crate::api::Problem;
+use crate::api::outside::{
+    Configured, Diff, Entry, Finding, Level, Outside, Prompt, Restore, Salvage, SalvageId, Span,
+};
+
+/// The most of one line that a transcript's raw form shows.
+const RAW_BYTES_MAX: usize = 64 * 1024;
+/// A transcript's cursor holds the step in its upper part and the entry in its lower.
+const ENTRIES_BITS: u32 = 32;
+/// How often a transcript that is followed is looked at: its keeper tells only the owner.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// The project's outside.
+pub struct Real {
+    layout: Layout,
+}
+
+impl Real {
+    pub fn new(root: &Path) -> Real {
+        Real { layout: Layout::new(root) }
+    }
+
+    fn settings(&self) -> Result<Settings, Problem> {
+        trust::in_force(&self.layout).map(|in_force| in_force.settings).map_err(of_settings)
+    }
+
+    fn repository(&self) -> Result<Repository, Problem> {
+        // What is looked at in git does not depend on the rest of the settings.
+        let settings = self.settings().or_else(|_| Settings::parse("").map_err(of_settings))?;
+        runtime::runner::open_repository(&self.layout, &settings).map_err(of_git)
+    }
+
+    /// The steps of a worker, oldest first.
+    fn steps(&self, worker: &Worker) -> Vec<Step> {
+        let entries = std::fs::read_dir(self.layout.steps()).into_iter().flatten().flatten();
+        let mut steps: Vec<Step> = entries
+            .filter_map(|entry| Step::read(&entry.path()))
+            .filter(|step| step.file.worker == worker.name)
+            .collect();
+        steps.sort_by_key(|step| step.file.started_at);
+        steps
+    }
+}
+
+fn of_git(error: impl std::fmt::Display) -> Problem {
+    Problem::new(502, "GIT", error.to_string())
+}
+
+fn of_settings(error: SettingsError) -> Problem {
+    Problem::new(422, "SETTINGS", error.to_string()).hint("`adj config check` lists all that is wrong")
+}
+
+fn of_io(path: &Path, error: std::io::Error) -> Problem {
+    Problem::new(500, "IO", format!("cannot use `{}`: {error}", path.display()))
+}
+
+/// A piece of saved work, where its name is one of ours.
+fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
+    let id = SalvageId { task: entry.task.parse().ok()?, effect: entry.effect.parse().ok()? };
+    let subject = match entry.files.as_slice() {
+        [] => "no files beyond the branch".to_owned(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, subject })
+}
+
+impl Outside for Real {
+    fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem> {
+        let tip = task.landed.as_ref().map(|landed| landed.tip.clone());
+        let tip = tip.or_else(|| task.place.as_ref().and_then(|place| place.tip.clone()));
+        let tip = tip.as_deref().and_then(Oid::new).ok_or_else(|| {
+            Problem::new(409, "NO_CHANGES", format!("task `{}` has no branch yet", task.id))
+                .hint("it gets one when a worker takes it")
+        })?;
+        let repository = self.repository()?;
+        repository.ensure_land().map_err(of_git)?;
+        // Of what has landed, main from before is what it changed.
+        let main = match task.landed.as_ref().and_then(|landed| Oid::new(&landed.old_main)) {
+            Some(old) => old,
+            None => repository.main_tip().map_err(of_git)?,
+        };
+        let diff = if stat { repository.diff_stat(&tip, &main) } else { repository.diff(&tip, &main) };
+        Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: diff.map_err(of_git)? })
+    }
+
+    fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
+        let saved = self.repository()?.salvage().map_err(of_git)?;
+        Ok(saved.into_iter().filter_map(salvage_of).collect())
+    }
+
+    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem> {
+        let saved =
+            self.salvage()?.into_iter().find(|salvage| salvage.id == *id).ok_or_else(|| nothing_saved(id))?;
+        let diff = self.repository()?.show_saved(&format!("{}{id}", SalvageId::REFS)).map_err(of_git)?;
+        Ok((saved, diff))
+    }
+
+    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<(), Problem> {
+        let to = match to {
+            Restore::Branch(name) => RestoreTo::Branch(Some(name.clone())),
+            Restore::Folder(folder) => RestoreTo::Folder(folder.clone()),
+        };
+        let repository = self.repository()?;
+        if !self.salvage()?.iter().any(|salvage| salvage.id == *id) {
+            return Err(nothing_saved(id));
+        }
+        let restored = repository.restore(&format!("{}{id}", SalvageId::REFS), &to);
+        restored.map(drop).map_err(|error| Problem::new(409, "EXISTS", error.to_string()))
+    }
+
+    fn transcript(&self, _: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem> {
+        let deadline = span.wait.map(|wait| Instant::now() + wait);
+        loop {
+            let mut entries = Vec::new();
+            for (index, step) in self.steps(worker).iter().enumerate() {
+                let base = (index as u64) << ENTRIES_BITS;
+                let done = base + ((1 << ENTRIES_BITS) - 1);
+                if span.after.is_some_and(|after| after >= done) {
+                    continue;
+                }
+                entries.extend(entries_of(step, base));
+            }
+            let mut entries: Vec<Entry> = match span.after {
+                Some(after) => {
+                    let mut later: Vec<_> =
+                        entries.into_iter().filter(|entry| entry.cursor > after).collect();
+                    later.truncate(span.limit);
+                    later
+                }
+                None => entries.split_off(entries.len().saturating_sub(span.limit)),
+            };
+            match deadline {
+                Some(deadline) if entries.is_empty() && Instant::now() < deadline => std::thread::sleep(LOOK),
+                _ => {
+                    entries.shrink_to_fit();
+                    return Ok(entries);
+                }
+            }
+        }
+    }
+
+    fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
+        let settings = self.settings()?;
+        let prompts = Prompts::load(&settings, self.layout.root())
+            .map_err(|error| Problem::new(422, "SETTINGS", error.to_string()))?;
+        let prompt = |kind: &prompts::Kind| Prompt {
+            name: kind.name().to_owned(),
+            file: prompts.path(*kind).map(|file| file.display().to_string()),
+            text: prompts.text(*kind).to_owned(),
+        };
+        Ok(prompts::Kind::ALL.iter().map(prompt).collect())
+    }
+
+    fn config(&self) -> Result<Configured, Problem> {
+        let in_force = trust::in_force(&self.layout).map_err(of_settings)?;
+        let path = self.layout.settings();
+        let there = path.exists();
+        Ok(Configured {
+            file: there.then(|| path.display().to_string()),
+            trusted: in_force.trusted,
+            text: in_force.text,
+            settings: json!(in_force.settings.kernel()),
+        })
+    }
+
+    fn config_check(&self) -> Result<Vec<Finding>, Problem> {
+        let mut findings = Vec::new();
+        match Settings::read(&self.layout.settings()) {
+            Ok(settings) => {
+                if let Err(error) = Prompts::load(&settings, self.layout.root()) {
+                    findings.push(finding(Level::Error, "prompts", error.to_string(), None));
+                }
+                for problem in settings.kernel().problems() {
+                    findings.push(finding(Level::Error, "adjutant.toml", problem, None));
+                }
+            }
+            Err(SettingsError::Wrong { problems, .. }) => {
+                for problem in problems {
+                    let subject = format!("adjutant.toml:{}", problem.line);
+                    findings.push(finding(Level::Error, &subject, problem.message, Some(problem.hint)));
+                }
+            }
+            Err(error) => findings.push(finding(Level::Error, "adjutant.toml", error.to_string(), None)),
+        }
+        let in_force = trust::in_force(&self.layout);
+        if in_force.is_ok_and(|in_force| !in_force.trusted) {
+            let hint = "look at it, then `adj config trust`".to_owned();
+            let text = "it came in with an agent's branch and is not in force yet".to_owned();
+            findings.push(finding(Level::Warning, "adjutant.toml", text, Some(hint)));
+        }
+        Ok(findings)
+    }
+
+    fn config_schema(&self) -> Result<Value, Problem> {
+        Ok(settings::schema())
+    }
+
+    fn config_trust(&self) -> Result<Configured, Problem> {
+        let path = self.layout.settings();
+        Settings::read(&path).map_err(of_settings)?;
+        trust::trust(&self.layout).map_err(|error| of_io(&path, error))?;
+        self.config()
+    }
+
+    fn doctor(&self) -> Result<Vec<Finding>, Problem> {
+        let mut findings = Vec::new();
+        match self.repository() {
+            Ok(repository) => {
+                findings.push(finding(Level::Ok, "git", git_version(), None));
+                for obstacle in repository.obstacles().map_err(of_git)? {
+                    findings.push(finding(
+                        Level::Error,
+                        "repository",
+                        obstacle.to_string(),
+                        Some(obstacle.hint()),
+                    ));
+                }
+            }
+            Err(problem) => findings.push(finding(Level::Error, "git", problem.detail, problem.hint)),
+        }
+        findings.extend(self.config_check()?);
+        let Ok(settings) = self.settings() else { return Ok(findings) };
+        findings.push(match settings.sandbox.mode {
+            settings::SandboxMode::Off => {
+                let text = "off: agents can reach whatever you can, and their roles are advisory";
+                finding(
+                    Level::Warning,
+                    "sandbox",
+                    text.to_owned(),
+                    Some("set `sandbox.mode = \"auto\"`".to_owned()),
+                )
+            }
+            mode => {
+                let support = runtime::sandbox::support();
+                let level = match (support.level, mode) {
+                    (runtime::sandbox::Level::Full, _) => Level::Ok,
+                    (_, settings::SandboxMode::Strict) => Level::Error,
+                    _ => Level::Warning,
+                };
+                finding(level, "sandbox", support.what, None)
+            }
+        });
+        for (name, agent) in &settings.agents {
+            findings.push(self.look_at_agent(name.as_str(), agent));
+        }
+        let command = settings.test.command.clone();
+        let found =
+            command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
+        findings.push(match found {
+            Some(command) => finding(Level::Ok, "tests", format!("`{command}`"), None),
+            None => {
+                let text = "none were found, so every task needs a person".to_owned();
+                finding(Level::Warning, "tests", text, Some("set `test.command` in adjutant.toml".to_owned()))
+            }
+        });
+        Ok(findings)
+    }
+
+    fn init(&self) -> Result<Vec<Finding>, Problem> {
+        let path = self.layout.settings();
+        let there = path.exists();
+        let tests = workplace::tests::find(self.layout.root());
+        let main = main_branch(self.layout.root())?;
+        let adapter = which("claude").map(|_| settings::Adapter::Claude);
+        let text = settings::template(&settings::Found { main: Some(main), adapter, tests: tests.clone() });
+        let settings = if there { self.settings()? } else { Settings::parse(&text).map_err(of_settings)? };
+        let repository = runtime::runner::open_repository(&self.layout, &settings).map_err(of_git)?;
+        let obstacles = repository.obstacles().map_err(of_git)?;
+        if let Some(obstacle) = obstacles.first() {
+            return Err(Problem::new(409, "OBSTACLE", obstacle.to_string()).hint(obstacle.hint()));
+        }
+        repository.exclude_ours().map_err(of_git)?;
+        let mut findings = Vec::new();
+        if there {
+            let text = "is there already, and was left as it is".to_owned();
+            findings.push(finding(Level::Ok, "adjutant.toml", text, None));
+        } else {
+            std::fs::write(&path, text).map_err(|error| of_io(&path, error))?;
+            let hint = "look at it, commit it, then `adj run`".to_owned();
+            findings.push(finding(Level::Ok, "adjutant.toml", "written".to_owned(), Some(hint)));
+        }
+        let text = "`.adjutant/` and `agents/` are kept out of git by .git/info/exclude".to_owned();
+        findings.push(finding(Level::Ok, "git", text, None));
+        if settings.test.command.is_none() && tests.command().is_none() {
+            let text = "none were found: every task will need a person".to_owned();
+            let hint = "set `test.command` in adjutant.toml".to_owned();
+            findings.push(finding(Level::Warning, "tests", text, Some(hint)));
+        }
+        Ok(findings)
+    }
+}
+
+impl Real {
+    fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
+        let subject = format!("agent {name}");
+        let program = agent.command.first().cloned().unwrap_or_default();
+        if agents::adapter(agent.adapter.name()).is_none() {
+            let text = format!("the adapter `{}` is not there yet", agent.adapter);
+            return finding(
+                Level::Error,
+                &subject,
+                text,
+                Some("there are: claude, command, script".to_owned()),
+            );
+        }
+        if agent.adapter == settings::Adapter::Script {
+            let path = self.layout.root().join(&program);
+            return match path.is_file() {
+                true => finding(Level::Ok, &subject, format!("plays {program}"), None),
+                false => finding(Level::Error, &subject, format!("there is no scenario `{program}`"), None),
+            };
+        }
+        match which(&program) {
+            Some(path) => finding(Level::Ok, &subject, path.display().to_string(), None),
+            None => {
+                let hint = format!("install it, or name it in [agents.{name}] command");
+                finding(Level::Error, &subject, format!("`{program}` is not on the PATH"), Some(hint))
+            }
+        }
+    }
+}
+
+fn nothing_saved(id: &SalvageId) -> Problem {
+    Problem::not_found(format!("nothing was saved as `{id}`")).hint("`adj salvage list` lists what was saved")
+}
+
+fn finding(level: Level, subject: &str, text: String, hint: Option<String>) -> Finding {
+    Finding { level, subject: subject.to_owned(), text, hint }
+}
+
+/// `main` or `master` where the repository has one of them, otherwise the branch that is checked out.
+fn main_branch(root: &Path) -> Result<String, Problem> {
+    let found = Repository::find(root).map_err(of_git)?;
+    let head = std::fs::read_to_string(found.git_dir.join("HEAD")).unwrap_or_default();
+    let current = head.trim().strip_prefix("ref: refs/heads/").unwrap_or("main").to_owned();
+    let packed = std::fs::read_to_string(found.git_dir.join("packed-refs")).unwrap_or_default();
+    let there = |name: &&str| {
+        let reference = format!("refs/heads/{name}");
+        found.git_dir.join(&reference).is_file()
+            || packed.lines().any(|line| line.ends_with(&format!(" {reference}")))
+    };
+    Ok(["main", "master"].into_iter().find(there).map_or(current, str::to_owned))
+}
+
+fn git_version() -> String {
+    let output = std::process::Command::new("git").arg("--version").output();
+    output.map_or_else(
+        |error| error.to_string(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+/// Where a program is, as the shell would find it.
+fn which(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        let path = PathBuf::from(program);
+        return path.is_file().then_some(path);
+    }
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|path| path.join(program)).find(|path| path.is_file())
+}
+
+/// What one step said, by the lines that it printed.
+fn entries_of(step: &Step, base: u64) -> Vec<Entry> {
+    let at = step.file.started_at;
+    let mut entries = Vec::new();
+    let mut say = |kind: &str, text: String, raw: Option<String>| {
+        let cursor = base + entries.len() as u64 + 1;
+        entries.push(Entry { cursor, at, kind: kind.to_owned(), text, raw });
+    };
+    say("step", format!("{} {}", step.file.task, step.file.order.kind), None);
+    let Ok(mut reader) = step.reader() else { return entries };
+    let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
+    while let Ok(Some(line)) = out.next(false) {
+        let shown = &line.bytes[..line.bytes.len().min(RAW_BYTES_MAX)];
+        let mut raw = Some(String::from_utf8_lossy(shown).into_owned());
+        for said in reader.line(&line.bytes, !line.is_cut()) {
+            for entry in agents::Entry::of(&said) {
+                let kind = match entry.kind {
+                    Kind::Call => "tool",
+                    kind => kind.name(),
+                };
+                say(kind, entry.text, raw.take());
+            }
+        }
+    }
+    if let Ok(keeper::Found::Over(exit)) = keeper::look(&step.dir) {
+        let text = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (_, Some(signal)) => format!("ended by signal {signal}"),
+            _ => "could not be started".to_owned(),
+        };
+        say("end", text, None);
+    }
+    entries
+}

@@ -1,0 +1,48 @@
+//! Hooks: command lines of the user's at certain points, with a time limit and their output kept.
+
+use std::sync::Arc;
+
+use machines::names::TaskId;
+
+use super::kept::{self, Kept, Ran};
+use super::{Shared, place};
+use crate::keeper::{Exit, Reason};
+use crate::settings::Hook;
+
+/// What of a failing hook is told.
+const OUTPUT_BYTES_MAX: usize = 4 * 1024;
+
+/// Runs a hook in a task's tree, as the agent would: in its sandbox and environment. False: it was ended.
+pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskId) -> Result<bool, String> {
+    let rules = shared.rules();
+    let hooks = &rules.settings.hooks;
+    let hook = match point {
+        "worktree.create" => &hooks.worktree_create,
+        "worktree.remove" => &hooks.worktree_remove,
+        "step.before" => &hooks.step_before,
+        "step.after" => &hooks.step_after,
+        _ => &None,
+    };
+    let Some(Hook { command, timeout }) = hook else { return Ok(true) };
+    let world = shared.world();
+    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
+    let cwd = known.place.as_ref().map(|place| shared.layout.tree(&place.tree));
+    let cwd = cwd.ok_or_else(|| format!("task `{task}` has no tree"))?;
+    let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
+    let kept = Kept {
+        name: format!("{name}.{}", point.replace('.', "-")),
+        argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
+        env: place::environment(shared, &rules, None, known, None, None)?,
+        sandbox: place::sandbox(shared, &rules, &cwd, &folders)?,
+        cwd,
+        limit: *timeout,
+    };
+    match kept::run(shared, kept, None).await? {
+        Ran::Ended => Ok(false),
+        Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Ok(true),
+        Ran::Over { exit, output } => {
+            let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
+            Err(format!("hook {point}: `{command}` {}\n{failing}", place::how_it_ended(&exit, *timeout)))
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A command that runs to its end under a keeper: tests, merged tests, hooks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::{Shared, steps::Word};
+use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
+
+/// What of a command's output is looked at: its end, which is where tools say what went wrong.
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+/// How long its processes may take to end when they are asked to.
+const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(2) };
+
+/// What to run, and how.
+pub struct Kept {
+    /// The folder under `steps`, and what its processes are known by.
+    pub name: String,
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    pub env: Vec<(String, String)>,
+    pub limit: Duration,
+    pub sandbox: Option<Sandbox>,
+}
+
+/// How it ended.
+pub enum Ran {
+    /// By itself, or at a limit. What it printed, both streams.
+    Over { exit: Exit, output: String },
+    /// It was ended because nobody wants it any more, or because the fleet stops. It can be run again.
+    Ended,
+}
+
+/// Runs a command, or finds the one that a process before this one started. One that was cut off is run again.
+pub async fn run(
+    shared: &Arc<Shared>,
+    kept: Kept,
+    mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+) -> Result<Ran, String> {
+    let dir = shared.layout.steps().join(&kept.name);
+    let spec = Spec {
+        env: kept.env.into_iter().collect(),
+        time_limit_seconds: kept.limit.as_secs_f64(),
+        sandbox: kept.sandbox,
+        ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
+    };
+    let adj = shared.adj.clone();
+    let begin = {
+        let dir = dir.clone();
+        move || -> Result<Found, String> {
+            let found = keeper::look(&dir).map_err(|error| error.to_string())?;
+            let fresh = match &found {
+                Found::Never => true,
+                Found::Alive(_) => false,
+                Found::Over(exit) => matches!(exit.reason, Reason::Ended | Reason::Alone),
+                Found::Dead => {
+                    keeper::sweep_strays(&spec.effect).map_err(|error| error.to_string())?;
+                    true
+                }
+            };
+            if !fresh {
+                return Ok(found);
+            }
+            set_aside(&dir).map_err(|error| format!("cannot set `{}` aside: {error}", dir.display()))?;
+            keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
+        }
+    };
+    let exit = match shared.blocking(begin).await? {
+        Found::Over(exit) => exit,
+        _ => {
+            let mut connection = Connection::connect(&dir).await.map_err(|error| error.to_string())?;
+            let stop = shared.stopping();
+            tokio::pin!(stop);
+            let mut ending = false;
+            loop {
+                tokio::select! {
+                    news = connection.next() => match news {
+                        Some(News::Exit(exit)) => break exit,
+                        None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
+                        Some(News::Full(what)) => shared.notice(format!("{}: {what}", kept.name)),
+                        _ => {}
+                    },
+                    () = &mut stop, if !ending => {
+                        ending = true;
+                        connection.end(ENDING).await.map_err(|error| error.to_string())?;
+                    }
+                    Some(word) = next(&mut words), if !ending => {
+                        if matches!(word, Word::End(_) | Word::Interrupt) {
+                            ending = true;
+                            connection.end(ENDING).await.map_err(|error| error.to_string())?;
+                        }
+                    }
+                }
+            }
+        }
+    };
+    if matches!(exit.reason, Reason::Ended | Reason::Alone) {
+        return Ok(Ran::Ended);
+    }
+    let output = shared.blocking(move || both_ends(&dir)).await;
+    Ok(Ran::Over { exit, output })
+}
+
+async fn next(words: &mut Option<&mut mpsc::UnboundedReceiver<Word>>) -> Option<Word> {
+    match words {
+        Some(words) => words.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Moves what an earlier attempt left out of the way. It is kept: it may say why that attempt ended.
+pub fn set_aside(dir: &std::path::Path) -> std::io::Result<()> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    for number in 1.. {
+        let aside = dir.with_extension(format!("cut{number}"));
+        if !aside.exists() {
+            return std::fs::rename(dir, aside);
+        }
+    }
+    unreachable!("there is a free number")
+}
+
+/// The end of what was printed: first what went to stdout, then what went to stderr.
+fn both_ends(dir: &std::path::Path) -> String {
+    let mut output = String::new();
+    for name in ["out", "err"] {
+        let text = end_of(&dir.join(name)).unwrap_or_default();
+        output.push_str(&String::from_utf8_lossy(&text));
+        if !output.is_empty() && !output.ends_with('\n') {
+            output.push('\n');
+        }
+    }
+    output
+}
+
+fn end_of(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES_MAX)))?;
+    let mut text = Vec::new();
+    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,117 @@
+//! Landing: a merge is made as objects, tested as merged, and only then does main move.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kernel::command::Happened;
+use machines::names::{EffectId, TaskId};
+use smol_str::SmolStr;
+
+use super::gate::{self, Tested, Tests};
+use super::{Shared, tickets};
+use crate::git::{Edit, Merged, Moved, Oid, Repository};
+use crate::layout::Layout;
+use crate::settings::{FILE, trust};
+
+/// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
+pub async fn test_merge(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    tip: &SmolStr,
+) -> Option<Happened> {
+    match merged(shared, id, task, tip).await {
+        Ok(what) => what,
+        Err(error) => Some(Happened::Failed { error: format!("the merge could not be tested: {error}") }),
+    }
+}
+
+async fn merged(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    tip: &SmolStr,
+) -> Result<Option<Happened>, String> {
+    let world = shared.world();
+    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
+    let message = format!("{task}: {}\n", known.title.lines().next().unwrap_or_default());
+    let (repository, tip) =
+        (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
+    // The same merge has the same id when it is made again: its time is that of the approval.
+    let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
+    let ticket = known.ticket.clone();
+    let desk = shared.clone();
+    let made = shared
+        .blocking(move || -> Result<_, String> {
+            let said = |error: crate::git::GitError| error.to_string();
+            let main = repository.main_tip().map_err(said)?;
+            let edits: Vec<Edit> = match &ticket {
+                Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
+                None => Vec::new(),
+            };
+            let merged = repository.merge(&main, &tip, &message, &edits, at / 1000).map_err(said)?;
+            Ok((main, merged))
+        })
+        .await;
+    let (main, merged) = made?;
+    let green = |merge: &Oid| Happened::MergeGreen {
+        merge: SmolStr::new(merge.as_str()),
+        old: SmolStr::new(main.as_str()),
+    };
+    let (commit, tree) = match merged {
+        Merged::Conflict { files } => return Ok(Some(Happened::MergeConflict { files })),
+        // Someone has brought it into main already, which was tested when it got there.
+        Merged::Nothing => return Ok(Some(green(&main))),
+        Merged::Clean { commit, tree } => (commit, tree),
+    };
+    let (repository, kept, name) = (shared.repository.clone(), commit.clone(), task.clone());
+    let cwd = shared
+        .blocking(move || {
+            repository.keep(&format!("landing-{name}"), &kept)?;
+            repository.test_tree(&kept, "merged")
+        })
+        .await
+        .map_err(|error| error.to_string())?;
+    let (layout, repository, changed) = (shared.layout.clone(), shared.repository.clone(), cwd.join(FILE));
+    shared.blocking(move || distrust(&layout, &repository, &changed)).await?;
+    let Some(command) = gate::test_command(&shared.rules().settings, &cwd) else {
+        // A person has approved it, knowing that there are no tests.
+        return Ok(Some(green(&commit)));
+    };
+    let _ = tree;
+    let tests = Tests { name: id.to_string(), command, cwd };
+    Ok(match gate::run_tests(shared, known, None, tests, None).await? {
+        Tested::Green => Some(green(&commit)),
+        Tested::Red(output) => {
+            Some(Happened::MergeRed { output: format!("Merged with main, the tests fail. {output}") })
+        }
+        Tested::Ended => None,
+    })
+}
+
+/// Settings that come in with an agent's branch are not in force when they arrive.
+fn distrust(layout: &Layout, repository: &Repository, merged: &Path) -> Result<(), String> {
+    let before = repository.file_on_main(FILE).map_err(|error| error.to_string())?.unwrap_or_default();
+    let after = std::fs::read(merged).unwrap_or_default();
+    if before == after {
+        return Ok(());
+    }
+    trust::arrives(layout, &after).map_err(|error| format!("cannot keep the settings of before: {error}"))
+}
+
+/// Moves main, and to nothing but the merge that was tested.
+pub async fn move_main(shared: &Arc<Shared>, merge: &SmolStr, old: &SmolStr) -> Option<Happened> {
+    let (repository, merge, old) = (shared.repository.clone(), Oid::new(merge), Oid::new(old));
+    let moved = shared
+        .blocking(move || {
+            let (Some(merge), Some(old)) = (merge, old) else { return Err("bug: not a commit".to_owned()) };
+            repository.move_main(&merge, &old).map_err(|error| error.to_string())
+        })
+        .await;
+    Some(match moved {
+        Ok(Moved::Moved) => Happened::MainMoved,
+        Ok(Moved::WasMoved { .. }) => Happened::MainWasMoved,
+        Ok(Moved::InTheWay { files, command }) => Happened::CheckoutInTheWay { files, command },
+        Err(error) => Happened::Failed { error },
+    })
+}

@@ -1,0 +1,619 @@
+//! The runner: takes what the kernel asks of the world, does it, and tells what came of it.
+//!
+//! It waits for the log, a timer, a ticket, a settings file or a person, and never looks at everything every second.
+//! Whatever it starts is known by the id of the effect that asked for it, so a runner that comes after one that was
+//! killed finds it again.
+//!
+//! Invariants:
+//! - an effect is carried out by one task of this process at a time, under the attempt that the log gave out;
+//! - what an outcome rests on is on disk before the outcome is told;
+//! - what cannot be told because the disk is full waits, and is told when there is room again.
+
+mod gate;
+mod hooks;
+mod kept;
+mod landing;
+mod place;
+mod recovery;
+mod steps;
+mod tickets;
+mod trees;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use kernel::command::{Happened, Outcome};
+use kernel::{Actor, Answer, Ask, Command, Effect, Reply, World};
+use machines::names::{AgentName, EffectId, RunId, WorkerName};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use crate::clock;
+use crate::crash;
+use crate::git::{self, GitError, Places, Repository};
+use crate::layout::Layout;
+use crate::log::{Fence, Leased, LogError, Millis};
+use crate::owner::{Handle, SubmitError};
+use crate::prompts::Prompts;
+use crate::sandbox;
+use crate::settings::{self, Health, Service, Settings, trust};
+
+pub use steps::{Step, StepFile};
+pub use tickets::write_alone;
+
+/// A lease of this process lasts as long as the process: the log has one owner, and whoever comes next releases what
+/// was held.
+const LEASE_MILLIS: Millis = 365 * 24 * 3600 * 1000;
+/// How many effects are taken at once.
+const LEASED_MAX: usize = 1_000;
+/// How long something that only we need waits between two tries: at first, and at most.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// How long a step may take to come to its turn's end when the fleet is stopped.
+const STOP_SECONDS: u64 = 30;
+/// How often the disk is looked at.
+const DISK_SECONDS: u64 = 30;
+/// Less than this, and no further tree is made.
+const DISK_BYTES_MIN: u64 = 256 << 20;
+
+/// How a fleet is run.
+pub struct Options {
+    pub layout: Layout,
+    pub settings: Settings,
+    /// The program that keepers are started from: `adj` itself.
+    pub adj: PathBuf,
+    /// How many workers, if not as many as the settings say.
+    pub workers: Option<u32>,
+    /// Each worker takes one step, and what follows from it is finished.
+    pub once: bool,
+    /// Ends when there is nothing left to do without a person.
+    pub until_idle: bool,
+    /// Makes the token that a run's agent is given, where there is a server that knows it.
+    pub mint: Option<Mint>,
+}
+
+/// Makes an agent's token for a run.
+pub type Mint = Arc<dyn Fn(&AgentName, &RunId) -> Option<String> + Send + Sync>;
+
+/// How the fleet is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    No,
+    /// Every step comes to its turn's end first.
+    Clean,
+    /// Every process is ended now; all that was written stays.
+    Now,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    #[error(transparent)]
+    Prompts(#[from] crate::prompts::PromptError),
+    #[error("the rules refused what the runner asked: {0}")]
+    Refused(kernel::Refusal),
+    #[error("cannot use `{}`: {why}", path.display())]
+    Io { path: PathBuf, why: std::io::Error },
+    #[error("the sandbox is strict, and this system cannot do it: {0}")]
+    Sandbox(String),
+}
+
+/// The fleet at work. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub handle: Handle,
+    pub layout: Layout,
+    pub adj: PathBuf,
+    pub repository: Repository,
+    once: bool,
+    until_idle: bool,
+    workers: Option<u32>,
+    mint: Option<Mint>,
+    settings: RwLock<Arc<Rules>>,
+    stop: watch::Sender<Stop>,
+    /// The steps that this process follows, and the way to each.
+    steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<steps::Word>>>,
+    /// Workers that have had their step, where each gets only one.
+    stepped: Mutex<HashSet<WorkerName>>,
+    /// Git and files: more at once only makes each slower.
+    hands: Semaphore,
+    /// Test runs at once.
+    tests: Semaphore,
+    pub tickets: tickets::Desk,
+    notices: mpsc::UnboundedSender<String>,
+}
+
+/// What the settings file says, as it was last read without a fault.
+pub(crate) struct Rules {
+    pub settings: Settings,
+    pub prompts: Prompts,
+}
+
+impl Runner {
+    /// Opens the project's git directories and makes ready. Nothing runs yet. `notices` gets what people should hear
+    /// and the log does not hold.
+    pub fn open(
+        handle: Handle,
+        options: Options,
+        notices: mpsc::UnboundedSender<String>,
+    ) -> Result<Runner, RunError> {
+        let Options { layout, settings, adj, workers, once, until_idle, mint } = options;
+        let prompts = Prompts::load(&settings, layout.root())?;
+        let repository = open_repository(&layout, &settings)?;
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let tickets = tickets::Desk::new(&layout, &settings, repository.bare());
+        let shared = Shared {
+            handle,
+            layout,
+            adj,
+            repository,
+            once,
+            until_idle,
+            workers,
+            mint,
+            settings: RwLock::new(Arc::new(Rules { settings, prompts })),
+            stop: watch::Sender::new(Stop::No),
+            steps: Mutex::default(),
+            stepped: Mutex::default(),
+            hands: Semaphore::new(2 * cores),
+            tests: Semaphore::new(cores.max(2)),
+            tickets,
+            notices,
+        };
+        Ok(Runner { shared: Arc::new(shared) })
+    }
+
+    /// Asks the fleet to stop. Asking again can only make it quicker.
+    pub fn stop(&self, how: Stop) {
+        self.shared.stop.send_if_modified(|now| {
+            let sooner = how > *now;
+            *now = how.max(*now);
+            sooner
+        });
+    }
+
+    /// How it is to end, as far as somebody asked.
+    pub fn stopping(&self) -> Stop {
+        *self.shared.stop.borrow()
+    }
+
+    /// Runs the fleet until it is stopped, or until there is nothing left to do where that was asked for.
+    pub async fn run(&self) -> Result<(), RunError> {
+        let shared = &self.shared;
+        {
+            let shared = shared.clone();
+            shared.clone().blocking(move || shared.repository.ensure_land()).await?;
+        }
+        shared.configure().await?;
+        recovery::recover(shared).await?;
+        shared.look_at_disk().await?;
+        tickets::see_all(shared).await?;
+        let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
+        shared.ask(Ask::StartFleet { workers }).await?;
+        let ended = self.work().await;
+        // The switch is turned off also where something went wrong: nobody is at work any more.
+        let stopped = shared.ask(Ask::StopFleet).await;
+        ended?;
+        stopped.map(drop)
+    }
+
+    async fn work(&self) -> Result<(), RunError> {
+        let shared = &self.shared;
+        let mut head = shared.handle.follow();
+        let mut stop = shared.stop.subscribe();
+        let mut taken = HashSet::new();
+        let mut tasks: JoinSet<EffectId> = JoinSet::new();
+        let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
+        let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings);
+        loop {
+            if *stop.borrow_and_update() != Stop::No {
+                return self.end(tasks).await;
+            }
+            head.borrow_and_update();
+            let next = shared.timers().await?;
+            shared.take(&mut taken, &mut tasks).await?;
+            if (shared.until_idle || shared.once) && tasks.is_empty() && shared.is_idle() {
+                return Ok(());
+            }
+            tokio::select! {
+                _ = head.changed() => {}
+                () = until(next) => {}
+                _ = stop.changed() => {}
+                _ = disk.tick() => shared.look_at_disk().await?,
+                changed = watch.changed() => match changed {
+                    tickets::Changed::Tickets => tickets::see_all(shared).await?,
+                    tickets::Changed::Settings => shared.reload().await?,
+                },
+                Some(ended) = tasks.join_next() => match ended {
+                    Ok(effect) => drop(taken.remove(&effect)),
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Lets every step come to its turn's end, or ends it where that takes too long or is not wanted.
+    async fn end(&self, mut tasks: JoinSet<EffectId>) -> Result<(), RunError> {
+        let shared = &self.shared;
+        shared.ask(Ask::StopFleet).await?;
+        let mut stop = shared.stop.subscribe();
+        let patience = tokio::time::sleep(Duration::from_secs(STOP_SECONDS));
+        tokio::pin!(patience);
+        let mut how = *stop.borrow_and_update();
+        shared.tell_steps(how);
+        loop {
+            tokio::select! {
+                ended = tasks.join_next() => if ended.is_none() { return Ok(()) },
+                () = &mut patience, if how != Stop::Now => { how = Stop::Now; shared.tell_steps(how); }
+                _ = stop.changed() => { how = *stop.borrow_and_update(); shared.tell_steps(how); }
+            }
+        }
+    }
+}
+
+/// The project's git directories, as the settings want them.
+pub fn open_repository(layout: &Layout, settings: &Settings) -> Result<Repository, GitError> {
+    Repository::open(Places {
+        root: layout.root().to_owned(),
+        state: layout.state(),
+        trees: layout.trees(),
+        main: settings.project.main.clone(),
+        isolation: match settings.fleet.isolation {
+            settings::Isolation::Clone => git::Isolation::Clone,
+            settings::Isolation::Worktree => git::Isolation::Worktree,
+        },
+    })
+}
+
+/// What people should know of the sandbox before agents run; nothing where it holds.
+pub fn sandbox_note(settings: &Settings) -> Option<String> {
+    use crate::settings::SandboxMode;
+    match settings.sandbox.mode {
+        SandboxMode::Off => Some(
+            "the sandbox is off: agents can reach whatever you can, and their roles are advisory".to_owned(),
+        ),
+        SandboxMode::Auto | SandboxMode::Strict => {
+            let support = sandbox::support();
+            let said = match support.level {
+                sandbox::Level::Full => return None,
+                sandbox::Level::Partial => "the sandbox has gaps",
+                sandbox::Level::None => "there is no sandbox, and roles of agents are advisory",
+            };
+            Some(format!("{said}: {}", support.what))
+        }
+    }
+}
+
+/// Waits for a moment; for ever where there is none.
+async fn until(due: Option<Millis>) {
+    match due {
+        Some(due) => {
+            let millis = u64::try_from(due - clock::now()).unwrap_or(0);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+impl Shared {
+    pub fn rules(&self) -> Arc<Rules> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn world(&self) -> Arc<World> {
+        self.handle.world()
+    }
+
+    /// Says something that people should hear and the log does not hold.
+    pub fn notice(&self, text: impl Into<String>) {
+        // Nobody listens: then nobody wants to hear it.
+        let _ = self.notices.send(text.into());
+    }
+
+    /// Returns once somebody asked the fleet to stop.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stop = self.stop.subscribe();
+        // The sender lives as long as the fleet does.
+        async move { drop(stop.wait_for(|stop| *stop != Stop::No).await.map(|stop| *stop)) }
+    }
+
+    /// Does something that blocks, while others go on.
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let _hand = self.hands.acquire().await;
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => unreachable!("blocking work is never cancelled: {error}"),
+        }
+    }
+
+    /// Asks the kernel in the system's name. What the rules refuse is an error of ours.
+    pub async fn ask(&self, ask: Ask) -> Result<Reply, RunError> {
+        match self.submit(ask, None).await? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Refused(refusal) => Err(RunError::Refused(refusal)),
+        }
+    }
+
+    /// Asks, and asks again where the disk was full or failed: a full disk passes.
+    pub async fn submit(&self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
+        let mut wait = TRY_AGAIN.0;
+        loop {
+            let command = Command {
+                id: clock::unique(),
+                at: clock::now(),
+                actor: Actor::System,
+                key: None,
+                ask: ask.clone(),
+            };
+            let (send, receive) = oneshot::channel();
+            self.handle.send(command, fence.clone(), move |answered| drop(send.send(answered)))?;
+            match receive.await.unwrap_or(Err(SubmitError::Stopped)) {
+                Err(SubmitError::Log(
+                    error @ (LogError::Full | LogError::Sync { .. } | LogError::Io { .. }),
+                )) => {
+                    self.notice(format!("{error}; it is tried again in {} ms", wait.as_millis()));
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(TRY_AGAIN.1);
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Tells what came of an effect. False: it is no longer wanted, and whoever does it may stop.
+    pub async fn tell(&self, fence: &Fence, what: Happened) -> Result<bool, SubmitError> {
+        let effect = EffectId::new(&fence.effect).expect("the log gave it out");
+        match self.submit(Ask::Outcome(Outcome { effect, what }), Some(fence.clone())).await {
+            Ok(Answer::Done(reply)) => Ok(!reply.superseded),
+            Ok(Answer::Refused(refusal)) => {
+                self.notice(format!("bug: an outcome of {} was refused: {refusal}", fence.effect));
+                Ok(false)
+            }
+            Err(SubmitError::Fenced { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reports the timers whose time has come, and says when the next one's will.
+    async fn timers(&self) -> Result<Option<Millis>, SubmitError> {
+        loop {
+            let world = self.world();
+            let now = clock::now();
+            let due = |(_, effect): &(&EffectId, &Arc<Effect>)| effect.due().is_some_and(|due| due <= now);
+            let ripe: Vec<EffectId> = world.effects.iter().filter(due).map(|(id, _)| id.clone()).collect();
+            if ripe.is_empty() {
+                return Ok(world.effects.values().filter_map(|effect| effect.due()).min());
+            }
+            for id in ripe {
+                crash::effect("timer", "before");
+                let fence = Fence { effect: id.to_string(), attempt: 0 };
+                self.tell(&fence, Happened::TimerDue).await?;
+                crash::effect("timer", "after");
+            }
+        }
+    }
+
+    /// Takes what nobody has in hand, each as a task of its own.
+    async fn take(
+        self: &Arc<Self>,
+        taken: &mut HashSet<EffectId>,
+        tasks: &mut JoinSet<EffectId>,
+    ) -> Result<(), SubmitError> {
+        let wanted = |world: &World| {
+            let free = |(id, effect): &(&EffectId, &Arc<Effect>)| {
+                effect.due().is_none() && !taken.contains(*id) && !self.waits(effect)
+            };
+            world.effects.iter().any(|pending| free(&pending))
+        };
+        if !wanted(&self.world()) {
+            return Ok(());
+        }
+        let handle = self.handle.clone();
+        let lease = move || handle.lease("fleet", clock::now(), clock::now() + LEASE_MILLIS, LEASED_MAX);
+        for leased in self.blocking(lease).await? {
+            let Ok(effect) = serde_json::from_str::<Effect>(&leased.data) else {
+                self.notice(format!("bug: effect {} cannot be read", leased.id));
+                continue;
+            };
+            let id = EffectId::new(&leased.id).expect("the log gave it out");
+            if self.waits(&effect) {
+                let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
+                let handle = self.handle.clone();
+                self.blocking(move || handle.release(&fence)).await?;
+                continue;
+            }
+            taken.insert(id.clone());
+            if let (true, Effect::StartStep { worker, .. }) = (self.once, &effect) {
+                self.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(worker.clone());
+            }
+            let words = steps::register(self, &id, &effect);
+            let shared = self.clone();
+            tasks.spawn(async move {
+                // Only an owner that has stopped gets in the way of an outcome; then everything ends.
+                if let Err(error) = shared.carry_out(leased, &id, effect, words).await {
+                    shared.notice(format!("effect {id}: {error}"));
+                }
+                shared.steps.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                id
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether an effect is left for another time: a second step where each worker gets one.
+    fn waits(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::StartStep { worker, .. } if self.once => {
+                self.stepped.lock().unwrap_or_else(PoisonError::into_inner).contains(worker)
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing will happen any more without a person. A landing that waits for the user's checkout does.
+    fn is_idle(&self) -> bool {
+        use kernel::Timer;
+        let world = self.world();
+        let waits_for_person = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Timer {
+                    timer: Timer::Checkout { .. } | Timer::OutsideLease { .. } | Timer::HealthPoll,
+                    ..
+                }
+            )
+        };
+        world.effects.values().all(|effect| waits_for_person(effect) || self.waits(effect))
+    }
+
+    async fn carry_out(
+        self: &Arc<Self>,
+        leased: Leased,
+        id: &EffectId,
+        effect: Effect,
+        words: Option<mpsc::UnboundedReceiver<steps::Word>>,
+    ) -> Result<(), SubmitError> {
+        let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
+        let kind = effect.kind();
+        let mut wait = TRY_AGAIN.0;
+        let mut words = words;
+        loop {
+            crash::effect(kind, "before");
+            let what = match &effect {
+                Effect::StartStep { .. } => {
+                    let words = words.take().expect("a step is carried out once");
+                    return steps::carry_out(self, &fence, id, &effect, words).await;
+                }
+                Effect::EndStep { task, step, .. } => steps::end(self, task, step).await,
+                Effect::AnswerCall { step, call, allow, note, .. } => {
+                    steps::answer(self, step, call, *allow, note).await
+                }
+                Effect::PrepareTree { task, tree, branch, .. } => {
+                    trees::prepare(self, id, task, tree, branch).await
+                }
+                Effect::SaveWork { task } => trees::save(self, id, task).await,
+                Effect::RemoveTree { task } => trees::remove(self, id, task).await,
+                Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
+                Effect::RunGate { task, worker, .. } => {
+                    gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
+                }
+                Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
+                Effect::MoveMain { merge, old, .. } => landing::move_main(self, merge, old).await,
+                Effect::WriteTicket { task, ticket, status, note } => {
+                    tickets::write(self, task, ticket, status, note.as_deref()).await
+                }
+                Effect::CheckHealth { service } => Some(health(self, service).await),
+                Effect::Timer { .. } => None,
+            };
+            let Some(what) = what else { return Ok(()) };
+            crash::effect(kind, "after");
+            let failed = matches!(what, Happened::Failed { .. });
+            let wanted = self.tell(&fence, what).await?;
+            crash::effect(kind, "told");
+            // What only we need stays in the outbox after a failure, and is tried again.
+            if !failed || !wanted || !self.world().effects.contains_key(id) {
+                return Ok(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.stopping() => return Ok(()),
+            }
+            wait = (wait * 2).min(TRY_AGAIN.1);
+        }
+    }
+
+    fn tell_steps(&self, how: Stop) {
+        for step in self.steps.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            let word = if how == Stop::Now { steps::Word::End(None) } else { steps::Word::Interrupt };
+            let _ = step.send(word);
+        }
+    }
+
+    /// Writes the settings into the log, where the rules read them, if they are not the ones that stand there.
+    async fn configure(&self) -> Result<(), RunError> {
+        let config = self.rules().settings.kernel();
+        if *self.world().config != config {
+            self.ask(Ask::Configure { config: Box::new(config) }).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the settings anew. A faulty file changes nothing, and is said.
+    async fn reload(&self) -> Result<(), RunError> {
+        let read = trust::in_force(&self.layout).map_err(|error| error.to_string());
+        let read = read.and_then(|in_force| {
+            if !in_force.trusted {
+                self.notice(
+                    "adjutant.toml came in with an agent's branch; `adj config trust` puts it in force",
+                );
+            }
+            let settings = in_force.settings;
+            let prompts = Prompts::load(&settings, self.layout.root()).map_err(|error| error.to_string())?;
+            Ok(Rules { settings, prompts })
+        });
+        match read {
+            Ok(rules) => {
+                let problems = rules.settings.kernel().problems();
+                if !problems.is_empty() {
+                    self.notice(format!("adjutant.toml is kept as it was: {}", problems.join("; ")));
+                    return Ok(());
+                }
+                *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+                self.configure().await?;
+                let workers = self.workers.unwrap_or(self.rules().settings.fleet.workers);
+                self.ask(Ask::StartFleet { workers }).await?;
+                self.notice("adjutant.toml was read anew");
+            }
+            Err(error) => self.notice(format!("adjutant.toml is kept as it was: {error}")),
+        }
+        Ok(())
+    }
+
+    /// No further tree is made where there is no room for one.
+    async fn look_at_disk(&self) -> Result<(), RunError> {
+        let full = match nix::sys::statvfs::statvfs(self.layout.root()) {
+            Ok(disk) => {
+                let free = disk.blocks_available() as u64 * disk.fragment_size() as u64;
+                (free < DISK_BYTES_MIN).then(|| smol_str::format_smolstr!("{} MB are left", free >> 20))
+            }
+            // What cannot be looked at is not known to be full; the next write tells.
+            Err(_) => None,
+        };
+        if self.world().disk_full != full {
+            self.ask(Ask::SeeDisk { full }).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Asks a service how it is, by the command or address that the settings give.
+async fn health(shared: &Arc<Shared>, service: &machines::names::ServiceName) -> Happened {
+    let asked = shared.rules().settings.services.get(service).cloned();
+    let healthy = match asked {
+        // Nothing to ask with: the next step is the probe.
+        None => true,
+        Some(Service { health: Health::Tcp { host, port }, timeout }) => {
+            let connect = tokio::net::TcpStream::connect((host.as_str(), port));
+            matches!(tokio::time::timeout(timeout, connect).await, Ok(Ok(_)))
+        }
+        Some(Service { health: Health::Command(line), timeout }) => {
+            let mut command = tokio::process::Command::new("sh");
+            command.arg("-c").arg(line).current_dir(shared.layout.root()).kill_on_drop(true);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let status = tokio::time::timeout(timeout, command.status()).await;
+            matches!(status, Ok(Ok(status)) if status.success())
+        }
+    };
+    Happened::Health { healthy }
+}

@@ -1,0 +1,148 @@
+//! Where a step or a test runs, and with what: folders, environment, sandbox, prompt.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::World;
+use kernel::effect::Prompt;
+use kernel::world::{Run, Task};
+use machines::names::{RunId, TaskId, WorkerName};
+
+use super::{Rules, Shared};
+use crate::git::Oid;
+use crate::keeper::{self, Exit, Reason};
+use crate::layout::Layout;
+use crate::prompts::Variables;
+use crate::sandbox;
+use crate::settings::{Agent, Isolation, Sandbox, SandboxMode};
+use crate::workplace;
+
+/// The folders of a task outside of its tree.
+pub struct Folders {
+    pub private: PathBuf,
+    pub temp: PathBuf,
+}
+
+impl Folders {
+    pub fn make(layout: &Layout, task: &TaskId) -> std::io::Result<Folders> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folders = Folders { private: layout.private(task), temp: layout.temp(task) };
+        for folder in [&folders.private, &folders.temp] {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        Ok(folders)
+    }
+
+    /// The task is over and its tree is put away: what was temporary goes. Its sessions stay with us.
+    pub fn forget(layout: &Layout, task: &TaskId) {
+        // Left behind it is only untidy.
+        let _ = std::fs::remove_dir_all(layout.temp(task));
+    }
+}
+
+/// The text of a prompt, by its template.
+pub fn prompt(
+    rules: &Rules,
+    task: &Task,
+    worker: &WorkerName,
+    prompt: &Prompt,
+    main: &Oid,
+    test: Option<String>,
+) -> String {
+    let (body, acceptance) = crate::tickets::split_acceptance(&task.body);
+    let mut variables = Variables {
+        task: task.id.to_string(),
+        title: task.title.clone(),
+        body,
+        acceptance: acceptance.unwrap_or_default(),
+        plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
+        worker: worker.to_string(),
+        branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
+        main: main.to_string(),
+        test: test.unwrap_or_default(),
+        ..Variables::default()
+    };
+    let kind = variables.take(prompt);
+    // What a reviewer asked for holds until the task is done.
+    variables.notes.extend(task.machine.feedback.clone());
+    rules.prompts.render(kind, &variables)
+}
+
+/// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.
+pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
+    let budget = &world.config.budget;
+    let left = |limit: Option<u64>, raised: u64, spent: u64| {
+        limit.map(|limit| (limit + raised).saturating_sub(spent))
+    };
+    let run_left = left(budget.run, run.raised, run.spend.cost);
+    let task_left = left(budget.task, task.raised, task.spend.cost);
+    [run_left, task_left].into_iter().flatten().min().map(|micros| micros as f64 / 1e6)
+}
+
+/// The environment of an agent's program or of a test run: an allow-list, and what we give.
+pub fn environment(
+    shared: &Arc<Shared>,
+    rules: &Rules,
+    agent: Option<&Agent>,
+    task: &Task,
+    worker: Option<&WorkerName>,
+    run: Option<&RunId>,
+) -> Result<Vec<(String, String)>, String> {
+    let temporary = shared.layout.temp(&task.id);
+    let run = run.or(task.run.as_ref());
+    let ports = workplace::Ports::new(&shared.layout.state(), &rules.settings.ports);
+    let port_base = run.map(|run| ports.lease(run)).transpose().map_err(|error| error.to_string())?;
+    let given = workplace::Given {
+        task: task.id.as_str(),
+        worker: worker.map_or("", |worker| worker.as_str()),
+        run: run.map_or("", |run| run.as_str()),
+        port_base,
+        temporary: &temporary,
+    };
+    let names = agent.map(|agent| agent.env.as_slice()).unwrap_or_default();
+    Ok(workplace::environment(names, &|name| std::env::var_os(name), &given))
+}
+
+/// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects.
+pub fn sandbox(
+    shared: &Arc<Shared>,
+    rules: &Rules,
+    cwd: &Path,
+    folders: &Folders,
+) -> Result<Option<keeper::Sandbox>, String> {
+    let settings = &rules.settings.sandbox;
+    if settings.mode == SandboxMode::Off {
+        return Ok(None);
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
+    read_write.extend(Sandbox::expand(&settings.caches, home.as_deref()));
+    // A worktree of the user's repository commits into the user's git directory: that is what was chosen with it.
+    if rules.settings.fleet.isolation == Isolation::Worktree {
+        read_write.push(shared.repository.git_dir().to_owned());
+    }
+    let mut read_only = vec![shared.layout.land_objects()];
+    read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
+    let rules = sandbox::Rules {
+        read_write,
+        read_only,
+        hidden: vec![shared.layout.state(), shared.layout.trees()],
+        tcp_connect: None,
+    };
+    let strict = settings.mode == SandboxMode::Strict;
+    let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
+    Ok(Some(keeper::Sandbox { mode, rules }))
+}
+
+/// How a command ended, in words that follow its name.
+pub fn how_it_ended(exit: &Exit, limit: Duration) -> String {
+    match (&exit.reason, exit.code, exit.signal) {
+        (Reason::TimedOut, ..) => format!("took longer than {} s and was ended", limit.as_secs()),
+        (Reason::OutputLimit, ..) => "printed more than is kept and was ended".to_owned(),
+        (Reason::CouldNotStart(why), ..) => format!("could not be started: {why}"),
+        (_, Some(code), _) => format!("failed with exit code {code}"),
+        (_, _, Some(signal)) => format!("was ended by signal {signal}"),
+        _ => "ended in a way that is not known".to_owned(),
+    }
+}

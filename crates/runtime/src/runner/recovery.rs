@@ -1,0 +1,120 @@
+//! What the runner finds when it starts: for each worker it is decided whether it goes on, is repeated, or gives its
+//! task back. Nothing is started or removed here.
+
+use std::sync::Arc;
+
+use kernel::{Ask, Effect, World};
+use machines::names::{EffectId, WorkerName};
+use machines::worker;
+
+use super::{RunError, Shared, Step, steps};
+use crate::git::TreeFound;
+use crate::keeper::{self, Found};
+use crate::log::Fence;
+
+/// Looks for everything that was under way, and tells the kernel what was found of each worker.
+pub async fn recover(shared: &Arc<Shared>) -> Result<(), RunError> {
+    release_leases(shared).await?;
+    end_orphans(shared).await;
+    let world = shared.world();
+    for (name, worker) in &world.workers {
+        if worker.machine.task.is_some() {
+            let ask = found(shared, &world, name).await?;
+            shared.ask(ask).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The log has one owner, which is this process: what another one held, it holds no more.
+async fn release_leases(shared: &Arc<Shared>) -> Result<(), RunError> {
+    let handle = shared.handle.clone();
+    let release = move || {
+        for pending in handle.outbox()? {
+            if pending.owner.is_some() {
+                handle.release(&Fence { effect: pending.id, attempt: pending.attempt })?;
+            }
+        }
+        Ok::<_, crate::owner::SubmitError>(())
+    };
+    Ok(shared.blocking(release).await?)
+}
+
+/// Ends whatever runs for an effect that the log does not know (any more).
+async fn end_orphans(shared: &Arc<Shared>) {
+    let world = shared.world();
+    let Ok(entries) = std::fs::read_dir(shared.layout.steps()) else { return };
+    for entry in entries.flatten() {
+        let dir = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(id) = EffectId::new(name.split('.').next().unwrap_or_default()) else { continue };
+        let ended_by_effect = world
+            .effects
+            .values()
+            .any(|effect| matches!(effect.as_ref(), Effect::EndStep { step, .. } if *step == id));
+        if world.effects.contains_key(&id) || ended_by_effect {
+            continue;
+        }
+        match keeper::look(&dir) {
+            Ok(Found::Alive(_)) => {
+                if let Err(error) = steps::end_kept(shared, &dir).await {
+                    shared.notice(format!("{name}: {error}"));
+                }
+            }
+            Ok(Found::Dead) => {
+                let mark = shared.layout.mark(&name);
+                let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
+                if let Err(error) = swept {
+                    shared.notice(format!("{name}: {error}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result<Ask, RunError> {
+    let worker = world.worker(name).expect("it is of this World");
+    let id = worker.machine.task.clone().expect("only those with a task are looked at");
+    let task = world.task(&id).expect("a worker's task is of this World");
+    let place = task.place.clone();
+    let tree = match place {
+        None => TreeFound::Missing,
+        Some(place) => {
+            let (repository, id) = (shared.repository.clone(), id.clone());
+            shared.blocking(move || repository.look(&id, &place.tree, &place.branch)).await?
+        }
+    };
+    let tree = match tree {
+        TreeFound::Missing => worker::Tree::Missing,
+        TreeFound::Clean { .. } => worker::Tree::Clean,
+        TreeFound::Dirty { .. } => worker::Tree::Dirty,
+    };
+    let run = world.run_of(&id);
+    let pending =
+        run.and_then(|run| run.step.clone()).and_then(|step| Some((world.effects.get(&step)?.clone(), step)));
+    let mut said_done = false;
+    let step_under_way = match &pending {
+        None => false,
+        Some((effect, step)) => match effect.as_ref() {
+            // Made again from its beginning.
+            Effect::PrepareTree { .. } | Effect::RunGate { .. } => true,
+            _ => match keeper::look(&shared.layout.step(step)) {
+                Ok(Found::Alive(_) | Found::Over(_)) => true,
+                Ok(Found::Never) | Err(_) => tree != worker::Tree::Missing,
+                Ok(Found::Dead) => {
+                    let mark = shared.layout.mark(step.as_str());
+                    let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
+                    if let Err(error) = swept {
+                        shared.notice(format!("{step}: {error}"));
+                    }
+                    said_done =
+                        Step::read(&shared.layout.step(step)).is_some_and(|step| steps::said_done(&step));
+                    false
+                }
+            },
+        },
+    };
+    let resumable = run.is_some_and(|run| world.config.agent(&run.agent).resumable);
+    Ok(Ask::Recover { worker: name.clone(), tree, step_under_way, said_done, resumable })
+}

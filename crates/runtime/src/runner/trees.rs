@@ -1,0 +1,113 @@
+//! Trees: making them ready, saving what is in them, and putting them away.
+
+use std::sync::Arc;
+
+use kernel::command::Happened;
+use kernel::world::Place;
+use machines::names::{EffectId, TaskId};
+use smol_str::SmolStr;
+
+use super::{Shared, hooks, place};
+
+/// Makes a task's tree, or finds it again, with what the settings want in it beside what git has.
+pub async fn prepare(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    tree: &str,
+    branch: &str,
+) -> Option<Happened> {
+    match prepared(shared, id, task, tree, branch).await {
+        Ok(Some(tip)) => Some(Happened::TreeReady { tip }),
+        Ok(None) => None,
+        Err(error) => Some(Happened::TreeFailed { error }),
+    }
+}
+
+async fn prepared(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    tree: &str,
+    branch: &str,
+) -> Result<Option<SmolStr>, String> {
+    let (repository, layout, rules) = (shared.repository.clone(), shared.layout.clone(), shared.rules());
+    let (name, branch, of) = (tree.to_owned(), branch.to_owned(), task.clone());
+    let made = shared
+        .blocking(move || {
+            let fresh = !layout.tree(&name).exists();
+            let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
+            let ignored = |path: &std::path::Path| repository.ignores(&name, path);
+            let said =
+                crate::workplace::set_up(layout.root(), &layout.tree(&name), &rules.settings, &ignored)
+                    .map_err(|error| error.to_string())?;
+            Ok::<_, String>((tip, fresh, said))
+        })
+        .await;
+    let (tip, fresh, said) = made?;
+    for (path, why) in said.left_out {
+        shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
+    }
+    if fresh && !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await? {
+        return Ok(None);
+    }
+    Ok(Some(SmolStr::new(tip.as_str())))
+}
+
+fn place_of(shared: &Shared, task: &TaskId) -> Option<Place> {
+    shared.world().task(task).and_then(|task| task.place.clone())
+}
+
+/// Saves everything in the tree to a ref.
+pub async fn save(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<Happened> {
+    let Some(place) = place_of(shared, task) else { return Some(nothing_saved()) };
+    let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
+    let saved = shared.blocking(move || repository.save(&of, &place.tree, &effect)).await;
+    Some(match saved {
+        Ok(Some(saved)) => Happened::WorkSaved { reference: saved.reference },
+        Ok(None) => nothing_saved(),
+        Err(error) => Happened::Failed { error: error.to_string() },
+    })
+}
+
+/// There was nothing to save that is not in a ref already.
+fn nothing_saved() -> Happened {
+    Happened::WorkSaved { reference: "the task's branch, which holds all of it".to_owned() }
+}
+
+/// Saves everything in the tree to a ref, then puts the tree away.
+pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<Happened> {
+    let Some(place) = place_of(shared, task) else { return Some(Happened::TreeRemoved { reference: None }) };
+    if shared.layout.tree(&place.tree).exists() {
+        match hooks::in_tree(shared, "worktree.remove", id.as_str(), task).await {
+            Ok(true) => {}
+            Ok(false) => return None,
+            // The tree goes all the same: it is in the trash for days.
+            Err(error) => shared.notice(format!("{task}: {error}")),
+        }
+    }
+    let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
+    let layout = shared.layout.clone();
+    let removed = shared
+        .blocking(move || {
+            let saved = repository.remove_tree(&of, &place.tree, &effect);
+            if saved.is_ok() {
+                place::Folders::forget(&layout, &of);
+            }
+            saved
+        })
+        .await;
+    Some(match removed {
+        Ok(saved) => Happened::TreeRemoved { reference: saved.map(|saved| saved.reference) },
+        Err(error) => Happened::Failed { error: error.to_string() },
+    })
+}
+
+pub async fn delete_branch(shared: &Arc<Shared>, task: &TaskId, branch: &str) -> Option<Happened> {
+    let (repository, task, branch) = (shared.repository.clone(), task.clone(), branch.to_owned());
+    let deleted = shared.blocking(move || repository.delete_branch(&task, &branch)).await;
+    Some(match deleted {
+        Ok(_) => Happened::BranchDeleted,
+        Err(error) => Happened::Failed { error: error.to_string() },
+    })
+}
