@@ -24,11 +24,12 @@ pub trait Outside: Send + Sync {
     /// All saved work, newest first.
     fn salvage(&self) -> Result<Vec<Salvage>, Problem>;
 
-    /// One piece of saved work, with its changes as a patch.
-    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem>;
+    /// What a piece of saved work changed, as a patch.
+    fn salvage_show(&self, id: &SalvageId) -> Result<String, Problem>;
 
-    /// When it returns, the saved content stands there, and nothing that was there before was overwritten.
-    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<(), Problem>;
+    /// When it returns, the saved content stands in the branch or folder that it names, and nothing that was there
+    /// before was overwritten.
+    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<String, Problem>;
 
     /// What the worker's agent said and did on its task, in order.
     fn transcript(&self, world: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem>;
@@ -94,15 +95,15 @@ pub struct Salvage {
     pub id: SalvageId,
     pub commit: String,
     pub at: Millis,
-    /// Why it was saved, in a line.
-    pub subject: String,
+    /// What it holds that the task's tip did not.
+    pub files: Vec<String>,
 }
 
 /// Where saved work is put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restore {
-    /// A new branch of the user's repository. Its parts are names.
-    Branch(String),
+    /// A new branch of the user's repository; where none is named, one is made up. Its parts are names.
+    Branch(Option<String>),
     /// A new folder: an absolute path.
     Folder(PathBuf),
 }
@@ -122,9 +123,10 @@ pub struct Span {
 pub struct Entry {
     /// Counts up through a worker's transcript; the next page comes after it.
     pub cursor: u64,
+    /// Where it is known.
     #[serde(serialize_with = "as_time")]
-    pub at: Millis,
-    /// `text`, `tool`, `result`, `usage`, `error`, `end`, …
+    pub at: Option<Millis>,
+    /// `text`, `call`, `result`, `failure`, `question`, `stop`, …
     pub kind: String,
     pub text: String,
     /// The line that the agent wrote, where there was one.
@@ -132,8 +134,8 @@ pub struct Entry {
     pub raw: Option<String>,
 }
 
-fn as_time<S: serde::Serializer>(at: &Millis, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&time(*at))
+fn as_time<S: serde::Serializer>(at: &Option<Millis>, to: S) -> Result<S::Ok, S::Error> {
+    at.map(time).serialize(to)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -175,7 +177,7 @@ pub enum Level {
     Error,
 }
 
-pub fn diff(call: &Call, id: &str) -> Routed {
+pub(super) fn diff(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
@@ -184,24 +186,22 @@ pub fn diff(call: &Call, id: &str) -> Routed {
 }
 
 fn salvage_line(salvage: &Salvage) -> Value {
-    let Salvage { id, commit, at, subject } = salvage;
+    let Salvage { id, commit, at, files } = salvage;
     let full = format!("{}{id}", SalvageId::REFS);
     json!({
-        "id": id.to_string(), "ref": full, "task": id.task, "commit": commit, "at": time(*at), "subject": subject,
+        "id": id.to_string(), "ref": full, "task": id.task, "commit": commit, "at": time(*at), "files": files,
     })
 }
 
-pub fn salvage(call: &Call) -> Routed {
+pub(super) fn salvage(call: &Call) -> Routed {
     let items: Vec<Value> = call.site.outside.salvage()?.iter().map(salvage_line).collect();
     Ok(ok(json!({"items": items, "next": null})))
 }
 
-pub fn salvage_show(call: &Call, task: &str, effect: &str) -> Routed {
+pub(super) fn salvage_show(call: &Call, task: &str, effect: &str) -> Routed {
     let id = SalvageId { task: name(task)?, effect: name(effect)? };
-    let (salvage, diff) = call.site.outside.salvage_show(&id)?;
-    let mut shown = salvage_line(&salvage);
-    shown["diff"] = json!(diff);
-    Ok(ok(shown))
+    let diff = call.site.outside.salvage_show(&id)?;
+    Ok(ok(json!({"id": id.to_string(), "ref": format!("{}{id}", SalvageId::REFS), "diff": diff})))
 }
 
 #[derive(Deserialize)]
@@ -212,30 +212,29 @@ struct Wish {
     folder: Option<PathBuf>,
 }
 
-pub fn salvage_restore(call: &Call) -> Routed {
+pub(super) fn salvage_restore(call: &Call) -> Routed {
     call.by_a_person("restore saved work")?;
     let Wish { id, branch, folder } = call.body()?;
     let id = SalvageId::read(&id)?;
     let to = match (branch, folder) {
-        (Some(branch), None) => {
-            for part in branch.split('/') {
+        (branch, None) => {
+            for part in branch.iter().flat_map(|branch| branch.split('/')) {
                 machines::names::check(part).map_err(|error| Problem::bad(error.to_string()))?;
             }
             Restore::Branch(branch)
         }
         (None, Some(folder)) if folder.is_absolute() => Restore::Folder(folder),
         (None, Some(_)) => return Err(Problem::bad("`folder` must be an absolute path")),
-        _ => return Err(Problem::bad("one of `branch` and `folder` says where it goes")),
+        (Some(_), Some(_)) => {
+            return Err(Problem::bad("only one of `branch` and `folder` says where it goes"));
+        }
     };
-    call.site.outside.salvage_restore(&id, &to)?;
-    let to = match to {
-        Restore::Branch(branch) => json!({"branch": branch}),
-        Restore::Folder(folder) => json!({"folder": folder}),
-    };
-    Ok(ok(json!({"id": id.to_string(), "restored": to})))
+    let place = call.site.outside.salvage_restore(&id, &to)?;
+    let kind = if matches!(to, Restore::Branch(_)) { "branch" } else { "folder" };
+    Ok(ok(json!({"id": id.to_string(), kind: place})))
 }
 
-pub fn transcript(call: &Call, named: &str) -> Routed {
+pub(super) fn transcript(call: &Call, named: &str) -> Routed {
     let world = call.world();
     let worker = fleet::known(&world, named)?;
     let after = call.query("after").map(|_| call.after()).transpose()?;
@@ -247,13 +246,13 @@ pub fn transcript(call: &Call, named: &str) -> Routed {
     Ok(ok(json!({"items": entries, "next": next, "more": more})))
 }
 
-pub fn prompts(call: &Call) -> Routed {
+pub(super) fn prompts(call: &Call) -> Routed {
     let prompts = call.site.outside.prompts()?;
     let line = |prompt: &Prompt| json!({"name": prompt.name, "file": prompt.file});
     Ok(ok(json!({"items": prompts.iter().map(line).collect::<Vec<_>>(), "next": null})))
 }
 
-pub fn prompt(call: &Call, named: &str) -> Routed {
+pub(super) fn prompt(call: &Call, named: &str) -> Routed {
     let prompts = call.site.outside.prompts()?;
     match prompts.iter().find(|prompt| prompt.name == named) {
         Some(prompt) => Ok(ok(json!(prompt))),
@@ -262,24 +261,24 @@ pub fn prompt(call: &Call, named: &str) -> Routed {
     }
 }
 
-pub fn config(call: &Call) -> Routed {
+pub(super) fn config(call: &Call) -> Routed {
     Ok(ok(json!(call.site.outside.config()?)))
 }
 
-pub fn config_check(call: &Call) -> Routed {
+pub(super) fn config_check(call: &Call) -> Routed {
     Ok(ok(json!({"items": call.site.outside.config_check()?, "next": null})))
 }
 
-pub fn config_schema(call: &Call) -> Routed {
+pub(super) fn config_schema(call: &Call) -> Routed {
     Ok(ok(call.site.outside.config_schema()?))
 }
 
-pub fn config_trust(call: &Call) -> Routed {
+pub(super) fn config_trust(call: &Call) -> Routed {
     call.by_a_person("trust the settings")?;
     Ok(ok(json!(call.site.outside.config_trust()?)))
 }
 
-pub fn doctor(call: &Call) -> Routed {
+pub(super) fn doctor(call: &Call) -> Routed {
     let mut findings = vec![fleet_finding(call)];
     // Whatever cannot be looked at is a finding too, and keeps nobody from the others.
     let failed = |problem: Problem| Finding {
@@ -312,7 +311,7 @@ fn fleet_finding(call: &Call) -> Finding {
     }
 }
 
-pub fn init(call: &Call) -> Routed {
+pub(super) fn init(call: &Call) -> Routed {
     call.by_a_person("set a project up")?;
     Ok(ok(json!({"items": call.site.outside.init()?, "next": null})))
 }

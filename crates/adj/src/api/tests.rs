@@ -192,17 +192,21 @@ impl Outside for Fake {
     }
 
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
-        Ok(vec![self.salvage_show(&SalvageId::read("c-1/e1")?)?.0])
+        let id = SalvageId::read("c-1/e1")?;
+        Ok(vec![Salvage { id, commit: "abc".into(), at: 0, files: vec!["x".into()] }])
     }
 
-    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem> {
-        Ok((Salvage { id: id.clone(), commit: "abc".into(), at: 0, subject: "killed".into() }, "+x".into()))
+    fn salvage_show(&self, _: &SalvageId) -> Result<String, Problem> {
+        Ok("+x".into())
     }
 
-    fn salvage_restore(&self, _: &SalvageId, to: &Restore) -> Result<(), Problem> {
+    fn salvage_restore(&self, _: &SalvageId, to: &Restore) -> Result<String, Problem> {
         match to {
-            Restore::Branch(branch) if branch == "taken" => Err(Problem::new(409, "EXISTS", "it is there")),
-            _ => Ok(()),
+            Restore::Branch(Some(branch)) if branch == "taken" => {
+                Err(Problem::new(409, "EXISTS", "it is there"))
+            }
+            Restore::Branch(branch) => Ok(branch.clone().unwrap_or_else(|| "made-up".into())),
+            Restore::Folder(folder) => Ok(folder.display().to_string()),
         }
     }
 
@@ -214,7 +218,7 @@ impl Outside for Fake {
     ) -> Result<Vec<Entry>, Problem> {
         let all = (1..=5).map(|cursor| Entry {
             cursor,
-            at: cursor as Millis,
+            at: Some(cursor as Millis),
             kind: "text".into(),
             text: worker.name.to_string(),
             raw: None,
@@ -269,7 +273,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     assert_eq!(site.get("/tasks/c-9/diff").0, 404);
     let saved = json!({
         "id": "c-1/e1", "ref": "refs/adjutant/salvage/c-1/e1", "task": "c-1", "commit": "abc",
-        "at": "1970-01-01T00:00:00Z", "subject": "killed",
+        "at": "1970-01-01T00:00:00Z", "files": ["x"],
     });
     assert_eq!(site.get("/salvage").1["items"], json!([saved]));
     assert_eq!(site.get("/salvage/c-1/e1").1["diff"], "+x");
@@ -310,10 +314,11 @@ fn saved_work_goes_where_a_person_says_and_nowhere_else() {
     let site = Place { ..Place::new() };
     let restore = |body: Value| site.post("/salvage/restore", body).0;
     assert_eq!(restore(json!({"id": "c-1/e1", "branch": "fix/it"})), 200);
+    let (_, made_up) = site.post("/salvage/restore", json!({"id": "c-1/e1"}));
+    assert_eq!(made_up, json!({"id": "c-1/e1", "branch": "made-up"}));
     assert_eq!(restore(json!({"id": "refs/adjutant/salvage/c-1/e1", "folder": "/tmp/x"})), 200);
     assert_eq!(restore(json!({"id": "c-1/e1", "branch": "taken"})), 409);
     for bad in [
-        json!({"id": "c-1/e1"}),
         json!({"id": "c-1/e1", "branch": "x", "folder": "/tmp/x"}),
         json!({"id": "c-1/e1", "branch": "--force"}),
         json!({"id": "c-1/e1", "branch": "a/../b"}),

@@ -1,6 +1,6 @@
 //! `adj salvage`: work that was saved before something was removed, and getting it back.
 
-use super::project::{Project, shown};
+use super::project::Project;
 use super::review::patch;
 use super::terminal::Paint;
 use super::text::{self, Table, cell, visible};
@@ -32,6 +32,7 @@ Example:
     /// Put saved work into a new branch or a new folder
     #[command(after_help = "\
 Example:
+  adj salvage restore c-abc1/e12
   adj salvage restore c-abc1/e12 --branch rescued
   adj salvage restore c-abc1/e12 --to /tmp/rescued
 
@@ -40,12 +41,12 @@ Nothing is overwritten: the branch or folder must not be there yet.")]
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("where").required(true))]
+#[command(group = ArgGroup::new("where"))]
 pub struct Restore {
     /// As `adj salvage list` names it
     #[arg(value_name = "REF")]
     reference: String,
-    /// A new branch of your repository
+    /// A new branch of your repository; its name is made up where neither is given
     #[arg(long, value_name = "NAME", group = "where")]
     branch: Option<String>,
     /// A new folder
@@ -67,16 +68,26 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(saved)))?);
     }
-    let mut table = Table::new(&["REF", "TASK", "SAVED", "COMMIT", "WHY"]);
+    let mut table = Table::new(&["REF", "AGE", "COMMIT", "FILES"]);
     for item in &saved {
-        let [id, task, at, commit, why] =
-            ["id", "task", "at", "commit", "subject"].map(|name| cell(&item[name]));
-        table.row([id, task, text::age(&at), commit.chars().take(12).collect(), why]);
+        let [id, at, commit] = ["id", "at", "commit"].map(|name| cell(&item[name]));
+        table.row([id, text::age(&at), commit.chars().take(12).collect(), files(&item["files"])]);
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing was saved")?);
     }
     Ok(write!(context.out, "{table}")?)
+}
+
+/// The first few by name, and how many more there are.
+fn files(list: &Value) -> String {
+    const NAMED_MAX: usize = 3;
+    let names: Vec<String> = list.as_array().into_iter().flatten().map(cell).collect();
+    let named = names[..names.len().min(NAMED_MAX)].join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 fn show(project: &Project, reference: &str, context: Context) -> Result<(), Failure> {
@@ -89,8 +100,6 @@ fn show(project: &Project, reference: &str, context: Context) -> Result<(), Fail
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&saved))?);
     }
-    let [commit, at, subject] = ["commit", "at", "subject"].map(|name| visible(&cell(&saved[name])));
-    writeln!(context.out, "commit {commit}\nsaved  {at}\n\n    {subject}\n")?;
     let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
     patch(&cell(&saved["diff"]), paint, context)
 }
@@ -99,11 +108,6 @@ fn restore(project: &Project, restore: Restore, context: Context) -> Result<(), 
     let Restore { reference, branch, to } = restore;
     // The owner may stand elsewhere.
     let folder = to.map(std::path::absolute).transpose()?;
-    let place = match (&branch, &folder) {
-        (Some(branch), _) => format!("branch {}", visible(branch)),
-        (_, Some(folder)) => shown(folder),
-        (None, None) => return Err(Failure::new(Exit::Usage, "--branch or --to says where it goes")),
-    };
     let mut body = json!({"id": reference});
     if let Some(branch) = branch {
         body["branch"] = json!(branch);
@@ -115,5 +119,9 @@ fn restore(project: &Project, restore: Restore, context: Context) -> Result<(), 
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&restored))?);
     }
-    Ok(writeln!(context.out, "{}  {place}", visible(&cell(&restored["id"])))?)
+    let place = match restored["branch"].as_str() {
+        Some(branch) => format!("branch {branch}"),
+        None => cell(&restored["folder"]),
+    };
+    Ok(writeln!(context.out, "{}  {}", visible(&cell(&restored["id"])), visible(&place))?)
 }

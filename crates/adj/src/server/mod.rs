@@ -4,9 +4,9 @@
 //! - nothing is read of a body, and nothing is answered but 401, before the token has said who asks;
 //! - nothing that a caller sends is kept in memory beyond the limits below.
 
-mod socket;
+pub mod socket;
 mod stream;
-mod tokens;
+pub mod tokens;
 
 use std::future::Future;
 use std::sync::Arc;
