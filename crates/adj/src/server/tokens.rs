@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -56,15 +56,14 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// For an owner: the project's token is there when this returns, and nobody else may read it.
+    /// For an owner: the project's token is there when this returns, and nobody else can have read it.
     pub fn open(folder: &Path) -> Result<Tokens, TokenError> {
         let path = folder.join(FILE);
         let failed = |error| TokenError::Io { path: path.clone(), error };
-        let token = match read_token(folder)? {
-            Some(token) => {
-                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-                token
-            }
+        // One that others could read, or that came with a checkout, may be known to somebody.
+        let private = std::fs::metadata(&path).is_ok_and(|there| there.mode() & 0o077 == 0);
+        let token = match read_token(folder)?.filter(|_| private) {
+            Some(token) => token,
             None => {
                 let token = fresh().map_err(failed)?;
                 write_private(&path, token.as_bytes()).map_err(failed)?;
@@ -209,7 +208,7 @@ fn is_same(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     struct Folder(PathBuf);
@@ -246,9 +245,12 @@ mod tests {
         assert_eq!(first.actor(&token, "ann"), Some(Actor::Human("ann".into())));
         assert_eq!(first.actor("", "ann"), None);
         assert_eq!(first.actor(&token[..63], "ann"), None);
-        std::fs::set_permissions(folder.0.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
         let again = Tokens::open(&folder.0).unwrap();
         assert_eq!(again.actor(&token, "bob"), Some(Actor::Human("bob".into())));
+
+        std::fs::set_permissions(folder.0.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let renewed = Tokens::open(&folder.0).unwrap();
+        assert_eq!(renewed.actor(&token, "bob"), None, "it may be known to others");
         assert_eq!(std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777, 0o600);
     }
 
