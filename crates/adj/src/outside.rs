@@ -48,6 +48,13 @@ impl Real {
         runtime::runner::open_repository(&self.layout, &settings).map_err(of_git)
     }
 
+    /// Nothing but what was saved is shown or given back.
+    fn saved(&self, repository: &Repository, id: &SalvageId) -> Result<(), Problem> {
+        let saved = repository.salvage().map_err(of_git)?;
+        let known = saved.into_iter().filter_map(salvage_of).any(|salvage| salvage.id == *id);
+        if known { Ok(()) } else { Err(nothing_saved(id)) }
+    }
+
     /// The steps of a worker, oldest first.
     fn steps(&self, worker: &Worker) -> Vec<Step> {
         let entries = std::fs::read_dir(self.layout.steps()).into_iter().flatten().flatten();
@@ -75,12 +82,7 @@ fn of_io(path: &Path, error: std::io::Error) -> Problem {
 /// A piece of saved work, where its name is one of ours.
 fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
     let id = SalvageId { task: entry.task.parse().ok()?, effect: entry.effect.parse().ok()? };
-    let subject = match entry.files.as_slice() {
-        [] => "no files beyond the branch".to_owned(),
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    };
-    Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, subject })
+    Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, files: entry.files })
 }
 
 impl Outside for Real {
@@ -107,24 +109,21 @@ impl Outside for Real {
         Ok(saved.into_iter().filter_map(salvage_of).collect())
     }
 
-    fn salvage_show(&self, id: &SalvageId) -> Result<(Salvage, String), Problem> {
-        let saved =
-            self.salvage()?.into_iter().find(|salvage| salvage.id == *id).ok_or_else(|| nothing_saved(id))?;
-        let diff = self.repository()?.show_saved(&format!("{}{id}", SalvageId::REFS)).map_err(of_git)?;
-        Ok((saved, diff))
+    fn salvage_show(&self, id: &SalvageId) -> Result<String, Problem> {
+        let repository = self.repository()?;
+        self.saved(&repository, id)?;
+        repository.show_saved(&format!("{}{id}", SalvageId::REFS)).map_err(of_git)
     }
 
-    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<(), Problem> {
+    fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<String, Problem> {
         let to = match to {
-            Restore::Branch(name) => RestoreTo::Branch(Some(name.clone())),
+            Restore::Branch(name) => RestoreTo::Branch(name.clone()),
             Restore::Folder(folder) => RestoreTo::Folder(folder.clone()),
         };
         let repository = self.repository()?;
-        if !self.salvage()?.iter().any(|salvage| salvage.id == *id) {
-            return Err(nothing_saved(id));
-        }
+        self.saved(&repository, id)?;
         let restored = repository.restore(&format!("{}{id}", SalvageId::REFS), &to);
-        restored.map(drop).map_err(|error| Problem::new(409, "EXISTS", error.to_string()))
+        restored.map_err(|error| Problem::new(409, "EXISTS", error.to_string()))
     }
 
     fn transcript(&self, _: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem> {
