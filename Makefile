@@ -5,10 +5,10 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test bench soak lint doc
+.PHONY: help demo test test-agents bench soak lint doc
 
 help: ## List what there is
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build adj, and watch a simulated fleet at work
 	$(CARGO) build -p adj
@@ -16,6 +16,10 @@ demo: ## Build adj, and watch a simulated fleet at work
 
 test: ## Run every test, and compare the printed pages and snapshots
 	$(CARGO) test --workspace
+
+test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
+	$(CARGO) build -p adj --examples
+	crates/adj/tests/agents/claude.sh
 
 bench: ## Measure the log and the kernel
 	$(CARGO) bench -p adjutant-runtime --bench bench

@@ -1,9 +1,10 @@
 //! Drives one step of an agent by hand, exactly as its adapter starts it, and prints what it says: to try an adapter
 //! against the real program.
 //!
-//! `drive-agent ADAPTER TREE PRIVATE SESSION new|resume PROMPT [--deny TEXT] -- COMMAND…`
-//! passes on ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL, allows every call but those that contain TEXT, and ends with 0
-//! where the step finished with DONE.
+//! `drive-agent ADAPTER TREE PRIVATE SESSION new|resume PROMPT [OPTIONS] -- COMMAND…`
+//! passes on ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL, says yes to every call, and ends with 0 where the step finished
+//! with DONE. `--deny TEXT` says no to calls that contain TEXT; `--interrupt TEXT` allows such a call and interrupts it;
+//! `--tell TEXT` says TEXT to the agent at its first call; `--turns N` are the turns that it has left.
 #![allow(clippy::unwrap_used, reason = "a tool for tests; what cannot go on ends it")]
 
 #[path = "../tests/agents/drive.rs"]
@@ -18,9 +19,10 @@ fn main() {
     let command = arguments.iter().position(|argument| argument == "--").expect("`--` and a command");
     let command = arguments.split_off(command)[1..].to_vec();
     let [name, tree, private, session, how, prompt, rest @ ..] = &arguments[..] else {
-        panic!("usage: drive-agent ADAPTER TREE PRIVATE SESSION new|resume PROMPT [--deny TEXT] -- COMMAND…");
+        panic!("usage: drive-agent ADAPTER TREE PRIVATE SESSION new|resume PROMPT [OPTIONS] -- COMMAND…");
     };
-    let refused = (rest.first().map(String::as_str) == Some("--deny")).then(|| rest[1].clone());
+    let option = |name: &str| rest.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone());
+    let (deny, interrupt, mut tell) = (option("--deny"), option("--interrupt"), option("--tell"));
     let private = PathBuf::from(private).canonicalize().unwrap();
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     let order = Order {
@@ -32,7 +34,7 @@ fn main() {
         kind: PromptKind::Init,
         session: session.into(),
         resume: how == "resume",
-        turns_left: 50,
+        turns_left: option("--turns").map_or(50, |turns| turns.parse().unwrap()),
         budget_usd: Some(5.0),
         task: "c-abc1".into(),
         worker: "A".into(),
@@ -63,8 +65,15 @@ fn main() {
                 Vec::new()
             }
             Said::Asked { argument, .. } => {
-                let allow = refused.as_ref().is_none_or(|text| !argument.contains(text.as_str()));
-                vec![Act::Answer { allow, note: if allow { "" } else { "not allowed here" } }]
+                let contains =
+                    |text: &Option<String>| text.as_ref().is_some_and(|text| argument.contains(text));
+                let allow = !contains(&deny);
+                let mut acts = vec![Act::Answer { allow, note: if allow { "" } else { "not allowed here" } }];
+                acts.extend(tell.take().map(Act::Tell));
+                if contains(&interrupt) {
+                    acts.push(Act::Interrupt);
+                }
+                acts
             }
             _ => Vec::new(),
         }

@@ -26,7 +26,7 @@ pub enum Act {
         note: &'static str,
     },
     Interrupt,
-    Tell(&'static str),
+    Tell(String),
     /// Ends the process group, as a keeper would.
     End(ExitReason),
 }
@@ -180,7 +180,7 @@ fn start(launch: &Launch, order: &Order, env: &[(String, String)]) -> (Child, Re
     let mut child = command.spawn().unwrap();
     let (sender, printed) = channel();
     let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    pass_on(stdout, sender.clone(), |line, whole| Printed::Line(line, whole));
+    pass_on(stdout, sender.clone(), Printed::Line);
     pass_on(stderr, sender, |line, _| Printed::Error(line));
     (child, printed)
 }

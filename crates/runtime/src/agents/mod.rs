@@ -13,7 +13,7 @@ pub mod script;
 mod transcript;
 
 pub use done::{DoneScan, said_done};
-pub use transcript::{Entry, Kind, visible};
+pub use transcript::{Entry, EntryKind, visible};
 
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};

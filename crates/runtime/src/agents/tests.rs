@@ -175,7 +175,7 @@ fn what_a_command_prints_is_bounded_in_memory_and_done_is_seen_in_all_of_it() {
 
 #[test]
 fn a_transcript_shows_what_would_move_the_cursor() {
-    let entry = Entry { kind: Kind::Text, text: "a\u{1b}[2Jb\u{202e}c\nd\u{85}e".to_owned() };
+    let entry = Entry { kind: EntryKind::Text, text: "a\u{1b}[2Jb\u{202e}c\nd\u{85}e".to_owned() };
     assert_eq!(entry.plain(), "  a\\u{1b}[2Jb\\u{202e}c\n  d\\u{85}e\n");
     assert_eq!(entry.json_line(), r#"{"kind":"text","text":"a\u001b[2Jb\u202ec\nd\u0085e"}"#);
 }

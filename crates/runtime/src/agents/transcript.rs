@@ -12,7 +12,7 @@ const SHOWN_BYTES_MAX: usize = 2000;
 
 machines::wire_enum! {
     /// What kind of line of a transcript it is.
-    pub enum Kind {
+    pub enum EntryKind {
         Text = "text",
         Call = "call",
         Result = "result",
@@ -27,7 +27,7 @@ machines::wire_enum! {
 /// One entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// As it came, control characters and all.
     pub text: String,
 }
@@ -37,26 +37,26 @@ impl Entry {
     pub fn of(said: &Said) -> Vec<Entry> {
         let one = |kind, text: String| vec![Entry { kind, text }];
         match said {
-            Said::Text(text) => one(Kind::Text, text.clone()),
+            Said::Text(text) => one(EntryKind::Text, text.clone()),
             Said::Turn { calls, .. } => {
-                calls.iter().map(|call| Entry { kind: Kind::Call, text: describe(call) }).collect()
+                calls.iter().map(|call| Entry { kind: EntryKind::Call, text: describe(call) }).collect()
             }
             Said::ToolResult { tool, ok, output, .. } => {
-                let kind = if *ok { Kind::Result } else { Kind::Failure };
+                let kind = if *ok { EntryKind::Result } else { EntryKind::Failure };
                 one(kind, format!("{tool}: {}", super::shortened(output, SHOWN_BYTES_MAX)))
             }
             Said::Asked { tool, argument, .. } => {
-                one(Kind::Question, format!("{tool}({})", super::shortened(argument, SHOWN_BYTES_MAX)))
+                one(EntryKind::Question, format!("{tool}({})", super::shortened(argument, SHOWN_BYTES_MAX)))
             }
             Said::Retry { status, attempt, delay_ms, what } => {
                 let status = status.map_or_else(String::new, |status| format!(" ({status})"));
                 one(
-                    Kind::Retry,
+                    EntryKind::Retry,
                     format!("{what}{status}: try {attempt} follows in {} s", delay_ms.div_ceil(1000)),
                 )
             }
-            Said::Notice(text) => one(Kind::Notice, text.clone()),
-            Said::Stop(reason) => one(Kind::Stop, reason.to_string()),
+            Said::Notice(text) => one(EntryKind::Notice, text.clone()),
+            Said::Stop(reason) => one(EntryKind::Stop, reason.to_string()),
             Said::Send(_) | Said::Finish => Vec::new(),
         }
     }
@@ -64,13 +64,13 @@ impl Entry {
     /// For a terminal: a sign of its kind, the text behind it, every further line indented.
     pub fn plain(&self) -> String {
         let sign = match self.kind {
-            Kind::Text => "  ",
-            Kind::Call => "▸ ",
-            Kind::Result => "✓ ",
-            Kind::Failure => "✗ ",
-            Kind::Question => "? ",
-            Kind::Retry => "↻ ",
-            Kind::Notice | Kind::Stop => "! ",
+            EntryKind::Text => "  ",
+            EntryKind::Call => "▸ ",
+            EntryKind::Result => "✓ ",
+            EntryKind::Failure => "✗ ",
+            EntryKind::Question => "? ",
+            EntryKind::Retry => "↻ ",
+            EntryKind::Notice | EntryKind::Stop => "! ",
         };
         let mut shown = String::new();
         for (index, line) in self.text.lines().enumerate() {

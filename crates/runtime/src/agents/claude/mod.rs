@@ -26,6 +26,9 @@ const NOTE_SECONDS: u32 = 30;
 /// The most of the repository's instructions that is passed on, in bytes.
 const INSTRUCTIONS_BYTES_MAX: u64 = 64 * 1024;
 
+/// Directories of conversations that are looked into: a task has one for its tree.
+const PROJECTS_MAX: usize = 100;
+
 /// What may not stand in the settings' command: each would let it act without being asked.
 const UNGATED: &[&str] = &[
     "--allow-dangerously-skip-permissions",
@@ -68,7 +71,9 @@ impl Adapter for Claude {
         let mut argv = order.command.clone();
         let mut add = |arguments: &[&str]| argv.extend(arguments.iter().map(|&argument| argument.to_owned()));
         add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
-        add(&[if order.resume { "--resume" } else { "--session-id" }, &order.session]);
+        // A first start that came to nothing may have taken the id, and then only resuming it works.
+        let resume = order.resume || has_session(&config, &order.session);
+        add(&[if resume { "--resume" } else { "--session-id" }, &order.session]);
         // Partial messages carry the exact usage and are the sign of life while a long message is written.
         add(&["--include-partial-messages", "--replay-user-messages"]);
         // What the hook does not allow is asked of nobody, and so refused.
@@ -77,7 +82,7 @@ impl Adapter for Claude {
         add(&["--setting-sources", "", "--strict-mcp-config"]);
         add(&["--max-turns", &order.turns_left.max(1).to_string()]);
         if let Some(budget) = order.budget_usd {
-            add(&["--max-budget-usd", &format!("{budget:.4}")]);
+            add(&["--max-budget-usd", &format!("{:.4}", budget.max(0.01))]);
         }
         if let Some(model) = &order.model {
             add(&["--model", model]);
@@ -123,6 +128,14 @@ impl Adapter for Claude {
     fn reader(&self, order: &Order) -> Box<dyn Reader> {
         Box::new(reader::Claude::new(order))
     }
+}
+
+/// Whether the program keeps a conversation of this id. The agent can write there, and gains nothing by it: the other flag
+/// fails, and a failed session is made anew.
+fn has_session(config: &Path, session: &str) -> bool {
+    let Ok(folders) = std::fs::read_dir(config.join("projects")) else { return false };
+    let name = format!("{session}.jsonl");
+    folders.take(PROJECTS_MAX).filter_map(Result::ok).any(|folder| folder.path().join(&name).is_file())
 }
 
 /// The first line: a hook for every call, and notes of what came of each.

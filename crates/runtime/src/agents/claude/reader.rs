@@ -254,9 +254,7 @@ impl Claude {
                         out,
                     );
                 }
-                if self.resume {
-                    self.send(control("cost", json!({ "subtype": "get_session_cost" })), out);
-                }
+                self.send(control("cost", json!({ "subtype": "get_session_cost" })), out);
                 let prompt = self.user_message("prompt", &self.prompt);
                 self.send(prompt, out);
             }

@@ -93,7 +93,7 @@ pub fn replay(
     let steps: Vec<Vec<Value>> = serde_json::from_str(&text)
         .map_err(|source| ReplayError::Broken { path: replies.to_owned(), source })?;
     let flags = Flags::read(arguments)?;
-    let file = config.join("projects/replay").join(format!("{}.json", flags.session));
+    let file = config.join("projects/replay").join(format!("{}.jsonl", flags.session));
     let mut program = Program {
         input,
         output,

@@ -30,6 +30,7 @@ captures!(
     "partial-messages",
     "permission-denied",
     "question-overtakes",
+    "question-waits",
     "resume-2.1.197",
     "resume-2.1.325",
     "resume-unknown",
@@ -124,6 +125,8 @@ fn how_recorded_steps_end() {
          "2 turns, 1 calls, 0 asked, 1 results, 10000 µ$: finished done=false \"obeying the human\""),
         ("question-overtakes", false, &zero,
          "2 turns, 1 calls, 1 asked, 2 results, 10000 µ$: finished done=true \"DONE\""),
+        ("question-waits", false, &zero,
+         "3 turns, 3 calls, 3 asked, 3 results, 15000 µ$: finished done=true \"All is committed.\\nDONE\""),
         ("resume-2.1.325", true, &zero,
          "1 turns, 0 calls, 0 asked, 0 results, 5000 µ$: finished done=false \"again DONE\""),
         ("resume-2.1.197", true, &zero,
@@ -182,7 +185,7 @@ fn say(reader: &mut dyn Reader, line: &str) -> Vec<Said> {
 fn at_work() -> Box<dyn Reader> {
     let mut reader = reader(false);
     let said = say(&mut *reader, HELLO);
-    assert!(matches!(&said[..], [Said::Send(prompt)] if prompt.id == "prompt"), "{said:?}");
+    assert!(matches!(&said[..], [Said::Send(_), Said::Send(prompt)] if prompt.id == "prompt"), "{said:?}");
     reader
 }
 
@@ -253,8 +256,7 @@ fn the_prompt_waits_for_the_hooks() {
         let ended = reader.end(&Exit::signal(15, ExitReason::Ended));
         assert!(matches!(ended, Ended::Failed { why: StepFailure::Failed, .. }), "{ended:?}");
     }
-    let mut resumed = reader(true);
-    let said = say(&mut *resumed, HELLO);
+    let said = say(&mut *reader(false), HELLO);
     let ids: Vec<&str> = said
         .iter()
         .filter_map(|said| if let Said::Send(input) = said { Some(input.id.as_str()) } else { None })
@@ -459,13 +461,15 @@ fn a_fresh_reader_sends_and_asks_nothing_again() {
     say(&mut *first, &question);
     let answer = first.answer("t1", true, "").unwrap();
     let mut second = reader(false);
-    second.sent("initialize", "");
-    second.sent("prompt", "");
+    for id in ["initialize", "cost", "prompt"] {
+        second.sent(id, "");
+    }
     assert_eq!(say(&mut *second, HELLO), []);
     assert!(matches!(say(&mut *second, &question)[..], [Said::Asked { .. }]));
     assert_eq!(second.answer("t1", true, "").as_ref(), Some(&answer));
     let mut third = reader(false);
     // A keeper that was alone gave the answer, under an id of its own.
+    third.sent("cost", "");
     third.sent("prompt", "");
     third.sent("alone-1", &answer.text);
     assert_eq!([say(&mut *third, HELLO), say(&mut *third, &question)].concat(), []);

@@ -2,7 +2,7 @@
 //!
 //! It is a real process that really edits files and commits, asks before each call and can be interrupted and spoken to,
 //! so that everything around an agent is exercised without a model. Its program is `adj internal script`, its language
-//! is [`protocol`]'s.
+//! is that of `protocol.rs`.
 
 mod player;
 mod protocol;
@@ -123,16 +123,21 @@ impl Scripted {
                 output.map(Said::Text).into_iter().chain([turn]).collect()
             }
             Shown::Ask { call, .. } if self.answered.contains(&call) => Vec::new(),
+            Shown::Ask { call, tool, argument } if argument.len() > TEXT_BYTES_MAX => {
+                // What cannot be looked at whole is not allowed: the part that is left out is where it would hide.
+                let note = format!("the call is longer than {TEXT_BYTES_MAX} bytes and cannot be examined");
+                let notice = self.notices.say(format!("{tool}: {note}"));
+                self.answered.insert(call.clone());
+                let answer = Heard::Answer { call: call.clone(), allow: false, note };
+                let send = Said::Send(Input { id: format!("answer-{call}"), text: protocol::line(&answer) });
+                notice.into_iter().chain([send]).collect()
+            }
             Shown::Ask { call, tool, argument } => {
                 if self.open.len() >= super::OPEN_CALLS_MAX {
                     self.open.pop_first();
                 }
                 self.open.insert(call.clone());
-                vec![Said::Asked {
-                    call: call.into(),
-                    tool: tool.into(),
-                    argument: shortened(&argument, TEXT_BYTES_MAX),
-                }]
+                vec![Said::Asked { call: call.into(), tool: tool.into(), argument }]
             }
             Shown::Result { call, tool, ok, output, millis } => vec![Said::ToolResult {
                 call: call.into(),
@@ -154,9 +159,10 @@ impl Scripted {
 }
 
 impl Reader for Scripted {
-    fn sent(&mut self, id: &str, _: &str) {
-        if let Some(call) = id.strip_prefix("answer-") {
-            self.answered.insert(call.to_owned());
+    fn sent(&mut self, id: &str, text: &str) {
+        // By what was sent and not by its id: a keeper that was alone has answered too.
+        if let Ok(Heard::Answer { call, .. }) = serde_json::from_str(text) {
+            self.answered.insert(call);
         } else if id.starts_with("say-") {
             self.told += 1;
         } else if id == "interrupt" {

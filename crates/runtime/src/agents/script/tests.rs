@@ -104,10 +104,20 @@ fn a_question_is_answered_once() {
 #[test]
 fn a_fresh_reader_asks_nothing_that_was_answered() {
     let mut reader = reader();
-    reader.sent("answer-c-1", "");
+    reader
+        .sent("alone-1", &String::from_utf8(crate::agents::deny(PROTOCOL, ASK.as_bytes()).unwrap()).unwrap());
     reader.sent("say-1", "");
     assert_eq!(reader.line(ASK.as_bytes(), true), []);
     assert_eq!(reader.inject("more").unwrap().id, "say-2");
+}
+
+#[test]
+fn a_call_that_cannot_be_examined_whole_is_refused() {
+    let mut reader = reader();
+    let said = reader.line(ASK.replace("git push", &"x".repeat(TEXT_BYTES_MAX + 1)).as_bytes(), true);
+    let [Said::Notice(_), Said::Send(answer)] = &said[..] else { panic!("{said:?}") };
+    assert!(answer.text.contains("\"allow\":false"), "{}", answer.text);
+    assert_eq!(reader.answer("c-1", true, ""), None);
 }
 
 #[test]
