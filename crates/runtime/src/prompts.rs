@@ -33,6 +33,7 @@ machines::wire_enum! {
     pub enum Variable {
         /// The id of the task.
         Task = "task",
+        /// The title of the task.
         Title = "title",
         /// The text of the ticket.
         Body = "body",

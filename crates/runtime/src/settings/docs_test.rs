@@ -47,7 +47,7 @@ pub(super) fn page() -> String {
             );
         }
         text.push('\n');
-        text.push_str(more(section.path));
+        text.push_str(&more(section.path));
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
@@ -71,11 +71,20 @@ fn cell(text: &str) -> String {
 }
 
 /// What a section needs beyond its keys.
-fn more(section: &str) -> &'static str {
+fn more(section: &str) -> String {
     match section {
+        "test" => {
+            "Where no command is named, the first of these that the repository holds is used: Cargo, a `test` script in\n\
+             `package.json` (npm, pnpm, yarn or bun), Deno, pytest, Go, `make test`, `just test`, Gradle, Maven, Mix, RSpec or\n\
+             Rake, PHPUnit, .NET, Swift, Zig. Where there is none, Adjutant says that nothing was tested.\n\n"
+        }
         "agents.*" => {
             "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]` or `[\"codex\"]`\n\
-             for those adapters, and must be given for the others.\n\n"
+             for those adapters, and must be given for the others.\n\n\
+             An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
+             `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
+             `ADJ_PORT_BASE`. Nothing else: no key, no token, no `SSH_AUTH_SOCK` unless you name it.\n\
+             A toolchain that is found by a variable (`RUSTUP_HOME`, `JAVA_HOME`) needs that in `env` too.\n\n"
         }
         "sandbox" => {
             "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n"
@@ -90,6 +99,7 @@ fn more(section: &str) -> &'static str {
              installing packages and fetching from the network. They catch honest mistakes: a shell can spell anything in\n\
              many ways, and the sandbox is what holds.\n\n"
         }
+        "prompts" => return prompts(),
         "hooks" => {
             "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
              in the shell, with the agent's environment.\n\n"
@@ -98,8 +108,25 @@ fn more(section: &str) -> &'static str {
             "Only files that git ignores are copied or linked, so a new tree is clean to git. `*` and `?` stay within one\n\
              directory, `**` does not; a pattern without `/` matches at any depth, one that ends in `/` a whole directory.\n\
              `.worktreeinclude` at the root has one pattern to copy per line, as in a `.gitignore`: `#` begins a comment,\n\
-             `!` takes files out again. Links that lead out of the project are not followed.\n\n"
+             `!` takes files out again. A pattern that matches at any depth is not looked for in directories that git ignores\n\
+             as a whole, such as `node_modules`. Links that lead out of the project are not followed.\n\n"
         }
         _ => "",
     }
+    .to_owned()
+}
+
+fn prompts() -> String {
+    use crate::prompts::Variable;
+    use machines::Wire;
+    let mut text = String::from(
+        "A template is Markdown with variables in double braces: `{{title}}`. Lines from `{{#notes}}` to `{{/notes}}` are left\n\
+         out where that variable is empty. A template that names an unknown variable is refused when it is loaded.\n\n\
+         | variable | what it holds |\n| --- | --- |\n",
+    );
+    for variable in Variable::ALL {
+        let _ = writeln!(text, "| `{variable}` | {} |", cell(variable.about()));
+    }
+    text.push('\n');
+    text
 }

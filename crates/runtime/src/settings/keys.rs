@@ -125,7 +125,7 @@ pub const SECTIONS: &[Section] = &[
             key("model", Kind::Text, "", "The model that the program is told to use."),
             key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
             key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where `max_turns` is absent: 50, 100 or 200."),
-            key("prompt", Kind::Text, "", "What it is told before every task, after the shipped rules."),
+            key("prompt", Kind::Text, "", "What this agent is told in every task, besides the shipped texts."),
             key("allowed_tools", Kind::Texts, "", "The tools that it may call; absent means every tool, and an empty list none."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),
             key("env", Kind::Variables, "[]", "Environment variables that are passed on to it; nothing else of yours is."),

@@ -335,7 +335,8 @@ pub struct OwnWrites {
 }
 
 impl OwnWrites {
-    /// To be called before the write, because a scan may see it first.
+    /// To be called before the write, because a scan may see it first; also for what a commit of ours will bring into the
+    /// checkout.
     pub fn remember(&self, id: &TaskId, fingerprint: Fingerprint) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let own = written.entry(id.clone()).or_default();

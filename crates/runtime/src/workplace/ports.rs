@@ -61,8 +61,11 @@ impl Ports {
         let begin = self.first_block();
         let candidates = (0..blocks).map(|number| first + (begin + number) % blocks * block);
         let is_free = |base: &u16| {
-            let overlaps = |lease: &Lease| *base < lease.base + lease.ports && lease.base < *base + block;
-            !file.leases.values().any(overlaps) && (*base..*base + block).all(can_be_bound)
+            let (begins, ends) = (u32::from(*base), u32::from(*base) + u32::from(block));
+            let overlaps = |lease: &Lease| {
+                begins < u32::from(lease.base) + u32::from(lease.ports) && u32::from(lease.base) < ends
+            };
+            !file.leases.values().any(overlaps) && (0..block).all(|more| can_be_bound(base + more))
         };
         let base = candidates.into_iter().find(is_free).ok_or(PortsError::NoneFree { first, blocks })?;
         file.leases.insert(run.clone(), Lease { base, ports: block });
@@ -146,7 +149,11 @@ mod test {
         RunId::new(name).unwrap()
     }
 
-    /// A few blocks of ports that nothing else in these tests uses.
+    /// Ports that nothing else in these tests uses, nor the same tests in another process.
+    fn free(number: u16) -> u16 {
+        22_000 + number * 2_000 + (std::process::id() % 16) as u16 * 120
+    }
+
     fn ports(folder: &Folder, first: u16, blocks: u16) -> Ports {
         Ports::new(&folder.path, &settings::Ports { first, block: 3, blocks })
     }
@@ -154,12 +161,12 @@ mod test {
     #[test]
     fn each_run_has_a_block_of_its_own_and_keeps_it() {
         let folder = Folder::new();
-        let first = ports(&folder, 23_000, 40);
+        let first = ports(&folder, free(0), 40);
         let (a, b) = (first.lease(&run("x.1")).unwrap(), first.lease(&run("x.2")).unwrap());
         assert!(a.abs_diff(b) >= 3, "{a} and {b}");
         // Its own server is running there, and Adjutant was started anew.
         let _server = TcpListener::bind((Ipv4Addr::LOCALHOST, a)).unwrap();
-        let again = ports(&folder, 23_000, 40);
+        let again = ports(&folder, free(0), 40);
         assert_eq!(again.lease(&run("x.1")).unwrap(), a);
         again.release(&run("x.1")).unwrap();
         assert_ne!(again.lease(&run("x.1")).unwrap(), a, "someone is there");
@@ -168,20 +175,34 @@ mod test {
     #[test]
     fn a_block_in_use_is_passed_over_and_none_left_is_said() {
         let folder = Folder::new();
-        let ports = ports(&folder, 23_500, 2);
-        let _server = TcpListener::bind((Ipv4Addr::LOCALHOST, 23_504)).unwrap();
-        assert_eq!(ports.lease(&run("x.1")).unwrap(), 23_500);
+        let first = free(1);
+        let ports = ports(&folder, first, 2);
+        let _server = TcpListener::bind((Ipv4Addr::LOCALHOST, first + 4)).unwrap();
+        assert_eq!(ports.lease(&run("x.1")).unwrap(), first);
         let error = ports.lease(&run("x.2")).unwrap_err().to_string();
-        assert!(error.starts_with("all 2 blocks of ports from 23500 on are leased or in use"), "{error}");
+        assert!(
+            error.starts_with(&format!("all 2 blocks of ports from {first} on are leased or in use")),
+            "{error}"
+        );
         ports.keep_only(|_| false).unwrap();
-        assert_eq!(ports.lease(&run("x.2")).unwrap(), 23_500);
+        assert_eq!(ports.lease(&run("x.2")).unwrap(), first);
         ports.release(&run("never")).unwrap();
+    }
+
+    #[test]
+    fn a_block_that_ends_with_the_last_port_is_one_like_others() {
+        let folder = Folder::new();
+        let ports = Ports::new(&folder.path, &settings::Ports { first: 65_534, block: 1, blocks: 2 });
+        for name in ["x.1", "x.2", "x.3"] {
+            // Someone else on this machine may have them.
+            assert!(matches!(ports.lease(&run(name)), Ok(65_534..) | Err(PortsError::NoneFree { .. })));
+        }
     }
 
     #[test]
     fn runs_that_ask_at_once_get_different_blocks() {
         let folder = Folder::new();
-        let ports = ports(&folder, 24_000, 60);
+        let ports = ports(&folder, free(2), 40);
         let bases: std::collections::BTreeSet<u16> = std::thread::scope(|scope| {
             let asks: Vec<_> = (0..8)
                 .map(|number| {
@@ -198,7 +219,7 @@ mod test {
     fn a_damaged_file_is_named_with_the_way_out() {
         let folder = Folder::new();
         folder.write("ports.json", "{");
-        let error = ports(&folder, 23_800, 2).lease(&run("x")).unwrap_err().to_string();
+        let error = ports(&folder, free(3), 2).lease(&run("x")).unwrap_err().to_string();
         assert!(error.contains("ports.json is damaged") && error.contains("remove it"), "{error}");
     }
 }
