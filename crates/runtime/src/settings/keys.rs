@@ -47,6 +47,7 @@ pub enum Kind {
     Health,
     /// One of these words.
     Choice(fn() -> Vec<&'static str>),
+    /// `true` or `false`.
     Flag,
     /// A whole number in this range, both ends included.
     Number(u64, u64),

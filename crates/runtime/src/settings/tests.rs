@@ -393,3 +393,52 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }
+
+/// Whatever stands behind a key: there are settings, or problems that point into the file; never a panic.
+#[test]
+fn any_value_behind_any_key_is_taken_or_refused_at_its_place() {
+    let odd = [
+        "0",
+        "-1",
+        "9223372036854775807",
+        "1.5",
+        "inf",
+        "true",
+        "\"\"",
+        "\" \"",
+        "\"x\"",
+        "\"\\u0000\"",
+        "\"0s\"",
+        "\"é\"",
+        "[]",
+        "[1]",
+        "[\"\"]",
+        "[\"é\"]",
+        "[[]]",
+        "{}",
+        "{ a = 1 }",
+        "1979-05-27",
+        "\"tcp :\"",
+        "[\"..\"]",
+    ];
+    for (section, key, _) in keys() {
+        for value in odd {
+            let text = file(section, &format!("{} = {value}", key.path));
+            if let Err(error) = Settings::parse(&text) {
+                assert!(!error.problems().is_empty());
+                for problem in error.problems() {
+                    assert!((1..=text.lines().count()).contains(&problem.line), "{problem} in {text}");
+                    assert!(!problem.hint.is_empty() && !problem.message.is_empty(), "{problem}");
+                }
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "[\\[\\]a-z.=\"{}, \n#']{0,60}") {
+        let _ = Settings::parse(&text);
+        let _ = Settings::parse(&format!("[fleet]\n{text}"));
+    }
+}

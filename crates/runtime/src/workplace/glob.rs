@@ -2,7 +2,8 @@
 //!
 //! `*` and `?` stay within one part of a path, `**` takes any number of parts, `[a-z]` and `[!a-z]` are one character. A
 //! pattern without `/` (but at its end) matches at any depth; with one, from the root. One that matches a directory takes all
-//! that is in it. Not covered: a backslash inside `[…]`, and character classes such as `[[:alpha:]]`.
+//! that is in it. `./a` and `a//b`, which match nothing to git, are `/a` and `a/b` here. Not covered: a backslash inside
+//! `[…]`, and character classes such as `[[:alpha:]]`.
 
 /// One pattern, ready to match.
 #[derive(Clone, Debug)]
@@ -188,6 +189,98 @@ mod test {
         for nothing in ["", "  ", "# x", "../x", "a/../../b", "/"] {
             assert!(Glob::read(nothing).is_none(), "{nothing}");
         }
+    }
+
+    /// Git itself is asked about every pattern and path.
+    #[test]
+    fn git_reads_the_patterns_in_the_same_way() {
+        use std::io::Write;
+        use std::process::{Command, Stdio};
+        let folder = crate::testing::Folder::new();
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            command.args(arguments).current_dir(&folder.path).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+            command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").stderr(Stdio::null());
+            command.spawn().unwrap()
+        };
+        assert!(git(&["init", "-q"]).wait().unwrap().success());
+        let patterns = [
+            ".env",
+            "*.env",
+            "/.env",
+            "a",
+            "a/",
+            "/a",
+            "/a/",
+            "a/b",
+            "a/*",
+            "a/**",
+            "**/b",
+            "a/**/b",
+            "**/a/b",
+            "*",
+            "**",
+            "?",
+            "a?",
+            "[ab]",
+            "[!a]",
+            "[^a]x",
+            "a*b*c",
+            "*/b",
+            "*/*/b",
+            "a/b/",
+            "**/",
+            "a**",
+            "a/**/",
+            "\\*",
+            "[a-c].x",
+            "[]a]",
+            "*.x/",
+            "**/*.env",
+            "b/**/*.env",
+        ];
+        let paths = [
+            ".env",
+            "x.env",
+            "a",
+            "b",
+            "ab",
+            "a/b",
+            "a/b/c",
+            "b/a",
+            "b/a/b",
+            "a/x/b",
+            "a/x/y/b",
+            "x",
+            "ax",
+            "axbyc",
+            "abc",
+            "a/.env",
+            "b/c/x.env",
+            "*",
+            "a.x",
+            "c.x/y",
+            "d.x",
+            "]",
+            "x/y/b",
+            "z/a/b/c",
+        ];
+        let mut differences = Vec::new();
+        for pattern in patterns {
+            folder.write(".gitignore", pattern);
+            let mut asked = git(&["check-ignore", "--no-index", "--stdin"]);
+            asked.stdin.take().unwrap().write_all(paths.join("\n").as_bytes()).unwrap();
+            let answer = String::from_utf8(asked.wait_with_output().unwrap().stdout).unwrap();
+            let glob = Glob::read(pattern);
+            for path in paths {
+                let ours = glob.as_ref().is_some_and(|glob| glob.takes(path, false));
+                if ours != answer.lines().any(|line| line.trim_matches('"') == path) {
+                    differences.push(format!("{pattern} {path}: we say {ours}"));
+                }
+            }
+        }
+        assert_eq!(differences, Vec::<String>::new());
     }
 
     #[test]

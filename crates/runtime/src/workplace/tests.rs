@@ -11,7 +11,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Entries of one directory that are looked at.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Every way to test that the repository has, in the order of [`FINDERS`]; the first is used.
+/// Every way to test that the repository has, in the order of [`find`]; the first is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub all: Vec<Tests>,
@@ -45,8 +45,8 @@ impl Found {
     }
 }
 
-/// Looks through this tree. The order is that of [`FINDERS`]: the language's own way first, a Makefile after them
-/// because its `test` often does less, and what needs a wrapper or a framework last.
+/// Looks through this tree, in this order: Cargo, npm, pnpm, yarn or bun, Deno, pytest, Go, make, just, Gradle, Maven, Mix,
+/// RSpec or Rake, PHPUnit, .NET, Swift, Zig. The language's own way comes before a Makefile, whose `test` often does less.
 pub fn find(root: &Path) -> Found {
     let tree = Tree { root };
     Found { all: FINDERS.iter().filter_map(|finder| finder(&tree)).collect() }
