@@ -272,14 +272,13 @@ fn resolve(path: &Path) -> Result<PathBuf, SandboxError> {
     if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
         return Err(SandboxError::Relative(path.to_path_buf()));
     }
-    for there in path.ancestors() {
-        match there.canonicalize() {
-            Ok(real) => return Ok(path.strip_prefix(there).map_or(real.clone(), |rest| real.join(rest))),
-            // Not there, or not to be looked at by us, and so not by the program either.
-            Err(_) => {}
-        }
-    }
-    Ok(path.to_path_buf())
+    // What is not there, or not to be looked at by us, is not to be looked at by the program either.
+    let found = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    Ok(match found {
+        Some((there, real)) if there == path => real,
+        Some((there, real)) => path.strip_prefix(there).map_or(real.clone(), |rest| real.join(rest)),
+        None => path.to_path_buf(),
+    })
 }
 
 /// Allows to read everything below the directory, which has something closed in it, but for that.

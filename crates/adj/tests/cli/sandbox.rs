@@ -1,6 +1,7 @@
 //! Programs in their sandbox, as real processes under a real keeper.
 //!
 //! On a kernel without Landlock there is nothing to hold them; then only what must work is asked.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::keeper::Kept;
 use runtime::keeper::{Exit, Reason, Sandbox, Spec};

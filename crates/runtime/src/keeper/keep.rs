@@ -193,6 +193,8 @@ struct Keep {
     /// When to try again what the disk did not take, and what it said.
     full: Option<(Instant, String)>,
     is_tree_gone: bool,
+    /// A child ended that was not collected yet.
+    must_reap: bool,
     plan: Plan,
     buffer: Vec<u8>,
 }
@@ -298,6 +300,7 @@ impl Keep {
             alone_since: Some(now),
             full: None,
             is_tree_gone: false,
+            must_reap: true,
             plan: Plan { pause: Duration::from_millis(5), ..Plan::default() },
             buffer: vec![0; CHUNK],
         })
@@ -363,6 +366,9 @@ impl Keep {
 
     /// Collects everyone of the tree who ended; all of them come to us in the end.
     fn reap(&mut self, now: Instant) {
+        if !std::mem::take(&mut self.must_reap) {
+            return;
+        }
         loop {
             let (pid, code, signal) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => (pid.as_raw(), Some(code), None),
@@ -438,7 +444,7 @@ impl Keep {
 
     /// What the disk did not take, once more.
     fn retry(&mut self, now: Instant) {
-        if !self.full.as_ref().is_some_and(|(at, _)| *at <= now) {
+        if self.full.as_ref().is_none_or(|(at, _)| *at > now) {
             return;
         }
         self.full = None;
@@ -641,6 +647,7 @@ impl Keep {
     fn hear(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             let number = signal.ssi_signo as i32;
+            self.must_reap |= number == Signal::SIGCHLD as i32;
             if [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT]
                 .iter()
                 .any(|&signal| signal as i32 == number)
