@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kernel::World;
 use kernel::world::{Task, Worker};
 use machines::Wire;
-use runtime::agents::{self, Kind};
+use runtime::agents::{self, EntryKind};
 use runtime::git::{Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
@@ -380,13 +380,14 @@ fn which(program: &str) -> Option<PathBuf> {
 
 /// What one step said, by the lines that it printed.
 fn entries_of(step: &Step, base: u64) -> Vec<Entry> {
-    let at = step.file.started_at;
+    // Lines carry no time of their own; the step's beginning and end do.
+    let begun = Some(step.file.started_at);
     let mut entries = Vec::new();
-    let mut say = |kind: &str, text: String, raw: Option<String>| {
+    let mut say = |at: Option<i64>, kind: &str, text: String, raw: Option<String>| {
         let cursor = base + entries.len() as u64 + 1;
         entries.push(Entry { cursor, at, kind: kind.to_owned(), text, raw });
     };
-    say("step", format!("{} {}", step.file.task, step.file.order.kind), None);
+    say(begun, "step", format!("{} {}", step.file.task, step.file.order.kind), None);
     let Ok(mut reader) = step.reader() else { return entries };
     let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
     while let Ok(Some(line)) = out.next(false) {
@@ -395,10 +396,10 @@ fn entries_of(step: &Step, base: u64) -> Vec<Entry> {
         for said in reader.line(&line.bytes, !line.is_cut()) {
             for entry in agents::Entry::of(&said) {
                 let kind = match entry.kind {
-                    Kind::Call => "tool",
+                    EntryKind::Call => "tool",
                     kind => kind.name(),
                 };
-                say(kind, entry.text, raw.take());
+                say(None, kind, entry.text, raw.take());
             }
         }
     }
@@ -408,7 +409,7 @@ fn entries_of(step: &Step, base: u64) -> Vec<Entry> {
             (_, Some(signal)) => format!("ended by signal {signal}"),
             _ => "could not be started".to_owned(),
         };
-        say("end", text, None);
+        say(i64::try_from(exit.ended_at).ok(), "end", text, None);
     }
     entries
 }
