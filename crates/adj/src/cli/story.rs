@@ -167,7 +167,8 @@ impl Story {
                     format!("{task}: the price of a step is not known; what was set aside is charged"),
                 )
             }
-            Event::EffectFailed(failed) if failed.tries == 1 => {
+            // Once or twice it is only a lock that somebody holds for a moment.
+            Event::EffectFailed(failed) if failed.tries == 3 => {
                 let error = failed.error.lines().next().unwrap_or_default();
                 let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 self.wrong("retried effect", format!("{task}{error}; it is tried again"))
@@ -217,7 +218,7 @@ pub fn doing(world: &World, worker: &kernel::world::Worker) -> String {
 }
 
 /// The columns that a task goes through, as the live view shows them.
-pub const COLUMNS: [&str; 6] = ["WAITING", "PROGRESS", "REVIEW", "LANDING", "YOU", "DONE"];
+pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"];
 
 /// The column that a task stands in.
 pub fn column_of(world: &World, task: &Task) -> usize {

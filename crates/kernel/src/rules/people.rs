@@ -444,10 +444,15 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
     d.rule(Rule::Recovered);
     let to = d.move_worker(name, event)?;
     let Some(id) = id else { return Ok(()) };
-    if step_under_way || from == worker::State::Stuck {
+    let tree_gone = tree == worker::Tree::Missing;
+    if (step_under_way && !tree_gone) || from == worker::State::Stuck {
         return Ok(());
     }
     let run = d.world.run_of(&id).map(|run| run.id.clone());
+    // Whatever runs without its tree is ended before anybody works on the task again.
+    if let (Some(run), true, true) = (&run, step_under_way, from != worker::State::Done) {
+        quit_step(d, run);
+    }
     // What was under way is known to be gone. A gate that waits in the outbox is simply run again.
     let gate_waits = from == worker::State::Done
         && run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.step.is_some());

@@ -18,8 +18,9 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<(), RunError> {
     end_orphans(shared).await;
     let world = shared.world();
     for (name, worker) in &world.workers {
-        if worker.machine.task.is_some() {
-            let ask = found(shared, &world, name).await?;
+        if worker.machine.task.is_some()
+            && let Some(ask) = found(shared, &world, name).await?
+        {
             shared.ask(ask).await?;
         }
     }
@@ -73,7 +74,8 @@ async fn end_orphans(shared: &Arc<Shared>) {
     }
 }
 
-async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result<Ask, RunError> {
+/// What was found of a worker; nothing where it waits for something that is simply made again.
+async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result<Option<Ask>, RunError> {
     let worker = world.worker(name).expect("it is of this World");
     let id = worker.machine.task.clone().expect("only those with a task are looked at");
     let task = world.task(&id).expect("a worker's task is of this World");
@@ -81,8 +83,16 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
     let tree = match place {
         None => TreeFound::Missing,
         Some(place) => {
-            let (repository, id) = (shared.repository.clone(), id.clone());
-            shared.blocking(move || repository.look(&id, &place.tree, &place.branch)).await?
+            let (repository, of) = (shared.repository.clone(), id.clone());
+            let looked = shared.blocking(move || repository.look(&of, &place.tree, &place.branch)).await;
+            match looked {
+                Ok(found) => found,
+                // It stands there and cannot be looked into: the next step says what is wrong with it.
+                Err(error) => {
+                    shared.notice(format!("{id}: {error}"));
+                    return Ok(None);
+                }
+            }
         }
     };
     let tree = match tree {
@@ -97,8 +107,7 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
     let step_under_way = match &pending {
         None => false,
         Some((effect, step)) => match effect.as_ref() {
-            // Made again from its beginning.
-            Effect::PrepareTree { .. } | Effect::RunGate { .. } => true,
+            Effect::PrepareTree { .. } | Effect::RunGate { .. } => return Ok(None),
             _ => match keeper::look(&shared.layout.step(step)) {
                 Ok(Found::Alive(_) | Found::Over(_)) => true,
                 Ok(Found::Never) | Err(_) => tree != worker::Tree::Missing,
@@ -116,5 +125,5 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
         },
     };
     let resumable = run.is_some_and(|run| world.config.agent(&run.agent).resumable);
-    Ok(Ask::Recover { worker: name.clone(), tree, step_under_way, said_done, resumable })
+    Ok(Some(Ask::Recover { worker: name.clone(), tree, step_under_way, said_done, resumable }))
 }

@@ -1,16 +1,17 @@
 use super::{Repository, TESTS};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-/// A life that needs every kind of effect: a question, a kill by a person, a failing step, an outage, a landing.
+/// A life that needs every kind of effect: calls that are gated, a failing step, an outage, a kill by a person.
 const SCENARIO: &str = r#"
 [[scenario]]
 task = "k-1"
 [[scenario.step]]
-do = [
-  { write = "one.check", text = "true\n" },
-  { commit = "One" },
-  { done = true },
-]
+do = [ { write = "one.check", text = "true\n" }, { commit = "One" }, { done = true } ]
 
 [[scenario]]
 task = "k-2"
@@ -20,35 +21,118 @@ do = [ { write = "two.check", text = "true\n" }, { fail = 1, stderr = "out of lu
 do = [ { outage = 529 } ]
 [[scenario.step]]
 do = [ { commit = "Two" }, { done = true } ]
+
+[[scenario]]
+task = "k-3"
+[[scenario.step]]
+do = [ { write = "three.check", text = "true\n" }, { hang = true } ]
+[[scenario.step]]
+do = [ { commit = "Three" }, { done = true } ]
 "#;
 
-const SETTINGS: &str = r#"
-[limits]
-health_poll = "1s"
-"#;
+const SETTINGS: &str = "\n[limits]\nhealth_poll = \"1s\"\n";
+const TICKETS: [&str; 3] = ["k-1", "k-2", "k-3"];
+/// A life that takes longer hangs.
+const LIFE: Duration = Duration::from_secs(120);
+/// Lives at once: most of each is waiting.
+const AT_ONCE: usize = 4;
 
-/// SIGKILL before and after each kind of effect is carried out, and once its outcome is told. After the next `adj run`
-/// it is as if nothing had happened.
+/// SIGKILL before and after each kind of effect is carried out. After the next `adj run` it is as if nothing had
+/// happened.
 #[test]
 fn a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened() {
-    let _ = (SCENARIO, SETTINGS, TESTS);
-    let mut visited = std::collections::BTreeSet::new();
-    for kind in kernel::Effect::KINDS {
-        for moment in ["before", "after", "told"] {
-            let repository = Repository::new(&format!("kill-{kind}-{moment}"), SCENARIO, &["k-1", "k-2"]);
-            let text = repository.read("adjutant.toml") + SETTINGS;
-            repository.write("adjutant.toml", &text);
-            repository.commit("Settings");
-            let ran = repository
-                .command("run --until-idle")
-                .env("ADJ_CRASH_AT", format!("{kind}:{moment}"))
-                .output()
-                .expect("adj runs");
-            if ran.status.signal() == Some(9) {
-                visited.insert(*kind);
-            }
+    let mut lives: Vec<(&str, &str)> =
+        kernel::Effect::KINDS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]).collect();
+    lives.reverse();
+    let (lives, visited) = (Mutex::new(lives), Mutex::new(BTreeSet::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let Some((kind, moment)) = lives.lock().expect("nobody failed").pop() else { return };
+                    if live(kind, moment) {
+                        visited.lock().expect("nobody failed").insert((kind, moment));
+                    }
+                }
+            });
         }
+    });
+    let all: BTreeSet<_> =
+        kernel::Effect::KINDS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]).collect();
+    assert_eq!(visited.into_inner().expect("nobody failed"), all, "every kind of effect was visited");
+}
+
+/// Plays a life with a crash in it. True: it came to the crash.
+fn live(kind: &str, moment: &str) -> bool {
+    let repository = Repository::new(&format!("kill-{kind}-{moment}"), SCENARIO, &TICKETS);
+    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + SETTINGS));
+    repository.commit("Settings");
+    let at = format!("{kind}:{moment}");
+    let mut killed = false;
+    // With the crash until it came, then without; the last run finishes what is left when the others were stopped.
+    for _ in 0..3 {
+        let mut command = repository.command("run");
+        if !killed {
+            command.env("ADJ_CRASH_AT", &at);
+        }
+        let log = std::fs::File::create(repository.dir().join(".git/run.log")).expect("a file");
+        let mut fleet = command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("adj runs");
+        let status = attend(&repository, &mut fleet);
+        killed |= status.signal() == Some(9);
+        assert!(status.success() || killed, "{at}: {status}\n{}", repository.read(".git/run.log"));
     }
-    let all: std::collections::BTreeSet<_> = kernel::Effect::KINDS.iter().copied().collect();
-    assert_eq!(visited, all, "every kind of effect was visited");
+    let mut rest = repository.command("run --until-idle");
+    if !killed {
+        rest.env("ADJ_CRASH_AT", &at);
+    }
+    killed |= rest.output().expect("adj runs").status.signal() == Some(9);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 0, "{at}:\n{}{}", ran.stdout, ran.stderr);
+    repository.check(&TICKETS, TESTS);
+    for task in TICKETS {
+        let landed = repository.git(&format!("log --first-parent --format=%s --grep=^{task}: main"));
+        assert_eq!(landed.lines().count(), 1, "{at}: {task} landed once:\n{landed}");
+    }
+    killed
+}
+
+/// What a person does meanwhile: ends the worker that hangs, gives its task to another, and stops when all is done.
+fn attend(repository: &Repository, fleet: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + LIFE;
+    let mut ended = false;
+    loop {
+        if let Some(status) = fleet.try_wait().expect("it is our child") {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "it hangs:\n{}", repository.read(".git/run.log"));
+        let shown = repository.adj("task ls --all --json");
+        let tasks: Value = serde_json::from_str(&shown.stdout).unwrap_or_default();
+        let status = |id: &str| {
+            let task = tasks.as_array().into_iter().flatten().find(|task| task["id"] == id);
+            task.and_then(|task| task["status"].as_str()).unwrap_or_default().to_owned()
+        };
+        if TICKETS.iter().all(|id| status(id) == "DONE") {
+            repository.adj("stop");
+        }
+        let workers: Value = serde_json::from_str(&repository.adj("ps --json").stdout).unwrap_or_default();
+        let workers = workers.as_array().cloned().unwrap_or_default();
+        let named = |worker: &Value| worker["name"].as_str().unwrap_or_default().to_owned();
+        match status("k-3").as_str() {
+            // It has written its file, and hangs.
+            "IN_PROGRESS" if !ended => {
+                let hangs = workers.iter().find(|worker| worker["task"] == "k-3" && worker["turn"] == 1);
+                if let Some(worker) = hangs.filter(|worker| worker["status"] == "working") {
+                    ended = repository.adj(&format!("kill {}", named(worker))).code == 0;
+                }
+            }
+            "BLOCKED" => {
+                if let Some(worker) = workers.iter().find(|worker| worker["status"] == "idle") {
+                    repository.adj(&format!("assign {} k-3", named(worker)));
+                    ended = true;
+                }
+            }
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
