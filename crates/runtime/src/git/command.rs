@@ -107,6 +107,9 @@ impl Call {
             ("commit.gpgSign", "false"),
             ("merge.verifySignatures", "false"),
             ("merge.autoStash", "false"),
+            // Others of our own move other references at the same time; git's own patience is a tenth of a second.
+            ("core.filesRefLockTimeout", "5000"),
+            ("core.packedRefsTimeout", "5000"),
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
             ("color.ui", "false"),
@@ -218,8 +221,13 @@ impl Call {
         if let (Input::Bytes(bytes), Some(mut stdin)) = (&self.input, child.stdin.take()) {
             let _ = stdin.write_all(bytes);
         }
-        let deadline = Instant::now() + self.time_max;
-        Ok(Feeding { doing: self.doing, at: self.at, child, deadline })
+        Ok(Feeding {
+            deadline: Instant::now() + self.time_max,
+            time_max: self.time_max,
+            doing: self.doing,
+            at: self.at,
+            child,
+        })
     }
 
     fn start(&mut self) -> Result<Child, GitError> {
@@ -335,6 +343,7 @@ pub(super) struct Feeding {
     at: PathBuf,
     child: Child,
     deadline: Instant,
+    time_max: Duration,
 }
 
 impl Feeding {
@@ -377,7 +386,7 @@ impl Feeding {
             return Err(GitError::TimedOut {
                 doing: self.doing,
                 at: self.at.clone(),
-                seconds: CALL_TIME_MAX.as_secs(),
+                seconds: self.time_max.as_secs(),
             });
         };
         // It has ended, so whatever it had to say is in the pipe.

@@ -135,14 +135,20 @@ impl Inside {
         if is_directory(&at, name)? {
             set_aside(&at, name)?;
         }
-        let beside = format!("{name}.adjutant-{}", std::process::id());
-        let _ = unlinkat(&at, beside.as_str(), UnlinkatFlags::NoRemoveDir);
+        // Not beside the file: in a folder of references a crash would leave one more of them.
+        let beside = format!("adjutant-{}", std::process::id());
+        let _ = unlinkat(&self.directory, beside.as_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(&at, beside.as_str(), flags, Mode::from_bits_truncate(0o644))?);
-        file.write_all(content)?;
-        file.sync_data()?;
-        renameat(&at, beside.as_str(), &at, name)?;
-        Ok(())
+        let mode = Mode::from_bits_truncate(0o644);
+        let mut file = File::from(openat(&self.directory, beside.as_str(), flags, mode)?);
+        let written = file.write_all(content).and_then(|()| file.sync_data()).and_then(|()| {
+            renameat(&self.directory, beside.as_str(), &at, name)?;
+            Ok(())
+        });
+        if written.is_err() {
+            let _ = unlinkat(&self.directory, beside.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        written
     }
 
     /// Removes a file, if it is there. Nothing else is removed.

@@ -32,6 +32,16 @@ pub struct Inspection {
     pub submodules: Vec<String>,
 }
 
+/// An entry of a tree object.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub mode: String,
+    pub oid: Oid,
+}
+
+/// An entry to put at a path, or `None` to take out what is there.
+pub(super) type Put = (String, Option<Entry>);
+
 /// One changed file, as `git diff-tree` has it.
 struct Changed {
     path: String,
@@ -103,7 +113,7 @@ impl Repository {
             .args(["read-tree", "-m", "-u", tip.as_str(), commit.as_str()])
             .ok()?;
         self.publish(task, branch, &commit)?;
-        self.settle(task, name, branch, &commit)?;
+        self.settle(task, name, &commit)?;
         Ok(commit)
     }
 
@@ -237,49 +247,41 @@ impl Repository {
     }
 
     /// A file of a commit: its mode and object.
-    pub(super) fn entry(&self, commit: &Oid, path: &str) -> Result<Option<(String, Oid)>, GitError> {
+    pub(super) fn entry(&self, commit: &Oid, path: &str) -> Result<Option<Entry>, GitError> {
         check_path(path)?;
         let output = self.land("finding a file").args(["ls-tree", "-z", commit.as_str(), "--", path]).ok()?;
         let line = String::from_utf8_lossy(&output).into_owned();
         let Some((what, _)) = line.split_once('\t') else { return Ok(None) };
         let parts: Vec<&str> = what.split(' ').collect();
         let [mode, _, oid] = parts[..] else { return Ok(None) };
-        Ok(Oid::new(oid).map(|oid| (mode.to_owned(), oid)))
+        Ok(Oid::new(oid).map(|oid| Entry { mode: mode.to_owned(), oid }))
     }
 
     /// A tree with some entries put in, or taken out where there is `None`. Only the folders on the way are written
     /// anew, whatever else the tree holds.
-    pub(super) fn with_entries(
-        &self,
-        tree: &Oid,
-        entries: Vec<(String, Option<(String, Oid)>)>,
-    ) -> Result<Oid, GitError> {
+    pub(super) fn with_entries(&self, tree: &Oid, entries: Vec<Put>) -> Result<Oid, GitError> {
         match self.rewrite(Some(tree), entries)? {
             Some(tree) => Ok(tree),
             None => self.make_tree(Vec::new()),
         }
     }
 
-    fn rewrite(
-        &self,
-        tree: Option<&Oid>,
-        entries: Vec<(String, Option<(String, Oid)>)>,
-    ) -> Result<Option<Oid>, GitError> {
-        let mut lines: BTreeMap<Vec<u8>, (String, Oid)> = BTreeMap::new();
+    fn rewrite(&self, tree: Option<&Oid>, entries: Vec<Put>) -> Result<Option<Oid>, GitError> {
+        let mut lines: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
         if let Some(tree) = tree {
             let listed = self.land("reading a tree").args(["ls-tree", "-z", tree.as_str()]).ok()?;
             for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
                 let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
                 let what = String::from_utf8_lossy(&line[..tab]).into_owned();
                 let parts: Vec<&str> = what.split(' ').collect();
-                if let [mode, _, oid] = parts[..] {
-                    if let Some(oid) = Oid::new(oid) {
-                        lines.insert(line[tab + 1..].to_owned(), (mode.to_owned(), oid));
-                    }
+                if let [mode, _, oid] = parts[..]
+                    && let Some(oid) = Oid::new(oid)
+                {
+                    lines.insert(line[tab + 1..].to_owned(), Entry { mode: mode.to_owned(), oid });
                 }
             }
         }
-        let mut below: BTreeMap<String, Vec<(String, Option<(String, Oid)>)>> = BTreeMap::new();
+        let mut below: BTreeMap<String, Vec<Put>> = BTreeMap::new();
         for (path, entry) in entries {
             match path.split_once('/') {
                 Some((folder, rest)) => {
@@ -294,10 +296,12 @@ impl Repository {
             }
         }
         for (folder, entries) in below {
-            let existing =
-                lines.get(folder.as_bytes()).filter(|(mode, _)| mode == "040000").map(|(_, oid)| oid.clone());
+            let existing = lines
+                .get(folder.as_bytes())
+                .filter(|entry| entry.mode == "040000")
+                .map(|entry| entry.oid.clone());
             match self.rewrite(existing.as_ref(), entries)? {
-                Some(oid) => lines.insert(folder.into_bytes(), ("040000".to_owned(), oid)),
+                Some(oid) => lines.insert(folder.into_bytes(), Entry { mode: "040000".to_owned(), oid }),
                 // Git has no empty folders.
                 None => lines.remove(folder.as_bytes()),
             };
@@ -305,9 +309,9 @@ impl Repository {
         if lines.is_empty() { Ok(None) } else { self.make_tree(lines.into_iter().collect()).map(Some) }
     }
 
-    fn make_tree(&self, lines: Vec<(Vec<u8>, (String, Oid))>) -> Result<Oid, GitError> {
+    fn make_tree(&self, lines: Vec<(Vec<u8>, Entry)>) -> Result<Oid, GitError> {
         let mut input = Vec::new();
-        for (name, (mode, oid)) in lines {
+        for (name, Entry { mode, oid }) in lines {
             let kind = match mode.as_str() {
                 "040000" => "tree",
                 "160000" => "commit",

@@ -4,7 +4,9 @@
 //! settings are an agent's. A few objects are kept one by one and many as a pack: thousands of small packs would make
 //! every later lookup slow.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,8 +17,8 @@ use super::{GitError, Oid, Repository, lock, locked, read_or_empty, remove_folde
 const UNPACK_OBJECTS_MAX: u32 = 500;
 /// The most that one transfer may bring: more is not the work of a step.
 pub const TRANSFER_BYTES_MAX: u64 = 8 << 30;
-/// How long packing and taking in may take: an agent can put a pipe where git expects a file.
-const TRANSFER_TIME_MAX: Duration = Duration::from_secs(600);
+/// How long a transfer may take. An agent can put a pipe where git expects a file, and hold it up to here.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(300);
 /// The file that says that a copy was finished.
 const COMPLETE: &str = "adjutant-complete";
 
@@ -32,14 +34,20 @@ impl Repository {
     /// `land.git` is there and whole when this returns. A half-made one is made again; a damaged one is set aside.
     pub fn ensure_land(&self) -> Result<(), GitError> {
         let land = self.land_dir();
+        let mut checked = locked(&self.inner.land_checked);
         if land.join(COMPLETE).is_file() && land.join("HEAD").is_file() && land.join("objects").is_dir() {
-            lock::clear_below(&land, 8)?;
-            return self.write_excludes();
+            if !std::mem::replace(&mut *checked, true) {
+                lock::clear_below(&land, references::LOCK_DEPTH)?;
+                self.write_excludes()?;
+            }
+            return Ok(());
         }
         if land.exists() {
             self.set_land_aside(&land)?;
         }
-        let making = self.inner.places.state.join("land.git.making");
+        let state = &self.inner.places.state;
+        fs::create_dir_all(state).map_err(GitError::io("making the state folder", state))?;
+        let making = state.join("land.git.making");
         remove_folder(&making)?;
         self.copy_repository(&making)?;
         crate::crash::point("git: land copied");
@@ -60,19 +68,20 @@ impl Repository {
 
     /// Brings a commit of the user's main into `land.git`, unless it is there.
     pub(super) fn know_main(&self, main: &Oid) -> Result<(), GitError> {
-        let known = locked(&self.inner.main_in_land).clone();
+        // Held to the end: whoever else wants the same main would only bring it a second time.
+        let mut known = locked(&self.inner.main_in_land);
         if known.as_ref() == Some(main) {
             return Ok(());
         }
-        let known = match known {
-            None => self.land_reference(&self.main_reference())?,
-            known => known,
-        };
+        if known.is_none() {
+            self.ensure_land()?;
+            *known = self.land_reference(&self.main_reference())?;
+        }
         if known.as_ref() != Some(main) {
-            self.bring(&self.inner.git_dir.join("objects"), &[main.clone()], known.as_slice())?;
+            self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(main), known.as_slice())?;
             self.set_in_land(&self.main_reference(), main)?;
         }
-        *locked(&self.inner.main_in_land) = Some(main.clone());
+        *known = Some(main.clone());
         Ok(())
     }
 
@@ -256,14 +265,13 @@ impl Repository {
 
 /// Lets a call in `land.git` see the objects of another folder too. The path is quoted as git wants it in a list.
 fn lean_on(call: super::Call, objects: &Path) -> super::Call {
-    let text = objects.display().to_string();
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        if matches!(c, '"' | '\\') {
-            quoted.push('\\');
+    let mut quoted = vec![b'"'];
+    for byte in objects.as_os_str().as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
         }
-        quoted.push(c);
+        quoted.push(*byte);
     }
-    quoted.push('"');
-    call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted)
+    quoted.push(b'"');
+    call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsStr::from_bytes(&quoted))
 }

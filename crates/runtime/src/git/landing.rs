@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::inspect::Entry;
 use super::names::{check_part, check_path};
 use super::references::{self, Change, Expected, Reference};
 use super::{GitError, Oid, Repository, lock, locked};
@@ -98,10 +99,10 @@ impl Repository {
 
     /// As `tree_of`, without asking git for the merge that was made last.
     fn known_tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
-        if let Some((known, tree)) = &*locked(&self.inner.newest_merge) {
-            if known == commit {
-                return Ok(tree.clone());
-            }
+        if let Some((known, tree)) = &*locked(&self.inner.newest_merge)
+            && known == commit
+        {
+            return Ok(tree.clone());
         }
         let tree = self.tree_of(commit)?;
         *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
@@ -115,10 +116,10 @@ impl Repository {
             let call = self.land("writing a file").args(["hash-object", "-w", "--stdin"]);
             let blob = call.input(edit.content.clone()).oid()?;
             let mode = match self.entry(tree, &edit.path)? {
-                Some((mode, _)) if mode == "100755" => mode,
+                Some(entry) if entry.mode == "100755" => entry.mode,
                 _ => "100644".to_owned(),
             };
-            entries.push((edit.path.clone(), Some((mode, blob))));
+            entries.push((edit.path.clone(), Some(Entry { mode, oid: blob })));
         }
         self.with_entries(tree, entries)
     }
@@ -175,7 +176,7 @@ impl Repository {
                 .user_reference(&self.main_reference())?
                 .ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
             if main.oid == *merge {
-                self.main_is(merge)?;
+                self.main_is(merge);
                 return Ok(Moved::Moved);
             }
             if main.oid != *old {
@@ -191,7 +192,11 @@ impl Repository {
             let Some(checkout) = &main.checked_out else {
                 let reference = self.main_reference();
                 let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };
-                references::change(self.user("moving main"), &self.zero(), "adjutant: landed", &[change])?;
+                if references::change(self.user("moving main"), &self.zero(), "adjutant: landed", &[change])?
+                {
+                    self.main_is(merge);
+                    return Ok(Moved::Moved);
+                }
                 continue;
             };
             if let Some(in_the_way) = self.fast_forward(checkout, merge, old)? {
@@ -216,7 +221,7 @@ impl Repository {
     pub fn file_on_main(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         let main = self.main_tip()?;
         match self.entry(&main, path)? {
-            Some((mode, blob)) if mode.starts_with("100") => {
+            Some(Entry { mode, oid: blob }) if mode.starts_with("100") => {
                 let call = self.land("reading a file of main").args(["cat-file", "blob", blob.as_str()]);
                 call.output_max(FILE_BYTES_MAX).ok().map(Some)
             }
@@ -229,7 +234,7 @@ impl Repository {
     pub fn checkout_copy_unchanged(&self, path: &str) -> Result<bool, GitError> {
         check_path(path)?;
         let main = self.main_tip()?;
-        let Some((mode, blob)) = self.entry(&main, path)? else { return Ok(false) };
+        let Some(Entry { mode, oid: blob }) = self.entry(&main, path)? else { return Ok(false) };
         let root = &self.inner.places.root;
         let file = root.join(path);
         let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
@@ -246,13 +251,9 @@ impl Repository {
         Ok(staged.split(' ').nth(1) == Some(blob.as_str()) && staged.matches('\0').count() == 1)
     }
 
-    /// Main stands at a merge of ours: nothing needs to be brought.
-    fn main_is(&self, merge: &Oid) -> Result<(), GitError> {
-        if locked(&self.inner.main_in_land).as_ref() != Some(merge) {
-            self.set_in_land(&self.main_reference(), merge)?;
-            *locked(&self.inner.main_in_land) = Some(merge.clone());
-        }
-        Ok(())
+    /// Main stands at a merge of ours, so nothing of it needs to be brought.
+    fn main_is(&self, merge: &Oid) {
+        *locked(&self.inner.main_in_land) = Some(merge.clone());
     }
 
     /// Moves a checkout that has main checked out. `None` says that something was tried and main must be read again.
@@ -261,6 +262,12 @@ impl Repository {
             // An agent's worktree has taken main. It is not ours to change under it.
             let command = format!("git -C {} checkout --detach", shell(&checkout.display().to_string()));
             return Ok(Some(Moved::InTheWay { files: Vec::new(), command }));
+        }
+        if !checkout.is_dir() {
+            // On a disk that is away, or deleted by hand: only the user knows.
+            let command =
+                format!("git -C {} worktree prune", shell(&self.inner.places.root.display().to_string()));
+            return Ok(Some(Moved::InTheWay { files: vec![checkout.display().to_string()], command }));
         }
         if let Some(files) = self.filtered(checkout, old, merge)? {
             // Their content comes from a program in the user's settings, which we do not run.

@@ -105,6 +105,8 @@ struct Inner {
     user: UserSettings,
     /// The newest main that is known to be in `land.git`: what need not be sent again.
     main_in_land: Mutex<Option<Oid>>,
+    /// Whether locks of an earlier process were looked for in `land.git`.
+    land_checked: Mutex<bool>,
     /// Two calls on one private index would get in each other's way; different trees do not.
     busy: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// A commit and its tree, of the merge that was made last: the next one usually builds on it.
@@ -135,10 +137,6 @@ impl Repository {
     pub fn open_with(places: Places, home: Option<&Path>) -> Result<Repository, GitError> {
         names::check_user_branch(&places.main)?;
         let found = find_with(&places.root, home)?;
-        let canonical = |path: &Path| {
-            std::fs::create_dir_all(path).map_err(GitError::io("making a folder", path))?;
-            path.canonicalize().map_err(GitError::io("finding a folder", path))
-        };
         let root = places.root.canonicalize().map_err(GitError::io("finding a folder", &places.root))?;
         let places =
             Places { root, state: canonical(&places.state)?, trees: canonical(&places.trees)?, ..places };
@@ -151,6 +149,7 @@ impl Repository {
                 object_format: found.object_format,
                 user,
                 main_in_land: Mutex::new(None),
+                land_checked: Mutex::new(false),
                 busy: Mutex::new(BTreeMap::new()),
                 newest_merge: Mutex::new(None),
                 #[cfg(test)]
@@ -286,7 +285,11 @@ impl UserSettings {
         }
         settings.filters.sort();
         settings.filters.dedup();
-        if settings.excludes_file.is_none() {
+        if let Some(rest) = settings.excludes_file.as_deref().and_then(|file| file.strip_prefix("~/")) {
+            // An agent's home need not be the user's.
+            let base = home.map(Path::to_owned).or_else(|| std::env::var_os("HOME").map(PathBuf::from));
+            settings.excludes_file = base.map(|base| base.join(rest).display().to_string());
+        } else if settings.excludes_file.is_none() {
             // Git's own default, which setting anything else would hide.
             let base = home.map(|home| home.join(".config")).or_else(config_home);
             settings.excludes_file = base.map(|base| base.join("git/ignore").display().to_string());
@@ -413,6 +416,16 @@ fn check_version(directory: &Path, home: Option<&Path>) -> Result<(), GitError> 
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
     };
     if numbers(&found) < numbers(GIT_NEEDED) { Err(GitError::TooOld { found }) } else { Ok(()) }
+}
+
+/// The way to a folder without links, of which the last part need not be there yet.
+fn canonical(path: &Path) -> Result<PathBuf, GitError> {
+    if let Ok(found) = path.canonicalize() {
+        return Ok(found);
+    }
+    let (parent, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+    let parent = parent.canonicalize().map_err(GitError::io("finding a folder", path))?;
+    Ok(parent.join(name))
 }
 
 fn read_or_empty(path: &Path) -> Result<String, GitError> {

@@ -72,11 +72,14 @@ pub(super) fn check_part(what: &'static str, name: &str) -> Result<(), GitError>
 
 /// The name of a tree, from `agents/A-c1` or `A-c1`.
 pub(super) fn tree_name(tree: &str) -> Result<&str, GitError> {
-    let name = tree.rsplit('/').next().unwrap_or(tree);
+    let name = match tree.split_once('/') {
+        Some((folder, name)) => {
+            check_part("tree", folder)?;
+            name
+        }
+        None => tree,
+    };
     check_part("tree", name)?;
-    if tree.bytes().filter(|b| *b == b'/').count() > 1 {
-        return Err(bad("tree", tree, "it is more than a folder and a name"));
-    }
     Ok(name)
 }
 

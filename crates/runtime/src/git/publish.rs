@@ -57,10 +57,11 @@ impl Repository {
         let (before, mut last) = (at(&ours), at(&record));
         if before.as_ref() != Some(tip) {
             // A crash may have come between showing the one before and writing down that it was shown.
-            if let (Some(shown), true) = (&before, before != last) {
-                if let Published::As(_) = self.show(task, branch, shown, last.as_ref(), before.as_ref())? {
-                    last = before.clone();
-                }
+            if let Some(shown) = &before
+                && before != last
+                && let Published::As(_) = self.show(task, branch, shown, last.as_ref(), before.as_ref())?
+            {
+                last = before.clone();
             }
             self.set_in_land(&ours, tip)?;
         }
@@ -80,7 +81,7 @@ impl Repository {
         let ours = task_reference(task);
         let name = self.published_name(branch)?;
         let reference = format!("refs/heads/{name}");
-        let found = references::read(self.user("reading what is published"), &[&ours, &reference])?;
+        let found = self.user_references("reading what is published", &[&ours, &reference])?;
         let find = |name: &str| found.iter().find(|found| found.name == name);
         let (shown, branch_now) = (find(&ours), find(&reference));
         let is_ours = |oid: &Oid| [Some(tip), last, before].contains(&Some(oid));

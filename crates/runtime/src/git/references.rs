@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use super::command::Call;
-use super::{GitError, Oid, Repository};
+use super::{GitError, Oid, Repository, lock};
+
+/// How deep in `land.git` a lock can be.
+pub(super) const LOCK_DEPTH: usize = 8;
 
 /// A reference as git has it now.
 #[derive(Clone, Debug)]
@@ -89,13 +92,37 @@ impl Repository {
 
     /// One reference of the user's repository.
     pub(super) fn user_reference(&self, name: &str) -> Result<Option<Reference>, GitError> {
-        let found = read(self.user("reading a reference"), &[name])?;
+        let found = self.user_references("reading a reference", &[name])?;
         Ok(found.into_iter().find(|reference| reference.name == name))
+    }
+
+    /// References of the user's repository. A bare repository's own `HEAD` is no checkout, whatever git calls it.
+    pub(super) fn user_references(
+        &self,
+        doing: &'static str,
+        patterns: &[&str],
+    ) -> Result<Vec<Reference>, GitError> {
+        let mut found = read(self.user(doing), patterns)?;
+        if self.inner.bare {
+            let is_itself = |at: &mut PathBuf| *at == self.inner.git_dir || *at == self.inner.places.root;
+            found.iter_mut().for_each(|reference| {
+                reference.checked_out.take_if(is_itself);
+            });
+        }
+        Ok(found)
     }
 
     /// Sets a reference of `land.git`, which is ours: whatever it was before stays in its history.
     pub(super) fn set_in_land(&self, name: &str, oid: &Oid) -> Result<(), GitError> {
-        let change_ = Change { name, old: Expected::Anything, new: Some(oid) };
-        change(self.land("writing a reference"), &self.zero(), "adjutant", &[change_]).map(drop)
+        let wanted = || [Change { name, old: Expected::Anything, new: Some(oid) }];
+        let write = || change(self.land("writing a reference"), &self.zero(), "adjutant", &wanted());
+        match write() {
+            // A git of ours that was killed has left it: nobody else works here.
+            Err(error) if error.said().contains(".lock': File exists") => {
+                lock::clear_below(&self.land_dir(), LOCK_DEPTH)?;
+                write().map(drop)
+            }
+            other => other.map(drop),
+        }
     }
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use machines::names::TaskId;
 
+use super::inside::Inside;
 use super::names::{check_part, tree_name};
+use super::tree::alternates;
 use super::{GitError, Repository, Saved, locked, remove_folder};
 
 /// How long a removed tree is kept, ignored files included.
@@ -65,6 +67,17 @@ impl Repository {
         [self.inner.places.state.join("trash"), self.inner.places.trees.join(TRASH_BESIDE)]
     }
 
+    /// Whoever looks for something in the trash can use git there. Not more than a help: it may fail.
+    fn lean_on_land_from(&self, trash: &Path, tree: &Path) {
+        let Some(name) = tree.file_name().and_then(|name| name.to_str()) else { return };
+        let Ok(Some(tree)) = Inside::open(trash, name) else { return };
+        if let Ok(Some(objects)) =
+            tree.enter(".git").and_then(|git| git.map_or(Ok(None), |git| git.enter("objects")))
+        {
+            let _ = objects.replace("info/alternates", &alternates(objects.path(), &self.land_objects()));
+        }
+    }
+
     fn to_trash(&self, path: &Path, name: &str) -> Result<(), GitError> {
         // Its age in the trash counts from now, whenever it was last worked in.
         let touched = fs::File::open(path).and_then(|folder| folder.set_modified(SystemTime::now()));
@@ -78,7 +91,10 @@ impl Repository {
                 continue;
             };
             match fs::rename(path, &target) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.lean_on_land_from(&trash, &target);
+                    return Ok(());
+                }
                 Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {}
                 Err(source) => {
                     return Err(GitError::Io { doing: "moving a tree to the trash", at: target, source });

@@ -150,44 +150,39 @@ impl Repository {
         }
         let commit = self.commit(&files.tree, &[tip], message, now())?;
         self.publish(task, branch, &commit)?;
-        self.settle(task, name, branch, &commit)?;
+        self.settle(task, name, &commit)?;
         Ok(Leftovers { tip: commit.clone(), commit: Some(commit), left_out: files.left_out })
     }
 
     /// Makes the agent's git directory see a commit that was made outside it: branch, `HEAD` and index, by replacing
     /// files. The private index must stand at that commit.
-    pub(super) fn settle(
-        &self,
-        task: &TaskId,
-        name: &str,
-        branch: &str,
-        commit: &Oid,
-    ) -> Result<(), GitError> {
+    pub(super) fn settle(&self, task: &TaskId, name: &str, commit: &Oid) -> Result<(), GitError> {
         let Some(record) = self.open_tree(task, name)? else { return Ok(()) };
         let doing = "showing a commit to the agent's tree";
         let index = fs::read(self.index(name)).map_err(GitError::io(doing, &self.index(name)))?;
         let git_dir = match &record.worktree {
             None => self.git_dir_of(name)?,
-            Some(id) => {
-                self.give(std::slice::from_ref(commit), &[])?;
-                let reference = format!("refs/heads/{}", record.branch);
-                let change = Change { name: &reference, old: Expected::Anything, new: Some(commit) };
-                references::change(self.user(doing), &self.zero(), "adjutant: leftovers", &[change])?;
-                self.worktree_dir(name, id)?
-            }
+            Some(id) => self.worktree_dir(name, id)?,
         };
         let failed = |e| GitError::Io { doing, at: git_dir.path().to_owned(), source: e };
         lock::clear(&git_dir, &self.inner.places.trees.join(name), LOCKS)?;
-        if record.worktree.is_none() {
-            git_dir
-                .replace(&format!("refs/heads/{branch}"), format!("{commit}\n").as_bytes())
-                .map_err(failed)?;
+        // The index first: a crash after it leaves the commit's content staged, where the other way round it would
+        // leave the opposite staged, for the agent to commit.
+        git_dir.replace("index", &index).map_err(failed)?;
+        crate::crash::point("git: index shown, branch not yet");
+        let reference = format!("refs/heads/{}", record.branch);
+        if record.worktree.is_some() {
+            self.give(std::slice::from_ref(commit), &[])?;
+            let change = Change { name: &reference, old: Expected::Anything, new: Some(commit) };
+            references::change(self.user(doing), &self.zero(), "adjutant: leftovers", &[change])?;
+        } else {
+            git_dir.replace(&reference, format!("{commit}\n").as_bytes()).map_err(failed)?;
         }
-        let head = format!("ref: refs/heads/{}\n", record.branch);
+        let head = format!("ref: {reference}\n");
         if git_dir.read("HEAD", head.len() + 1).ok().flatten().as_deref() != Some(head.as_bytes()) {
             git_dir.replace("HEAD", head.as_bytes()).map_err(failed)?;
         }
-        git_dir.replace("index", &index).map_err(failed)
+        Ok(())
     }
 
     /// The record of a tree that is there and is this task's. `None` if there is nothing at its path.
@@ -344,7 +339,8 @@ impl Repository {
         message: &str,
         at: i64,
     ) -> Result<Oid, GitError> {
-        let date = format!("{at} +0000");
+        // With `@` in front it is never taken for anything but a number of seconds.
+        let date = format!("@{at} +0000");
         let mut call = self
             .land("making a commit")
             .env("GIT_AUTHOR_DATE", &date)
@@ -379,24 +375,31 @@ impl Repository {
             let _ = fs::remove_file(&index);
             call("reading the tip").args(["read-tree", tip.as_str()]).ok()?;
         }
-        let listed = call("listing files").args(["ls-files", "-z", "-c", "-o", "--exclude-standard"]).ok()?;
+        let listed =
+            call("listing files").args(["ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"]).ok()?;
         let mut paths: Vec<Vec<u8>> = Vec::new();
+        let mut untracked: Vec<Vec<u8>> = Vec::new();
         let mut beyond: Vec<Vec<u8>> = Vec::new();
         let mut left_out = Vec::new();
         let mut links = BTreeMap::new();
-        for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        for entry in listed.split(|byte| *byte == 0) {
+            let [tag, b' ', path @ ..] = entry else { continue };
             if path.ends_with(b"/") {
                 if nested {
-                    nested_files(&tree, path, &mut paths, &mut left_out);
+                    nested_files(&tree, path, &mut untracked, &mut left_out);
                 } else {
                     left_out.push(String::from_utf8_lossy(path).into_owned());
                 }
             } else if is_beyond_a_link(&tree, path, &mut links) {
                 beyond.push(path.to_owned());
+            } else if *tag == b'?' {
+                untracked.push(path.to_owned());
             } else {
                 paths.push(path.to_owned());
             }
         }
+        // What git knows goes first: a file that has become a folder must be gone before the folder's files come.
+        paths.append(&mut untracked);
         if !beyond.is_empty() {
             // Their folder is a link now: they are gone, and what the link leads to is not ours to read.
             let mut removals = Vec::new();
@@ -487,7 +490,8 @@ impl Repository {
         let git_dir = making.join(".git");
         let doing = "making the task's tree";
         let mut heads = vec![(branch, tip)];
-        if branch != self.inner.places.main {
+        // Git cannot hold `agent` and `agent/x`, should main be called so.
+        if !format!("{branch}/").starts_with(&format!("{}/", self.inner.places.main)) {
             heads.push((&self.inner.places.main, main));
         }
         let head = format!("ref: refs/heads/{branch}");
@@ -523,7 +527,7 @@ impl Repository {
             let folder = git_dir.join(folder);
             fs::create_dir_all(&folder).map_err(GitError::io(doing, &folder))?;
         }
-        let write = |path: &str, content: String| {
+        let write = |path: &str, content: &[u8]| {
             let path = git_dir.join(path);
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).map_err(GitError::io(doing, folder))?;
@@ -532,15 +536,18 @@ impl Repository {
         };
         let objects =
             self.land_objects().canonicalize().map_err(GitError::io(doing, &self.land_objects()))?;
-        write("objects/info/alternates", format!("{}\n", relative(&place.join("objects"), &objects)))?;
-        write("config", self.clone_config())?;
-        write("info/exclude", self.excludes()?)?;
-        write("HEAD", format!("{head}\n"))?;
+        write("objects/info/alternates", &alternates(&place.join("objects"), &objects))?;
+        write("config", self.clone_config().as_bytes())?;
+        write("info/exclude", self.excludes()?.as_bytes())?;
+        write("HEAD", format!("{head}\n").as_bytes())?;
         for (name, oid) in heads {
-            write(&format!("refs/heads/{name}"), format!("{oid}\n"))?;
+            write(&format!("refs/heads/{name}"), format!("{oid}\n").as_bytes())?;
         }
         if let Some(main) = main {
-            write(&format!("refs/remotes/origin/{}", self.inner.places.main), format!("{main}\n"))?;
+            write(
+                &format!("refs/remotes/origin/{}", self.inner.places.main),
+                format!("{main}\n").as_bytes(),
+            )?;
         }
         Ok(())
     }
@@ -623,7 +630,7 @@ impl Repository {
         let id = link.trim_end().rsplit('/').next().unwrap_or_default().to_owned();
         super::names::check_part("worktree", &id)?;
         let tip = self.user(doing).args(["rev-parse", "--verify", &reference]).oid()?;
-        self.bring(&self.inner.git_dir.join("objects"), &[tip.clone()], &[])?;
+        self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(&tip), &[])?;
         self.check_out(&tip, &path, name)?;
         let index = self.inner.git_dir.join("worktrees").join(&id).join("index");
         fs::copy(self.index(name), &index).map_err(GitError::io(doing, &index))?;
@@ -700,19 +707,18 @@ fn nested_files(tree: &Path, folder: &[u8], paths: &mut Vec<Vec<u8>>, left_out: 
     }
 }
 
-/// The way from one folder to another, so that a project can be moved as a whole.
-fn relative(from: &Path, to: &Path) -> String {
+/// The file that lets one folder of objects lean on another. It says the way from one to the other, so that a project
+/// can be moved as a whole.
+pub(super) fn alternates(from: &Path, to: &Path) -> Vec<u8> {
     let from: Vec<_> = from.components().collect();
     let to: Vec<_> = to.components().collect();
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let mut way = PathBuf::new();
-    for _ in common..from.len() {
-        way.push("..");
-    }
-    for part in &to[common..] {
-        way.push(part);
-    }
-    way.display().to_string()
+    way.extend((common..from.len()).map(|_| ".."));
+    way.extend(&to[common..]);
+    let mut line = way.into_os_string().into_encoded_bytes();
+    line.push(b'\n');
+    line
 }
 
 /// A value in a git config file.

@@ -1,1 +1,169 @@
+//! Merges, and what is looked at before them.
+
 use super::*;
+
+const AT: i64 = 1_700_000_000;
+
+#[test]
+fn the_same_merge_has_the_same_id() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take().tip;
+    let main = project.repository.main_tip().unwrap();
+    let once = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
+    assert_eq!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), once);
+    let Merged::Clean { commit, tree } = once else { panic!("{once:?}") };
+    assert_eq!(project.repository.tree_of(&commit).unwrap(), tree);
+    project.repository.keep("c1.1", &commit).unwrap();
+    assert_eq!(project.repository.land_reference("refs/adjutant/merges/c1.1").unwrap(), Some(commit));
+}
+
+#[test]
+fn a_conflict_names_its_files_once() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("src/one", "agent\n");
+    project.agent_commits("src/two", "agent\n");
+    project.agent_commits("fine", "fine\n");
+    project.user_commits("src/one", "user\n");
+    project.git(&["rm", "-q", "src/two"]);
+    project.git(&["commit", "-q", "-m", "gone"]);
+    let tip = project.take().tip;
+    let main = project.repository.main_tip().unwrap();
+    let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
+    assert_eq!(merged, Merged::Conflict { files: vec!["src/one".to_owned(), "src/two".to_owned()] });
+}
+
+#[test]
+fn what_main_has_already_is_nothing_to_merge() {
+    let project = Project::new();
+    project.prepare();
+    let tip = project.agent_commits("new", "new\n");
+    assert_eq!(project.land(), Moved::Moved);
+    let main = project.repository.main_tip().unwrap();
+    assert_eq!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), Merged::Nothing);
+    // The same change by other commits is still a merge: the task's commits become part of main.
+    let base = project.git(&["rev-parse", "main^1"]);
+    project.agent(&["reset", "-q", "--hard", &base]);
+    project.agent_commits("new", "new\n");
+    project.agent(&["commit", "-q", "--amend", "-m", "another"]);
+    let tip = project.take().tip;
+    let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
+    assert!(matches!(merged, Merged::Clean { .. }), "{merged:?}");
+}
+
+#[test]
+fn edits_travel_in_the_merge_and_change_nothing_else() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take().tip;
+    let main = project.repository.main_tip().unwrap();
+    let edit = |path: &str, content: &str| Edit { path: path.to_owned(), content: content.into() };
+    let edits = [edit("tickets/deep/c1.md", "closed\n"), edit("README", "edited\n"), edit("src/one", "1\n")];
+    let merged = project.repository.merge(&main, &tip, "Land", &edits, AT).unwrap();
+    let Merged::Clean { commit, .. } = merged else { panic!("{merged:?}") };
+    assert_eq!(project.repository.move_main(&commit, &main).unwrap(), Moved::Moved);
+    let changed = project.git(&["diff", "--name-only", main.as_str(), "main"]);
+    assert_eq!(changed, "README\nnew\ntickets/deep/c1.md");
+    assert_eq!(project.git(&["fsck", "--strict"]), "");
+    let bad = [edit("../out", "x")];
+    assert!(project.repository.merge(&commit, &project.agent_commits("x", "x"), "Land", &bad, AT).is_err());
+}
+
+#[test]
+fn an_inspection_says_what_a_branch_changes() {
+    let project = Project::with(Isolation::Clone, |folder, root| {
+        write(&root.join("marked"), "<<<<<<< a drawing\n>>>>>>> kept\n");
+        write(&root.join("tickets/c1.md"), "open\n");
+        folder.git(root, &["add", "-A"]);
+        folder.git(root, &["commit", "-q", "-m", "more"]);
+    });
+    project.prepare();
+    let main = project.repository.main_tip().unwrap();
+    let nothing = project.repository.inspect(&main, &main, Some("tickets")).unwrap();
+    assert_eq!(nothing, Inspection { empty: true, ..Inspection::default() });
+    for (path, content) in [
+        ("broken", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n"),
+        ("marked", "<<<<<<< a drawing\n>>>>>>> kept\nmore\n"),
+        ("one-side", "<<<<<<< only\n"),
+        (".gitattributes", "broken binary -diff -text\n"),
+        ("adjutant.toml", "main = \"x\"\n"),
+        ("tickets/c1.md", "closed\n"),
+        ("ticketsnot/c1.md", "x\n"),
+        ("agents/A-c2/x", "x\n"),
+        ("src/agents/x", "x\n"),
+        ("binary", "\0<<<<<<< a\n>>>>>>> b\n"),
+    ] {
+        write(&project.tree().join(path), content);
+    }
+    project.agent(&["add", "-A", "-f"]);
+    project.agent(&["commit", "-q", "-m", "all"]);
+    // What main does meanwhile is not the branch's doing.
+    project.user_commits("elsewhere", "x\n");
+    let tip = project.take().tip;
+    let main = project.repository.main_tip().unwrap();
+    let seen = project.repository.inspect(&tip, &main, Some("tickets/")).unwrap();
+    assert_eq!(seen.conflict_markers, [("broken".to_owned(), 2)]);
+    assert_eq!(seen.ours, ["agents/A-c2/x"]);
+    assert_eq!(seen.tickets_changed, ["tickets/c1.md"]);
+    assert!(seen.touches_config && !seen.empty);
+    assert_eq!(seen.changed.len(), 10);
+    assert!(!project.repository.diff(&tip, &main).unwrap().contains("elsewhere"));
+    assert!(project.repository.diff_stat(&tip, &main).unwrap().contains("tickets/c1.md"));
+}
+
+#[test]
+fn files_that_are_not_the_agents_to_change_are_put_back() {
+    let project = Project::with(Isolation::Clone, |folder, root| {
+        write(&root.join("tickets/c1.md"), "open\n");
+        folder.git(root, &["add", "-A"]);
+        folder.git(root, &["commit", "-q", "-m", "a ticket"]);
+    });
+    project.prepare();
+    write(&project.tree().join("tickets/c1.md"), "closed by the agent\n");
+    write(&project.tree().join("tickets/c2.md"), "made up\n");
+    project.agent_commits("work", "work\n");
+    let main = project.repository.main_tip().unwrap();
+    let paths = ["tickets/c1.md".to_owned(), "tickets/c2.md".to_owned(), "README".to_owned()];
+    let tip =
+        project.repository.without(&task(), TREE, BRANCH, &main, &paths, "Tickets are not changed").unwrap();
+    assert_eq!(project.repository.inspect(&tip, &main, Some("tickets")).unwrap().changed, ["work"]);
+    assert_eq!(oid(&project.agent(&["rev-parse", "HEAD"])), tip);
+    assert_eq!(project.agent(&["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(project.tree().join("tickets/c1.md")).unwrap(), "open\n");
+    assert!(!project.tree().join("tickets/c2.md").exists());
+    assert_eq!(project.leftovers().commit, None);
+    let again = project.repository.without(&task(), TREE, BRANCH, &main, &paths, "Again").unwrap();
+    assert_eq!(again, tip);
+}
+
+#[test]
+fn a_test_tree_holds_exactly_the_commit_whatever_ran_there_before() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take().tip;
+    let main = project.repository.main_tip().unwrap();
+    let folder = project.repository.test_tree(&tip, "slot-1").unwrap();
+    assert_eq!(fs::read_to_string(folder.join("new")).unwrap(), "new\n");
+    assert_eq!(project.folder.git(&folder, &["rev-parse", "--show-toplevel"]), folder.display().to_string());
+    // A test run that leaves everything in a mess.
+    write(&folder.join("README"), "scribbled\n");
+    write(&folder.join("cache/x"), "x\n");
+    write(&folder.join(".gitignore"), "cache\n");
+    fs::remove_dir_all(folder.join("src")).unwrap();
+    std::os::unix::fs::symlink(project.root(), folder.join("src")).unwrap();
+    fs::remove_dir_all(folder.join(".git")).unwrap();
+    std::os::unix::fs::symlink(project.root().join(".git"), folder.join(".git")).unwrap();
+    let folder = project.repository.test_tree(&main, "slot-1").unwrap();
+    assert_eq!(project.folder.git(&folder, &["status", "--porcelain", "--ignored"]), "");
+    assert_eq!(oid(&project.folder.git(&folder, &["rev-parse", "HEAD"])), main);
+    assert!(!folder.join("new").exists());
+    assert_eq!(fs::read_to_string(project.root().join("src/one")).unwrap(), "1\n");
+    // Its index is gone, or rubbish: it is made anew.
+    fs::write(project.repository.index(".landing-slot-1"), "rubbish").unwrap();
+    let folder = project.repository.test_tree(&tip, "slot-1").unwrap();
+    assert_eq!(project.folder.git(&folder, &["status", "--porcelain", "--ignored"]), "");
+}

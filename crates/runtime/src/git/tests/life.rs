@@ -31,3 +31,33 @@ fn a_task_lives_from_tree_to_landing() {
     assert_eq!(project.git(&["branch", "--list", "agent/*"]), "");
     assert_eq!(project.git(&["fsck", "--strict"]), "");
 }
+
+#[test]
+fn a_repository_is_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Repository>();
+    let project = Project::new();
+    let names: Vec<String> = (0..6).map(|n| format!("c{n}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let repository = project.repository.clone();
+            scope.spawn(move || {
+                let task = TaskId::new(name).unwrap();
+                let (tree, branch) = (format!("agents/A-{name}"), format!("agent/A-{name}"));
+                repository.prepare_tree(&task, &tree, &branch).unwrap();
+                write(&repository.places().trees.join(format!("A-{name}/{name}")), name);
+                repository.commit_leftovers(&task, &tree, &branch, "x").unwrap().commit.unwrap();
+            });
+        }
+    });
+    assert_eq!(project.git(&["branch", "--list", "agent/*"]).lines().count(), names.len());
+    assert_eq!(project.git(&["fsck", "--strict"]), "");
+}
+
+/// Looking at a repository that is then refused leaves no trace in it.
+#[test]
+fn opening_a_repository_makes_nothing() {
+    let project = Project::new();
+    project.repository.obstacles().unwrap();
+    assert!(!project.repository.places().state.exists() && !project.repository.places().trees.exists());
+}

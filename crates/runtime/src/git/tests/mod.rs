@@ -142,12 +142,15 @@ impl Folder {
     fn new() -> Folder {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("adjutant-git-{}-{number}", std::process::id()));
+        // In memory where there is such a place: what is durable is synced many times over.
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let path = parent.join(format!("adjutant-git-{}-{number}", std::process::id()));
         fs::create_dir_all(path.join("home")).unwrap();
         let path = path.canonicalize().unwrap();
         write(
             &path.join("home/.gitconfig"),
-            "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n",
+            "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n",
         );
         Folder { path }
     }
@@ -191,6 +194,14 @@ impl Folder {
     fn assert_no_canary(&self) {
         let trace = self.path.join("canary");
         assert!(!trace.exists(), "the canary was run: {}", fs::read_to_string(&trace).unwrap());
+    }
+}
+
+impl Folder {
+    /// The traps were set: an ordinary git in that place runs the canary. Without this, none touched would mean nothing.
+    fn assert_canary_lives(&self, at: &Path) {
+        let _ = self.command(at).args(["commit", "--allow-empty", "-m", "x"]).output().unwrap();
+        assert!(self.path.join("canary").exists(), "the traps do not work");
     }
 }
 
