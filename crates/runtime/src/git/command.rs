@@ -30,6 +30,9 @@ pub(super) const CALL_TIME_MAX: Duration = Duration::from_secs(120);
 pub(super) const LONG_CALL_TIME_MAX: Duration = Duration::from_secs(900);
 /// The most that a call may print.
 pub(super) const OUTPUT_BYTES_MAX: usize = 256 << 20;
+/// The commands of git by which the next one finds things changed.
+const LEAVES_A_MARK: &[&str] =
+    &["clean", "clone", "merge", "read-tree", "update-index", "update-ref", "worktree"];
 /// How much of git's complaints is kept.
 const STDERR_BYTES_MAX: usize = 64 << 10;
 
@@ -231,6 +234,12 @@ impl Call {
     }
 
     fn start(&mut self) -> Result<Child, GitError> {
+        // Before and after a call that only reads or only adds objects, everything is the same: a crash there is the
+        // same crash as the one before it.
+        if self.command.get_args().next().is_some_and(|name| LEAVES_A_MARK.iter().any(|known| *known == name))
+        {
+            crate::crash::point(self.doing);
+        }
         self.command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (n, (key, value)) in self.settings.iter().enumerate() {
             self.command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);

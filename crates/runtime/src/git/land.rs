@@ -50,7 +50,7 @@ impl Repository {
         let making = state.join("land.git.making");
         remove_folder(&making)?;
         self.copy_repository(&making)?;
-        crate::crash::point("git: land copied");
+        crate::crash::point("putting land.git in place");
         fs::rename(&making, &land).map_err(GitError::io("putting land.git in place", &land))?;
         self.write_excludes()?;
         self.adopt_published()

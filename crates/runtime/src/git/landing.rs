@@ -188,7 +188,6 @@ impl Repository {
                 self.give(std::slice::from_ref(merge), std::slice::from_ref(old))?;
                 given = true;
             }
-            crate::crash::point("git: merge given, main not yet moved");
             let Some(checkout) = &main.checked_out else {
                 let reference = self.main_reference();
                 let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };

@@ -440,6 +440,7 @@ fn read_or_empty(path: &Path) -> Result<String, GitError> {
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), GitError> {
     use std::io::Write;
     let doing = "writing a file";
+    crate::crash::point(doing);
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(GitError::io(doing, folder))?;
     let mut beside = path.as_os_str().to_owned();

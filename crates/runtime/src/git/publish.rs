@@ -119,7 +119,6 @@ impl Repository {
             if moves_branch {
                 changes.push(Change { name: &reference, old: expected(branch_now), new: Some(tip) });
             }
-            crate::crash::point("git: tip written down, not yet shown");
             if !references::change(
                 self.user("publishing a tip"),
                 &self.zero(),

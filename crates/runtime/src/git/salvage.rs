@@ -98,7 +98,6 @@ impl Repository {
         let message = format!("Saved work of {task}\n\nEverything in its tree, by {effect}.\n");
         let commit = self.commit(&files.tree, &parents, &message, now())?;
         self.set_in_land(&reference, &commit)?;
-        crate::crash::point("git: work saved, not yet copied");
         self.copy_out(&reference, &commit)?;
         Ok(Some(Saved { reference, commit, left_out }))
     }

@@ -30,7 +30,7 @@ impl Repository {
         let path = self.inner.places.trees.join(name);
         if self.open_tree(task, name)?.is_some() {
             self.to_trash(&path, &format!("{effect}-{name}"))?;
-            crate::crash::point("git: tree in the trash");
+            crate::crash::point("forgetting a tree");
         }
         if record.is_some_and(|record| record.worktree.is_some()) {
             self.forget_worktree(&path)?;

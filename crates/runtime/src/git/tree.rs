@@ -169,7 +169,6 @@ impl Repository {
         // The index first: a crash after it leaves the commit's content staged, where the other way round it would
         // leave the opposite staged, for the agent to commit.
         git_dir.replace("index", &index).map_err(failed)?;
-        crate::crash::point("git: index shown, branch not yet");
         let reference = format!("refs/heads/{}", record.branch);
         if record.worktree.is_some() {
             self.give(std::slice::from_ref(commit), &[])?;
@@ -508,7 +507,7 @@ impl Repository {
             ready: true,
         };
         self.write_record(name, &record)?;
-        crate::crash::point("git: tree made, not yet in place");
+        crate::crash::point("putting a tree in place");
         fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))
     }
 
@@ -613,16 +612,15 @@ impl Repository {
         // What is there now, if anything, is ours and half made: `open_tree` has seen its record.
         remove_folder(&path)?;
         self.forget_worktree(&path)?;
-        fs::create_dir_all(&path).map_err(GitError::io(doing, &path))?;
-        let mut record = Record {
-            task: task.to_string(),
-            branch,
-            directory: identity(&path)?,
-            worktree: None,
-            ready: false,
-        };
+        // Beside its place at first: what stands in it without a record would be taken for somebody else's.
+        let making = self.inner.places.trees.join(format!(".making-{name}"));
+        remove_folder(&making)?;
+        fs::create_dir_all(&making).map_err(GitError::io(doing, &making))?;
+        let directory = identity(&making)?;
+        let mut record = Record { task: task.to_string(), branch, directory, worktree: None, ready: false };
         self.write_record(name, &record)?;
-        crate::crash::point("git: worktree begun");
+        crate::crash::point("putting a tree in place");
+        fs::rename(&making, &path).map_err(GitError::io(doing, &path))?;
         // `--no-checkout` makes it in a moment; the files follow, by the same way as in a clone.
         let call = self.user(doing).args(["worktree", "add", "--no-checkout", "--quiet", "--"]);
         call.arg(&path).arg(&record.branch).ok()?;

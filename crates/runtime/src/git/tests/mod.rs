@@ -2,6 +2,7 @@
 //! run them: with their own settings, hooks on.
 
 mod checkout;
+mod crash;
 mod hostile;
 mod landing;
 mod life;
