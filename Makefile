@@ -10,7 +10,7 @@ SEED ?= 1
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build adj, and watch a simulated fleet at work
+demo: ## Build adj, and watch a fleet at work on a sample repository
 	$(CARGO) build -p adj
 	@$(CARGO) run --quiet -p adj -- demo
 

@@ -77,6 +77,11 @@ impl Layout {
         self.state().join("tmp").join(task.as_str())
     }
 
+    /// Which trees were tested green.
+    pub fn tested(&self) -> PathBuf {
+        self.state().join("tested")
+    }
+
     /// Agents read objects from here, and nothing else of ours.
     pub fn land_objects(&self) -> PathBuf {
         self.state().join("land.git").join("objects")

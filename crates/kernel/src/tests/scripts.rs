@@ -639,7 +639,9 @@ fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
     case("recover A clean under-way            -> worker A working, asked start_step 1");
     case("recover A clean resumable            -> worker A working, asked start_step 1");
     case("recover A clean said-done            -> worker A done, asked run_gate 1");
-    case("recover A missing under-way          -> worker A idle, asked end_step 1, asked start_step 0, lease t1 none");
+    case(
+        "recover A missing under-way          -> worker A idle, asked end_step 1, asked start_step 0, lease t1 none",
+    );
     case("recover A missing                    -> worker A ready, task t1 IN_PROGRESS, run t1.1 running");
     let saved =
         case("recover A dirty resumable        -> worker A working, asked save_work 1, asked start_step 0");

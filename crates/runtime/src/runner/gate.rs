@@ -52,7 +52,8 @@ async fn look(
             let message = format!(
                 "Leftover changes of {of}\n\nThe agent said that it was done and had not committed these."
             );
-            repository.commit_leftovers(&of, &place.tree, &place.branch, &message).map_err(said)?;
+            let left =
+                repository.commit_leftovers(&of, &place.tree, &place.branch, &message).map_err(said)?;
             let mut tip = repository.take_tip(&of, &place.tree, &place.branch).map_err(said)?.tip;
             let main = repository.main_tip().map_err(said)?;
             let tickets = tickets.to_str();
@@ -66,16 +67,26 @@ async fn look(
                     .map_err(said)?;
                 found = repository.inspect(&tip, &main, tickets).map_err(said)?;
             }
-            Ok(Looked { tip, found, dropped })
+            Ok(Looked { tip, found, dropped, left_out: left.left_out })
         })
         .await?;
-    let Looked { tip, found, dropped } = looked;
+    let Looked { tip, found, dropped, left_out } = looked;
     for path in &dropped {
         shared.notice(format!(
             "{task}: the agent's change to `{path}` was dropped; it is not the agent's to change"
         ));
     }
+    for path in &left_out {
+        shared.notice_once(format!("{task}: `{path}` cannot be committed and stays in the tree"));
+    }
     let name = SmolStr::new(tip.as_str());
+    if !found.submodules.is_empty() {
+        let output = format!(
+            "There are repositories inside the branch, which cannot be landed: {}. Take them out.",
+            found.submodules.join(", ")
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name) }));
+    }
     if found.empty {
         return Ok(Some(Happened::GateEmpty { tip: name }));
     }
@@ -108,6 +119,7 @@ struct Looked {
     tip: Oid,
     found: crate::git::Inspection,
     dropped: Vec<String>,
+    left_out: Vec<String>,
 }
 
 /// A test run to make.

@@ -1,10 +1,11 @@
 //! Landing: a merge is made as objects, tested as merged, and only then does main move.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kernel::command::Happened;
 use machines::names::{EffectId, TaskId};
+use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests};
@@ -78,15 +79,45 @@ async fn merged(
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
-    let _ = tree;
+    // The same files under the same command have been found green before.
+    let record = Record::of(&shared.layout, &tree, &command);
+    if record.is_green() {
+        return Ok(Some(green(&commit)));
+    }
     let tests = Tests { name: id.to_string(), command, cwd };
     Ok(match gate::run_tests(shared, known, None, tests, None).await? {
-        Tested::Green => Some(green(&commit)),
+        Tested::Green => {
+            record.write();
+            Some(green(&commit))
+        }
         Tested::Red(output) => {
             Some(Happened::MergeRed { output: format!("Merged with main, the tests fail. {output}") })
         }
         Tested::Ended => None,
     })
+}
+
+/// That a tree was tested green, by its id and the command. A cache: without it the tests are run again.
+struct Record {
+    path: PathBuf,
+}
+
+impl Record {
+    fn of(layout: &Layout, tree: &Oid, command: &str) -> Record {
+        let command: String =
+            Sha256::digest(command.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        Record { path: layout.tested().join(format!("{tree}-{command}")) }
+    }
+
+    fn is_green(&self) -> bool {
+        self.path.exists()
+    }
+
+    fn write(&self) {
+        // One that is not written costs a test run.
+        let _ = self.path.parent().map(std::fs::create_dir_all);
+        let _ = std::fs::write(&self.path, "");
+    }
 }
 
 /// Settings that come in with an agent's branch are not in force when they arrive.

@@ -99,8 +99,8 @@ pub enum RunError {
     Refused(kernel::Refusal),
     #[error("cannot use `{}`: {why}", path.display())]
     Io { path: PathBuf, why: std::io::Error },
-    #[error("the sandbox is strict, and this system cannot do it: {0}")]
-    Sandbox(String),
+    #[error("{0}")]
+    Obstacle(git::Obstacle),
 }
 
 /// The fleet at work. Cheap to clone.
@@ -129,6 +129,8 @@ pub(crate) struct Shared {
     /// Test runs at once.
     tests: Semaphore,
     pub tickets: tickets::Desk,
+    /// What was said and need not be said again.
+    said: Mutex<HashSet<String>>,
     notices: mpsc::UnboundedSender<String>,
 }
 
@@ -149,6 +151,10 @@ impl Runner {
         let Options { layout, settings, adj, workers, once, until_idle, mint } = options;
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = open_repository(&layout, &settings)?;
+        if let Some(obstacle) = repository.obstacles()?.into_iter().next() {
+            return Err(RunError::Obstacle(obstacle));
+        }
+        repository.exclude_ours()?;
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let tickets = tickets::Desk::new(&layout, &settings, repository.bare());
         let shared = Shared {
@@ -167,6 +173,7 @@ impl Runner {
             hands: Semaphore::new(2 * cores),
             tests: Semaphore::new(cores.max(2)),
             tickets,
+            said: Mutex::default(),
             notices,
         };
         Ok(Runner { shared: Arc::new(shared) })
@@ -195,6 +202,11 @@ impl Runner {
         }
         shared.configure().await?;
         recovery::recover(shared).await?;
+        {
+            // Beside everything else: nobody waits for what is thrown away.
+            let repository = shared.repository.clone();
+            tokio::task::spawn_blocking(move || drop(repository.sweep_trash(git::TRASH_KEPT)));
+        }
         shared.look_at_disk().await?;
         tickets::see_all(shared).await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
@@ -318,6 +330,13 @@ impl Shared {
     pub fn notice(&self, text: impl Into<String>) {
         // Nobody listens: then nobody wants to hear it.
         let _ = self.notices.send(text.into());
+    }
+
+    /// Says something once, however often it is found.
+    pub fn notice_once(&self, text: String) {
+        if self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+            self.notice(text);
+        }
     }
 
     /// Returns once somebody asked the fleet to stop.

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::{Shared, hooks, place};
 use crate::agents::{self, Ended, Input, Order, Reader, Said};
 use crate::crash;
+use crate::git::Published;
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Spec, Tail};
 use crate::log::Fence;
 use crate::owner::SubmitError;
@@ -710,9 +711,28 @@ pub async fn take_tip(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<Smol
     if !shared.layout.tree(&place.tree).exists() {
         return Ok(None);
     }
-    let (repository, task) = (shared.repository.clone(), task.clone());
-    let taken = shared.blocking(move || repository.take_tip(&task, &place.tree, &place.branch)).await;
-    taken.map(|taken| Some(SmolStr::new(taken.tip.as_str()))).map_err(|error| error.to_string())
+    let (repository, of) = (shared.repository.clone(), task.clone());
+    let (tree, branch) = (place.tree.clone(), place.branch.clone());
+    let taken = shared.blocking(move || repository.take_tip(&of, &tree, &branch)).await;
+    let taken = taken.map_err(|error| error.to_string())?;
+    match &taken.branch {
+        Published::As(name) if *name == place.branch => {}
+        Published::As(name) => {
+            shared
+                .notice_once(format!("{task}: a branch of yours is in the way; its branch is called {name}"));
+        }
+        Published::CheckedOut { name, at } => {
+            shared
+                .notice_once(format!("{task}: {name} is checked out in {} and was not moved", at.display()));
+        }
+        Published::MovedByUser { name, .. } => {
+            shared.notice_once(format!("{task}: you moved {name}, so it is left as it is"));
+        }
+        Published::DeletedByUser { name } => {
+            shared.notice_once(format!("{task}: you deleted {name}, so it is not made again"));
+        }
+    }
+    Ok(Some(SmolStr::new(taken.tip.as_str())))
 }
 
 /// What a step used, by what it printed.

@@ -29,8 +29,6 @@ struct Files {
     scanned: Mutex<Tickets>,
     /// What the kernel has been told of each.
     told: Mutex<std::collections::BTreeMap<TaskId, tickets::Fingerprint>>,
-    /// Problems that have been said, so that each is said once.
-    said: Mutex<std::collections::BTreeSet<String>>,
     own: OwnWrites,
 }
 
@@ -50,7 +48,6 @@ impl Desk {
                 root: layout.root().to_owned(),
                 bytes_max,
                 told: Mutex::default(),
-                said: Mutex::default(),
                 own: OwnWrites::default(),
             }
         });
@@ -83,7 +80,7 @@ pub async fn see_all(shared: &Arc<Shared>) -> Result<(), RunError> {
         let seen = match seen {
             Ok(seen) => seen,
             Err(problem) => {
-                say_once(shared, files, problem.to_string());
+                shared.notice_once(problem.to_string());
                 continue;
             }
         };
@@ -97,18 +94,10 @@ pub async fn see_all(shared: &Arc<Shared>) -> Result<(), RunError> {
             Answer::Done(_) => {
                 files.told.lock().unwrap_or_else(PoisonError::into_inner).insert(id, seen.fingerprint);
             }
-            Answer::Refused(refusal) => {
-                say_once(shared, files, format!("{}: {refusal}", seen.path.display()))
-            }
+            Answer::Refused(refusal) => shared.notice_once(format!("{}: {refusal}", seen.path.display())),
         }
     }
     Ok(())
-}
-
-fn say_once(shared: &Shared, files: &Files, text: String) {
-    if files.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
-        shared.notice(text);
-    }
 }
 
 /// Writes a task's status to its ticket. Where main has the ticket, its close travels with the landing, and nothing
