@@ -369,7 +369,7 @@ fn git_version() -> String {
 }
 
 /// Where a program is, as the shell would find it.
-fn which(program: &str) -> Option<PathBuf> {
+pub fn which(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         let path = PathBuf::from(program);
         return path.is_file().then_some(path);

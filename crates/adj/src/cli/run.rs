@@ -20,7 +20,7 @@ use runtime::clock;
 use runtime::layout::Layout;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, Runner, Stop};
-use runtime::settings::Settings;
+use runtime::settings::{Adapter, Settings, trust};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -66,6 +66,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         .hint("`adj ps` shows it, `adj stop` stops it"));
     }
     let settings = read_settings(&project)?;
+    check_agent(&settings)?;
     if command.detach {
         return detach(command, &project, context);
     }
@@ -95,9 +96,22 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
 
 pub fn read_settings(project: &Project) -> Result<Settings, Failure> {
     let layout = Layout::new(project.root());
-    Settings::read(&layout.settings()).map_err(|error| {
+    trust::in_force(&layout).map(|in_force| in_force.settings).map_err(|error| {
         Failure::new(Exit::Usage, error.to_string()).hint("`adj config check` lists all that is wrong")
     })
+}
+
+/// Without its program every step would fail, and every worker be stuck half a minute later.
+fn check_agent(settings: &Settings) -> Result<(), Failure> {
+    let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
+    let program = agent.command.first().map(String::as_str).unwrap_or_default();
+    let needs_program = matches!(agent.adapter, Adapter::Claude | Adapter::Command);
+    if !needs_program || crate::outside::which(program).is_some() {
+        return Ok(());
+    }
+    let shown = super::text::visible(program);
+    Err(Failure::new(Exit::Unreachable, format!("agent `{name}` needs `{shown}`, which is not on the PATH"))
+        .hint(format!("install it, or name another program in [agents.{name}] of adjutant.toml")))
 }
 
 /// A fleet that is about to run.
@@ -340,10 +354,7 @@ impl Ended {
             }
         }
         let spend = &self.world.spend;
-        let unpriced = match spend.unpriced {
-            0 => String::new(),
-            steps => format!(" at least: the price of {steps} steps is not known"),
-        };
+        let unpriced = screen::unpriced(spend.unpriced);
         lines.push(format!(
             "  {:10}{}{unpriced}, {} tokens",
             "cost",
@@ -351,6 +362,10 @@ impl Ended {
             terminal::thousands(spend.input_tokens + spend.output_tokens)
         ));
         lines.push(format!("  {:10}{}", "time", duration(self.millis)));
+        if all == 0 {
+            let how = "nothing to do: put a ticket into .tickets, or `adj task add \"…\"`";
+            lines.push(format!("  {:10}{how}", "you"));
+        }
         for task in self.world.tasks.values() {
             if let Some(what) = waits(task) {
                 lines.push(format!("  {:10}{}: {what}", "you", task.id));

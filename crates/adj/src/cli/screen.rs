@@ -99,10 +99,7 @@ impl<'o> Screen<'o> {
         let paint = self.paint;
         // One column is left free: a terminal that is made narrower must not wrap a line.
         let width = width.saturating_sub(1);
-        let unpriced = match world.spend.unpriced {
-            0 => String::new(),
-            steps => format!(" ({steps} steps of unknown price)"),
-        };
+        let unpriced = unpriced(world.spend.unpriced);
         let facts = format!(
             "{}   {} of {} done   {}{unpriced}   Ctrl-C stops",
             story::clock(elapsed),
@@ -208,6 +205,15 @@ fn fill(names: &[String], width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What stands behind a sum that is not the whole of it.
+pub fn unpriced(steps: u32) -> String {
+    match steps {
+        0 => String::new(),
+        1 => " at least (1 step of unknown price)".to_owned(),
+        steps => format!(" at least ({steps} steps of unknown price)"),
+    }
 }
 
 /// How many of each thing was survived, the most frequent first: for a summary's line.

@@ -274,6 +274,15 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
         d.emit(FleetSwitched { running: true });
     }
     let agent = d.world.config.fleet.agent.clone();
+    // Whoever is an agent that is no longer configured could only fail.
+    let config = d.world.config.clone();
+    let known = |name: &WorkerName| {
+        d.world.worker(name).is_some_and(|worker| config.agents.contains_key(&worker.agent))
+    };
+    let gone: Vec<_> = d.world.idle.iter().filter(|name| !known(name)).cloned().collect();
+    for name in gone {
+        d.move_worker(&name, worker::Event::Clean)?;
+    }
     let mut number = 0;
     while (d.world.workers.len() as u32) < workers {
         let name = letters(number);

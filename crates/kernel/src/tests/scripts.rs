@@ -648,6 +648,19 @@ fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
     check(saved, "saved -> asked start_step 1");
 }
 
+/// A worker is what the settings know: one whose agent is gone is replaced where it holds nothing.
+#[test]
+fn an_idle_worker_whose_agent_is_no_longer_configured_is_replaced() {
+    let mut table = check(Table::new(config()), "fleet 1 -> worker A idle");
+    let mut changed = config();
+    let agent = machines::names::AgentName::new("other").unwrap();
+    changed.agents = [(agent.clone(), Default::default())].into_iter().collect();
+    changed.fleet.agent = agent.clone();
+    table.tell(crate::Actor::System, crate::Ask::Configure { config: Box::new(changed) }).unwrap();
+    let table = check(table, "fleet 1 -> worker A idle");
+    assert_eq!(table.world.worker(&machines::names::WorkerName::new("A").unwrap()).unwrap().agent, agent);
+}
+
 /// The fleet stops, and what was under way goes on at the next start.
 #[test]
 fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
