@@ -197,8 +197,9 @@ fn fill(names: &[String], width: usize) -> Vec<String> {
             line.push(' ');
             line.push_str(name);
         } else if lines.len() == BOARD_LINES_MAX {
-            let left = names.len() - index;
-            lines[BOARD_LINES_MAX - 1] = cut(&format!("and {} more", left + 1), width);
+            // The last line makes room, and what stood there counts too.
+            let left = names.len() - index + lines[BOARD_LINES_MAX - 1].split(' ').count();
+            lines[BOARD_LINES_MAX - 1] = cut(&format!("and {left} more"), width);
             break;
         } else {
             lines.push(cut(name, width));
@@ -221,4 +222,51 @@ pub fn survived(story: &Story) -> String {
     let mut survived: Vec<_> = story.survived.iter().collect();
     survived.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     survived.iter().map(|(what, count)| format!("{count}× {what}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::sim::{self, Fault, Plan, What};
+
+    /// Many moments of a fleet's life, as a simulated one has them.
+    fn watch(mut look: impl FnMut(&World, i64, &Event)) {
+        let faults = Fault::list("agent-crash,red-tests,conflict,outage,review-by-person").unwrap();
+        let plan = Plan { seed: 4, tasks: 30, workers: 20, faults };
+        sim::watch(&plan, &mut |_| {}, &mut |moment| {
+            if let What::Committed { events, .. } = moment.what {
+                events.iter().for_each(|event| look(moment.world, moment.at, event));
+            }
+        });
+    }
+
+    /// A frame that is rewritten in place must fit the terminal, and no line of it may wrap.
+    #[test]
+    fn every_frame_keeps_to_its_columns_and_lines() {
+        for (width, height) in [(40, 20), (60, 24), (80, 24), (110, 50)] {
+            let mut out = Vec::new();
+            let mut screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
+            let mut seen = 0;
+            watch(|world, at, event| {
+                screen.tell(world, at, event).unwrap();
+                seen += 1;
+                if seen % 50 == 0 {
+                    let frame = screen.frame(world, at, width, height);
+                    assert!(frame.len() < height, "{width}x{height}: {frame:#?}");
+                    for line in &frame {
+                        assert!(line.chars().count() < width, "{width}x{height}: {line}");
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn names_that_do_not_fit_their_column_are_counted() {
+        let names: Vec<String> = (1..=30).map(|number| format!("t-{number}")).collect();
+        let lines = fill(&names, 8);
+        assert_eq!(lines.len(), BOARD_LINES_MAX);
+        assert_eq!(lines.last().map(String::as_str), Some("and 24 …"));
+        assert_eq!(fill(&names[..3], 8), ["t-1 t-2", "t-3"]);
+    }
 }

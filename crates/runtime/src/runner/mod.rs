@@ -603,7 +603,7 @@ impl Shared {
     async fn look_at_disk(&self) -> Result<(), RunError> {
         let full = match nix::sys::statvfs::statvfs(self.layout.root()) {
             Ok(disk) => {
-                let free = disk.blocks_available() as u64 * disk.fragment_size() as u64;
+                let free = disk.blocks_available() * disk.fragment_size();
                 (free < DISK_BYTES_MIN).then(|| smol_str::format_smolstr!("{} MB are left", free >> 20))
             }
             // What cannot be looked at is not known to be full; the next write tells.

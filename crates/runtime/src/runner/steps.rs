@@ -519,11 +519,10 @@ impl<'a> Follower<'a> {
     /// The kernel has answered, and the answer waits to be passed on: it must not be asked again.
     fn is_answered(&self, call: &SmolStr) -> bool {
         let world = self.shared.world();
-        let waits = world.effects.values().any(|effect| {
+        world.effects.values().any(|effect| {
             matches!(effect.as_ref(), Effect::AnswerCall { step, call: asked, .. }
                 if *step == self.step.file.effect && asked == call)
-        });
-        waits
+        })
     }
 
     async fn send(&mut self, input: Input) {
