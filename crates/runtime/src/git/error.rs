@@ -37,6 +37,8 @@ pub enum GitError {
     NoMain { main: String, at: PathBuf },
     #[error("there is nothing saved as `{reference}`; `adj salvage list` shows what there is")]
     NothingSaved { reference: String },
+    #[error("`{reference}` is moved by someone else again and again; try again when they are done")]
+    Contended { reference: String },
     #[error("{what} exists already; choose another name, nothing is overwritten")]
     Exists { what: String },
 }

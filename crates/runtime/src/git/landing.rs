@@ -33,6 +33,7 @@ pub enum Merged {
         commit: Oid,
         tree: Oid,
     },
+    /// No file is named where the two histories have nothing in common.
     Conflict {
         files: Vec<String>,
     },
@@ -83,6 +84,9 @@ impl Repository {
                 let mut files: Vec<String> = fields.take_while(|file| !file.is_empty()).collect();
                 files.dedup();
                 return Ok(Merged::Conflict { files });
+            }
+            _ if output.stderr.contains("unrelated histories") => {
+                return Ok(Merged::Conflict { files: Vec::new() });
             }
             _ => return Err(output.failed("merging", self.land_dir())),
         };

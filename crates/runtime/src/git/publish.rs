@@ -11,6 +11,9 @@ use super::references::{self, Change, Expected, Reference};
 use super::tree::task_reference;
 use super::{GitError, Isolation, Oid, Repository, locked};
 
+/// How often a tip is published again when someone else moves the same references meanwhile.
+const RACES_MAX: usize = 5;
+
 /// A tip that was taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
@@ -78,6 +81,23 @@ impl Repository {
         last: Option<&Oid>,
         before: Option<&Oid>,
     ) -> Result<Published, GitError> {
+        for _ in 0..RACES_MAX {
+            if let Some(outcome) = self.try_to_show(task, branch, tip, last, before)? {
+                return Ok(outcome);
+            }
+        }
+        Err(GitError::Contended { reference: branch.to_owned() })
+    }
+
+    /// `None` if someone was faster: what is there then decides.
+    fn try_to_show(
+        &self,
+        task: &TaskId,
+        branch: &str,
+        tip: &Oid,
+        last: Option<&Oid>,
+        before: Option<&Oid>,
+    ) -> Result<Option<Published>, GitError> {
         let ours = task_reference(task);
         let name = self.published_name(branch)?;
         let reference = format!("refs/heads/{name}");
@@ -125,14 +145,13 @@ impl Repository {
                 "adjutant: published",
                 &changes,
             )? {
-                // Someone was faster. What is there now decides.
-                return self.show(task, branch, tip, last, before);
+                return Ok(None);
             }
         }
         if matches!(outcome, Published::As(_)) && last != Some(tip) {
             self.set_in_land(&published_reference(task), tip)?;
         }
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 
     /// The task's branch goes from the user's repository, if it is where we left it and nobody has it checked out.
@@ -154,7 +173,7 @@ impl Repository {
             let change = Change { name: &reference, old: Expected::This(&found.oid), new: None };
             let gone =
                 references::change(self.user("deleting a branch"), &self.zero(), "adjutant", &[change])?;
-            return if gone { Ok(BranchDeleted::Deleted) } else { self.delete_branch(task, branch) };
+            return if gone { Ok(BranchDeleted::Deleted) } else { Err(GitError::Contended { reference }) };
         }
         Ok(BranchDeleted::WasGone)
     }

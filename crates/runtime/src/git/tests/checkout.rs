@@ -49,6 +49,44 @@ fn local_changes_in_the_same_file_are_in_the_way_until_they_are_not() {
 }
 
 #[test]
+fn whatever_kind_of_change_is_in_the_way_it_is_named_and_kept() {
+    type Act = fn(&Project);
+    let acts: &[(&str, &str, Act)] = &[
+        ("staged", "src/one", |project| {
+            write(&project.root().join("src/one"), "mine\n");
+            project.git(&["add", "-A"]);
+        }),
+        ("staged, then put back", "src/one", |project| {
+            write(&project.root().join("src/one"), "mine\n");
+            project.git(&["add", "-A"]);
+            write(&project.root().join("src/one"), "1\n");
+        }),
+        ("staged as deleted", "src/one", |project| drop(project.git(&["rm", "-q", "--cached", "src/one"]))),
+        ("made executable", "src/one", |project| {
+            let path = project.root().join("src/one");
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }),
+        ("a folder in place of a file", "added", |project| {
+            write(&project.root().join("added/mine"), "mine\n")
+        }),
+        ("a link in place of a file", "added", |project| {
+            std::os::unix::fs::symlink("README", project.root().join("added")).unwrap();
+        }),
+    ];
+    for (what, file, act) in acts {
+        let project = with_work(Isolation::Clone, |_, _| {});
+        let (merge, old) = project.merge();
+        act(&project);
+        let before = (project.git(&["status", "--porcelain", "-uall"]), project.git(&["diff", "HEAD"]));
+        let answer = project.repository.move_main(&merge, &old).unwrap();
+        assert!(matches!(&answer, Moved::InTheWay { files, .. } if files == &[*file]), "{what}: {answer:?}");
+        let after = (project.git(&["status", "--porcelain", "-uall"]), project.git(&["diff", "HEAD"]));
+        assert_eq!(before, after, "{what}");
+        assert_eq!(project.repository.main_tip().unwrap(), old, "{what}");
+    }
+}
+
+#[test]
 fn untracked_and_ignored_files_in_the_way_are_not_overwritten() {
     for ignored in [false, true] {
         let project = with_work(Isolation::Clone, |folder, root| {

@@ -36,6 +36,20 @@ fn a_conflict_names_its_files_once() {
 }
 
 #[test]
+fn a_history_of_its_own_is_a_conflict_without_files() {
+    let project = Project::new();
+    project.prepare();
+    project.agent(&["checkout", "-q", "--orphan", "new-beginning"]);
+    let tip = project.agent_commits("new", "new\n");
+    // The branch that it left has nothing of its own, and the new one counts.
+    assert_eq!(project.take().tip, tip);
+    let main = project.repository.main_tip().unwrap();
+    let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
+    assert_eq!(merged, Merged::Conflict { files: Vec::new() });
+    assert_eq!(project.repository.inspect(&tip, &main, None).unwrap().changed, ["new"]);
+}
+
+#[test]
 fn what_main_has_already_is_nothing_to_merge() {
     let project = Project::new();
     project.prepare();
