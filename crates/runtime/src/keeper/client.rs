@@ -8,7 +8,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -18,7 +17,7 @@ use tokio::net::UnixStream;
 
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Greeting, Keeper, Report, Request, Role, Said, Spec, line};
-use super::{EFFECT_VARIABLE, process};
+use super::{Durable, EFFECT_VARIABLE, process, replace};
 use super::{ERR, EXIT, IN, KEEPER, KEEPER_ERRORS, KeeperError, LOCK, OUT, SOCKET, SPEC};
 
 /// How long a keeper may take to say that it is there.
@@ -96,7 +95,9 @@ pub fn start(adj: &Path, dir: &Path, spec: &Spec) -> Result<Found, KeeperError> 
     let bytes = serde_json::to_vec(spec).map_err(|error| KeeperError::BadSpec(error.to_string()))?;
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(KeeperError::io("created", dir))?;
     let dir = dir.canonicalize().map_err(KeeperError::io("found", dir))?;
-    write_spec(&dir, &bytes)?;
+    // Should the machine stop now, nothing of this matters any more.
+    let path = dir.join(SPEC);
+    replace(&path, &bytes, Durable::No).map_err(KeeperError::io("written", path))?;
     let said = launch(adj, &dir)?;
     match look(&dir)? {
         there @ (Found::Alive(_) | Found::Over(_)) => Ok(there),
@@ -108,18 +109,6 @@ pub fn start(adj: &Path, dir: &Path, spec: &Spec) -> Result<Found, KeeperError> 
             Err(KeeperError::NotStarted { dir, why })
         }
     }
-}
-
-/// Whole, as another may start the same at the same time; but it need not survive the machine, as nothing else does.
-fn write_spec(dir: &Path, bytes: &[u8]) -> Result<(), KeeperError> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!("{SPEC}.{}-{number}.tmp", std::process::id()));
-    let mut options = File::options();
-    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary);
-    file.and_then(|mut file| io::Write::write_all(&mut file, bytes))
-        .and_then(|()| std::fs::rename(&temporary, dir.join(SPEC)))
-        .map_err(KeeperError::io("written", dir.join(SPEC)))
 }
 
 /// Starts the keeper and returns what it says when it is ready, or when it gave up.

@@ -25,9 +25,9 @@ use super::process;
 use super::sink::Sink;
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Keeper, Reason, Report, Request, Role, Said, Spec, Stdin, line};
+use super::{Durable, now_millis, replace, seconds};
 use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, OUT, SOCKET, SPEC};
 use super::{ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
-use super::{now_millis, seconds, write_whole};
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
 pub type Deny = fn(protocol: &str, line: &[u8]) -> Option<Vec<u8>>;
@@ -256,7 +256,8 @@ impl Keep {
         let pid = std::process::id() as i32;
         let started = process::stat(pid).map_or(0, |stat| stat.started);
         let keeper = Keeper { pid, started, boot: process::boot(), key: key.clone() };
-        write_whole(Path::new(KEEPER), &line(&keeper)).map_err(failed("written", KEEPER))?;
+        // On the disk before anything runs: what may have run is not started again in silence.
+        replace(Path::new(KEEPER), &line(&keeper), Durable::Yes).map_err(failed("written", KEEPER))?;
 
         let questions = match &spec.protocol {
             Some(protocol) if spec.stdin == Stdin::Piped => Some(Questions {
@@ -413,15 +414,15 @@ impl Keep {
         if self.is_tree_gone {
             return;
         }
-        let us = std::process::id() as i32;
+        let tree = || process::descendants(&[std::process::id() as i32]);
         if self.plan.terminate_at.is_some_and(|at| at <= now) {
             self.plan.terminate_at = None;
-            let tree = process::descendants(&[us]);
+            let tree = tree();
             process::signal(&tree, Signal::SIGTERM);
             process::signal(&tree, Signal::SIGCONT);
         }
         if self.plan.kill_at.is_some_and(|at| at <= now) {
-            process::kill_all(|| process::descendants(&[us]));
+            process::kill_all(tree);
             // One that the system does not let go at once is asked after, less and less often.
             self.plan.kill_at = Some(now + self.plan.pause);
             self.plan.pause = (self.plan.pause * 2).min(Duration::from_secs(1));
@@ -556,7 +557,7 @@ impl Keep {
             started_at: self.started_at,
             ended_at: now_millis(),
         };
-        write_whole(Path::new(EXIT), &line(&exit))
+        replace(Path::new(EXIT), &line(&exit), Durable::Yes)
             .inspect_err(|_| self.plan.reason = Some(exit.reason.clone()))?;
         let _ = std::fs::remove_file(SOCKET);
         let until = Instant::now() + FAREWELL;
@@ -690,7 +691,7 @@ impl Keep {
         for value in self.spec.env.values_mut() {
             *value = String::new();
         }
-        let _ = write_whole(Path::new(SPEC), &line(&self.spec));
+        let _ = replace(Path::new(SPEC), &line(&self.spec), Durable::No);
         self.spec.env.clear();
     }
 

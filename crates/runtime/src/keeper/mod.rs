@@ -38,6 +38,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// The variable that every process of a kept tree has, with the effect's id: strays are found by it.
@@ -108,15 +109,37 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, MAX) })
 }
 
-/// The file has this content, whole and on the disk, or what it had before; only its owner can read it.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Whether a file must be there after the machine stopped in the middle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Durable {
+    Yes,
+    No,
+}
+
+/// The file has this content, or what it had before, and never a part; only its owner can read it.
+fn replace(path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Named apart from what another may be writing at the same time.
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".tmp");
+    name.push(format!(".{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     let temporary = path.with_file_name(name);
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let written = write(&temporary, bytes, durable).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written?;
+    if durable == Durable::Yes {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    if durable == Durable::Yes {
+        file.sync_all()?;
+    }
+    Ok(())
 }
