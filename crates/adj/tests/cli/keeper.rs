@@ -335,12 +335,12 @@ fn a_daemon_is_ended_with_its_program() {
     assert_eq!(client::sweep_strays(&kept.effect).unwrap(), 0);
 }
 
-/// What was still being written when the program ended is waited for, for a moment.
+/// What was still to be written when the program ended is waited for, for a moment.
 #[test]
 fn the_last_words_of_a_child_are_kept() {
     let kept = Kept::new();
-    assert!(kept.run(&kept.script("(sleep 0.05; echo later) & echo now")).succeeded());
-    assert_eq!(kept.out(), b"now\nlater\n");
+    assert!(kept.run(&kept.script("(echo later) & exit 0")).succeeded());
+    assert_eq!(kept.out(), b"later\n");
 }
 
 #[test]
@@ -370,9 +370,12 @@ fn ending_asks_before_it_forces() {
     };
     let wait = "echo ready; while :; do sleep 0.02; done";
     let short = Ending::gentle(Duration::from_millis(300));
-    let (exit, said) = end(&format!("trap 'echo INT; exit 5' INT; {wait}"), short);
+    let (exit, said) = end(&format!("trap 'echo INT; exit 5' INT; {wait}"), Ending::gentle(PATIENCE));
     assert_eq!((exit.code, said.as_str()), (Some(5), "ready\nINT\n"));
-    let (exit, said) = end(&format!("trap 'echo INT' INT; trap 'echo TERM; exit 6' TERM; {wait}"), short);
+    let (exit, said) = end(
+        &format!("trap 'echo INT' INT; trap 'echo TERM; exit 6' TERM; {wait}"),
+        Ending { terminate: PATIENCE, ..short },
+    );
     assert_eq!((exit.code, said.as_str()), (Some(6), "ready\nINT\nTERM\n"));
     let (exit, _) = end(&format!("trap '' INT TERM; {wait}"), short);
     assert_eq!((exit.code, exit.signal), (None, Some(9)));
@@ -429,7 +432,6 @@ fn a_reader_hears_everything_and_may_do_nothing() {
     let kept = Kept::new();
     let mut spec = kept.script("echo one; read -r x; echo two $x");
     spec.stdin = Stdin::Piped;
-    spec.alone_limit_seconds = 0.5;
     kept.start(&spec);
     on_tokio(async {
         let mut server = Connection::connect(&kept.dir()).await.unwrap();
@@ -531,16 +533,18 @@ fn input_is_journaled_and_the_same_id_is_passed_on_once() {
 #[test]
 fn alone_it_denies_what_nobody_answered() {
     let kept = Kept::new();
-    let mut spec = kept.script("echo hello; echo ask one; read -r x; echo got $x; echo ask two; read -r x; echo got $x; echo ask three; read -r x; echo got $x");
+    let mut spec =
+        kept.script("read -r x; for n in one two three; do echo ask $n; read -r x; echo got $x; done");
     spec.stdin = Stdin::Piped;
     spec.protocol = Some("lines".into());
-    spec.alone_grace_seconds = 0.2;
+    spec.alone_grace_seconds = 0.1;
     kept.start(&spec);
     on_tokio(async {
         let mut server = Connection::connect(&kept.dir()).await.unwrap();
-        grown(&mut server, 14).await;
-        server.answer("1", "allow one\n", 6).await.unwrap();
-        grown(&mut server, 36).await;
+        server.send("go", "go\n").await.unwrap();
+        grown(&mut server, 8).await;
+        server.answer("1", "allow one\n", 0).await.unwrap();
+        grown(&mut server, 30).await;
     });
     let exit = eventually("it is over", || match client::look(&kept.dir()).unwrap() {
         Found::Over(exit) => Some(exit),
@@ -548,14 +552,19 @@ fn alone_it_denies_what_nobody_answered() {
     });
     assert!(exit.succeeded(), "{exit:?}");
     let said = String::from_utf8(kept.out()).unwrap();
-    assert_eq!(said, "hello\nask one\ngot allow one\nask two\ngot deny two\nask three\ngot deny three\n");
+    assert_eq!(said, "ask one\ngot allow one\nask two\ngot deny two\nask three\ngot deny three\n");
     let journal = client::journal(&kept.dir()).unwrap();
     let answers: Vec<(&str, Option<u64>)> =
         journal.iter().map(|e: &Entry| (e.text.as_str(), e.answers)).collect();
     let at = |line: &str| Some(said.find(line).unwrap() as u64);
     assert_eq!(
         answers,
-        [("allow one\n", at("ask one")), ("deny two\n", at("ask two")), ("deny three\n", at("ask three"))]
+        [
+            ("go\n", None),
+            ("allow one\n", at("ask one")),
+            ("deny two\n", at("ask two")),
+            ("deny three\n", at("ask three"))
+        ]
     );
 }
 

@@ -8,7 +8,8 @@ use std::path::Path;
 /// A longer line is delivered cut to this.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// How much is read at once.
+/// How much is read at once, from a file that has just grown a little and from one that has much to read.
+const CHUNK_MIN: usize = 4 << 10;
 const CHUNK: usize = 64 << 10;
 
 /// A line as it stands in the file: any bytes, not only text.
@@ -107,8 +108,8 @@ impl Tail {
 
     /// False at the end of what was written.
     fn read(&mut self) -> io::Result<bool> {
-        // A small read first: most of the time a line or two came, and the rest is asked for only where there is one.
-        let size = if self.chunk.is_empty() { 4096 } else { CHUNK };
+        // Small at first: most of the time a line or two came. Only what fills a chunk is worth a larger one.
+        let size = if self.chunk.len() >= CHUNK_MIN { CHUNK } else { CHUNK_MIN };
         self.chunk.resize(size, 0);
         self.used = 0;
         let count = loop {

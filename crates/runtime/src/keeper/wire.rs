@@ -20,14 +20,19 @@ pub struct Spec {
     pub cwd: PathBuf,
     #[serde(default)]
     pub stdin: Stdin,
+    /// How long it may run, whether a server is there or not.
     #[serde(default = "time_limit")]
     pub time_limit_seconds: f64,
+    /// How long it may run without a server.
     #[serde(default = "alone_limit")]
     pub alone_limit_seconds: f64,
+    /// How long without a server before its questions are denied.
     #[serde(default = "alone_grace")]
     pub alone_grace_seconds: f64,
+    /// How much it may write to its output and errors together.
     #[serde(default = "output_bytes")]
     pub output_bytes_max: u64,
+    /// Without one, it may reach what its user may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
     #[serde(default)]
