@@ -691,7 +691,9 @@ impl Keep {
         for value in self.spec.env.values_mut() {
             *value = String::new();
         }
-        let _ = replace(Path::new(SPEC), &line(&self.spec), Durable::No);
+        if replace(Path::new(SPEC), &line(&self.spec), Durable::No).is_err() {
+            let _ = std::fs::remove_file(SPEC);
+        }
         self.spec.env.clear();
     }
 
