@@ -93,6 +93,9 @@ impl Repository {
 
     /// Copies commits and all that they need from `land.git` into the user's repository, which has `haves`.
     pub(super) fn give(&self, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
+        if wants.iter().all(|want| haves.contains(want)) {
+            return Ok(());
+        }
         match self.transfer(&Direction::Out, wants, haves) {
             // What we believed to be there was pruned since: everything is sent.
             Err(GitError::Failed { .. }) if !haves.is_empty() => self.transfer(&Direction::Out, wants, &[]),
@@ -141,7 +144,7 @@ impl Repository {
             .set("core.commitGraph", "false")
             .set("core.multiPackIndex", "false")
             .set("pack.useBitmaps", "false")
-            .args(["pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q"])
+            .args(["pack-objects", "--revs", "--stdout", "--thin", "--sparse", "--delta-base-offset", "-q"])
             .input(revisions)
             .time_max(TRANSFER_TIME_MAX)
             .feed()?;
