@@ -21,7 +21,6 @@ use machines::run::ToolCall;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The most of one message, tool output or error that is kept in memory, in bytes. The transcript on disk has it all.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
@@ -176,10 +175,21 @@ pub trait Reader: Send {
     /// The bytes that tell the program something while it works; nothing where it cannot be told.
     fn inject(&mut self, text: &str) -> Option<Input>;
 
-    /// For how long the program may print nothing, as things stand. Absent: as long as the step's own limit.
-    fn silence_limit(&self) -> Option<Duration> {
-        None
+    /// What it means when the program prints nothing, as things stand.
+    fn silence(&self) -> Silence {
+        Silence::Free
     }
+}
+
+/// What it means when a program prints nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// It is being loaded.
+    Starting,
+    /// It waits for its model, and would say so: after too long it hangs.
+    Waiting,
+    /// A command runs, a person thinks, or it is the program's way: only the step's own limit holds.
+    Free,
 }
 
 /// What a program said, in the language that all adapters share.

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::{Shared, hooks, place};
-use crate::agents::{self, Ended, Input, Order, Reader, Said};
+use crate::agents::{self, Ended, Input, Order, Reader, Said, Silence};
 use crate::crash;
 use crate::git::Published;
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Spec, Tail};
@@ -30,6 +30,8 @@ use crate::owner::SubmitError;
 const STEP_FILE: &str = "step.json";
 /// Lines that are read before something else gets a turn.
 const LINES_AT_ONCE: usize = 256;
+/// Until a program's first line: it may be large, and the machine busy.
+const START_SILENCE: Duration = Duration::from_secs(2 * 60);
 /// How long an agent may take to end its turn when it is interrupted, before its processes are ended.
 const INTERRUPT: Duration = Duration::from_secs(10);
 /// How long its processes may take to end when they are asked to.
@@ -382,7 +384,6 @@ impl<'a> Follower<'a> {
                 });
             }
         }
-        let step_limit = self.shared.rules().settings.fleet.step_timeout;
         self.send_first().await;
         let mut words_open = true;
         loop {
@@ -390,7 +391,7 @@ impl<'a> Follower<'a> {
             self.answer_early().await;
             let patience = match (self.interrupted, &self.ending) {
                 (Some(at), None) => at + INTERRUPT,
-                _ => self.grown_at + self.reader.silence_limit().unwrap_or(step_limit * 2),
+                _ => self.grown_at + self.silence_max(),
             };
             let connection = self.connection.as_mut().expect("it was opened");
             tokio::select! {
@@ -423,6 +424,17 @@ impl<'a> Follower<'a> {
                     self.end(why).await;
                 }
             }
+        }
+    }
+
+    /// For how long the program may say nothing, as things stand.
+    fn silence_max(&self) -> Duration {
+        let settings = &self.shared.rules().settings;
+        match self.reader.silence() {
+            Silence::Starting => START_SILENCE,
+            Silence::Waiting => settings.limits.silence,
+            // The keeper ends the step before that.
+            Silence::Free => settings.fleet.step_timeout * 2,
         }
     }
 

@@ -211,6 +211,8 @@ pub enum Health {
 pub struct Limits {
     /// Those that the rules read.
     pub rules: config::Limits,
+    /// Of a program that waits for its model.
+    pub silence: Duration,
     pub ticket_bytes: u64,
     pub tickets: usize,
     pub line_bytes: usize,
@@ -674,6 +676,7 @@ fn limits(scope: &Scope) -> Limits {
             dependencies: scope.number("dependencies").unwrap_or_default(),
             kept_answers: scope.number("kept_answers").unwrap_or_default(),
         },
+        silence: scope.time("silence"),
         ticket_bytes: scope.number("ticket_bytes").unwrap_or_default(),
         tickets: scope.number("tickets").unwrap_or_default(),
         line_bytes: scope.number("line_bytes").unwrap_or_default(),

@@ -5,8 +5,8 @@
 
 use super::super::transcript::argument;
 use super::super::{
-    Ended, Exit, ExitReason, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, StopReason, TEXT_BYTES_MAX,
-    micros, said_done, shortened,
+    Ended, Exit, ExitReason, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence, StopReason,
+    TEXT_BYTES_MAX, micros, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -18,12 +18,6 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
-
-/// The program gives up a silent stream after five minutes and an unanswered request after six.
-const SILENCE: Duration = Duration::from_secs(7 * 60);
-/// Until the first line: the program is large, and the machine may be busy.
-const START_SILENCE: Duration = Duration::from_secs(2 * 60);
 
 pub(super) struct Claude {
     prompt: String,
@@ -712,12 +706,12 @@ impl Reader for Claude {
         Some(self.user_message(&id, text))
     }
 
-    fn silence_limit(&self) -> Option<Duration> {
-        if !self.started {
-            return Some(START_SILENCE);
+    fn silence(&self) -> Silence {
+        match (self.started, self.calls.is_empty() && self.held.is_empty()) {
+            (false, _) => Silence::Starting,
+            (true, true) => Silence::Waiting,
+            (true, false) => Silence::Free,
         }
-        // A person thinks, or a command runs: both take their time, and the step's own limit holds.
-        (self.calls.is_empty() && self.held.is_empty()).then_some(SILENCE)
     }
 }
 

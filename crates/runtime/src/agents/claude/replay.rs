@@ -2,13 +2,32 @@
 //! the calls that are allowed. It stands in for the program in tests that drive a whole fleet.
 //!
 //! It is as strict as the program and stricter: flags that would let it act unasked end it, and so does a prompt that
-//! comes before the hooks.
+//! comes before the hooks. What it was started with stands in `starts.jsonl` in its configuration directory.
+//!
+//! The file is a list of steps, or `{"prices": …, "steps": […]}`; a step is a list of replies, and is played once, in
+//! whichever session its turn comes. A reply is `{"text": "…", "tools": [{"name": "Write", "input": {…}}]}`, and can go
+//! wrong as the program does:
+//!
+//! | key | what happens |
+//! | --- | --- |
+//! | `status`, `resets_in` | the service answers with this status; a limit is reset after so many seconds |
+//! | `network` | there is no connection |
+//! | `hang` | the message is begun and never goes on |
+//! | `stderr`, `exit` | it complains, and ends without a result |
+//! | `crash` | after its calls it is gone, by SIGKILL |
+//! | `end` | after its calls it ends with this result |
+//! | `result` | after its calls there is a result, and then it goes on |
+//! | `forget` | the conversation is lost at the end of the step |
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Why a replay could not go on. Each is told on standard error and ends with exit code 1.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +36,8 @@ pub enum ReplayError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("replies {} are a list of steps, each a list of replies: {source}", path.display())]
     Broken { path: PathBuf, source: serde_json::Error },
+    #[error("it could not end itself: {0}")]
+    Alive(#[from] nix::Error),
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]
@@ -29,6 +50,42 @@ struct Flags {
     session: String,
     resume: bool,
     turns_max: u64,
+    budget_usd: f64,
+}
+
+/// The file of replies.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Replies {
+    #[serde(default)]
+    prices: Prices,
+    steps: Vec<Vec<Value>>,
+}
+
+/// How a version of the program names its prices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Prices {
+    /// Each result says what it cost itself, beside the total of the session.
+    #[default]
+    Named,
+    /// Only a total, which goes on where a session does.
+    Session,
+    /// Only a total, which begins anew with each process.
+    Process,
+    /// Nothing is said.
+    Unknown,
+}
+
+impl Replies {
+    fn read(path: &Path) -> Result<Replies, ReplayError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ReplayError::Unreadable { path: path.to_owned(), source })?;
+        let broken = |source| ReplayError::Broken { path: path.to_owned(), source };
+        let value: Value = serde_json::from_str(&text).map_err(broken)?;
+        let value = if value.is_array() { json!({ "steps": value }) } else { value };
+        serde_json::from_value(value).map_err(broken)
+    }
 }
 
 fn refused<T>(what: impl Into<String>) -> Result<T, ReplayError> {
@@ -37,7 +94,7 @@ fn refused<T>(what: impl Into<String>) -> Result<T, ReplayError> {
 
 impl Flags {
     fn read(arguments: &[String]) -> Result<Flags, ReplayError> {
-        let mut flags = Flags { turns_max: u64::MAX, ..Flags::default() };
+        let mut flags = Flags { turns_max: u64::MAX, budget_usd: f64::MAX, ..Flags::default() };
         let mut seen = Vec::new();
         let mut rest = arguments.iter();
         while let Some(flag) = rest.next() {
@@ -59,7 +116,8 @@ impl Flags {
                 "--session-id" => flags.session = value()?,
                 "--resume" => (flags.session, flags.resume) = (value()?, true),
                 "--max-turns" => flags.turns_max = value()?.parse().unwrap_or(0),
-                "--max-budget-usd" | "--model" | "--tools" => drop(value()?),
+                "--max-budget-usd" => flags.budget_usd = value()?.parse().unwrap_or(0.0),
+                "--model" | "--tools" => drop(value()?),
                 "--append-system-prompt-file" => {
                     let path = value()?;
                     std::fs::metadata(&path)
@@ -88,11 +146,14 @@ pub fn replay(
     input: impl BufRead,
     output: impl Write,
 ) -> Result<u8, ReplayError> {
-    let text = std::fs::read_to_string(replies)
-        .map_err(|source| ReplayError::Unreadable { path: replies.to_owned(), source })?;
-    let steps: Vec<Vec<Value>> = serde_json::from_str(&text)
-        .map_err(|source| ReplayError::Broken { path: replies.to_owned(), source })?;
+    let replies = Replies::read(replies)?;
+    note_start(config, arguments)?;
     let flags = Flags::read(arguments)?;
+    let place = config.join("replay.json");
+    let read = |path: &Path| -> Option<Value> {
+        std::fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok())
+    };
+    let played = read(&place).and_then(|state| state["played"].as_u64()).unwrap_or(0);
     let file = config.join("projects/replay").join(format!("{}.jsonl", flags.session));
     let mut program = Program {
         input,
@@ -100,17 +161,21 @@ pub fn replay(
         session: flags.session.clone(),
         queue: VecDeque::new(),
         requests: 0,
+        played,
+        prices: replies.prices,
+        before: 0.0,
         cost: 0.0,
-        gated: false,
+        named: 0.0,
+        forget: false,
     };
     program.initialize()?;
-    let state: Option<Value> =
-        std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok());
-    let (played, before) = match (&state, flags.resume) {
-        (None, false) => (0, 0.0),
-        (Some(state), true) => {
-            (state["played"].as_u64().unwrap_or(0) as usize, state["cost"].as_f64().unwrap_or(0.0))
+    let session = read(&file);
+    match (&session, flags.resume) {
+        (None, false) => {}
+        (Some(session), true) if replies.prices != Prices::Process => {
+            program.before = session["cost"].as_f64().unwrap_or(0.0);
         }
+        (Some(_), true) => {}
         (Some(_), false) => {
             return refused(format!("Error: Session ID {} is already in use.", flags.session));
         }
@@ -121,15 +186,25 @@ pub fn replay(
             program.print(&result)?;
             return Ok(1);
         }
-    };
-    program.cost = before;
-    let folder = file.parent().unwrap_or(config);
-    std::fs::create_dir_all(folder)?;
-    std::fs::write(&file, json!({ "played": played + 1, "cost": before }).to_string())?;
-    let code =
-        program.step(steps.get(played).map(Vec::as_slice).unwrap_or_default(), before, flags.turns_max)?;
-    std::fs::write(&file, json!({ "played": played + 1, "cost": program.cost }).to_string())?;
+    }
+    (program.cost, program.named) = (program.before, program.before);
+    std::fs::create_dir_all(file.parent().unwrap_or(config))?;
+    std::fs::write(&place, json!({ "played": played + 1 }).to_string())?;
+    std::fs::write(&file, json!({ "cost": program.before }).to_string())?;
+    let step = usize::try_from(played).ok().and_then(|played| replies.steps.get(played));
+    let code = program.step(step.map(Vec::as_slice).unwrap_or_default(), &flags)?;
+    if program.forget {
+        std::fs::remove_file(&file)?;
+    } else {
+        std::fs::write(&file, json!({ "cost": program.cost }).to_string())?;
+    }
     Ok(code)
+}
+
+/// Keeps what it was started with, for whoever wants to know.
+fn note_start(config: &Path, arguments: &[String]) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(config.join("starts.jsonl"))?;
+    writeln!(file, "{}", json!(arguments))
 }
 
 struct Program<R, W> {
@@ -139,8 +214,15 @@ struct Program<R, W> {
     /// User messages that nobody has taken in.
     queue: VecDeque<Value>,
     requests: u32,
+    /// Steps that were played before this one.
+    played: u64,
+    prices: Prices,
+    /// The total at the start of the process, and now.
+    before: f64,
     cost: f64,
-    gated: bool,
+    /// What the results have named.
+    named: f64,
+    forget: bool,
 }
 
 /// The price of each reply.
@@ -178,7 +260,6 @@ impl<R: BufRead, W: Write> Program<R, W> {
         if message["request"]["subtype"] != "initialize" || !asks {
             return refused("the first line must be `initialize` with a hook for every call that blocks");
         }
-        self.gated = true;
         let reply = json!({ "hooks_applied": true, "hook_on_failure_supported": true });
         self.reply(&message["request_id"], reply)
     }
@@ -198,7 +279,10 @@ impl<R: BufRead, W: Write> Program<R, W> {
                 self.print(&json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "queued" }))?;
             }
             "control_request" if message["request"]["subtype"] == "get_session_cost" => {
-                let text = format!("Total cost:            ${:.4}\nTotal duration (API):  0s", self.cost);
+                let text = match self.prices {
+                    Prices::Unknown => "Total duration (API):  0s".to_owned(),
+                    _ => format!("Total cost:            ${:.4}\nTotal duration (API):  0s", self.cost),
+                };
                 self.reply(&message["request_id"], json!({ "text": text }))?;
             }
             "control_request" if message["request"]["subtype"] == "interrupt" => {
@@ -216,7 +300,7 @@ impl<R: BufRead, W: Write> Program<R, W> {
         Ok(None)
     }
 
-    fn step(&mut self, replies: &[Value], before: f64, turns_max: u64) -> Result<u8, ReplayError> {
+    fn step(&mut self, replies: &[Value], flags: &Flags) -> Result<u8, ReplayError> {
         while self.queue.is_empty() {
             if let Some(Heard::End) = self.hear(None)? {
                 return Ok(0);
@@ -225,61 +309,111 @@ impl<R: BufRead, W: Write> Program<R, W> {
         let done = json!({ "text": "DONE" });
         let mut taken = Vec::new();
         let mut last = Value::Null;
-        let init = json!({ "type": "system", "subtype": "init", "session_id": self.session,
-            "permissionMode": "default", "mcp_servers": [], "claude_code_version": "replay" });
-        self.print(&init)?;
+        self.print_init()?;
         let replies = if replies.is_empty() { std::slice::from_ref(&done) } else { replies };
         for (turn, reply) in (1..).zip(replies) {
+            self.forget |= reply["forget"] == true;
             while let Some(message) = self.queue.pop_front() {
                 taken.push(message["uuid"].clone());
             }
             self.print(&json!({ "type": "system", "subtype": "status", "status": "requesting" }))?;
-            if let Some(status) = reply["status"].as_u64() {
-                return self.api_error(status, before);
+            if reply["status"].is_u64() || reply["network"] == true {
+                return self.api_error(reply);
             }
-            if turn > turns_max {
+            if let Some(complaint) = reply["stderr"].as_str() {
+                eprintln!("{}", complaint.replace("{session}", &self.session));
+                return Ok(exit_code(reply));
+            }
+            if turn > flags.turns_max {
+                let max = flags.turns_max;
                 let end = json!({ "subtype": "error_max_turns", "terminal_reason": "max_turns", "is_error": true,
-                    "errors": [format!("Reached maximum number of turns ({turns_max})")] });
-                return self.result(end, before, &taken).map(|()| 1);
+                    "errors": [format!("Reached maximum number of turns ({max})")] });
+                return self.result(end, &taken).map(|()| 1);
+            }
+            if reply["hang"] == true {
+                return self.hang(turn, &taken);
             }
             self.cost += REPLY_USD;
             let calls = self.message(turn, reply)?;
+            let spent = self.cost - self.before;
+            if spent > flags.budget_usd {
+                // The calls of the reply that passed it are not made.
+                let end = json!({ "subtype": "error_max_budget_usd", "terminal_reason": "budget_exhausted",
+                    "is_error": true, "errors": [format!("Reached maximum budget (${})", flags.budget_usd)] });
+                return self.result(end, &taken).map(|()| 1);
+            }
             for (call, tool) in calls {
-                match self.call(&call, &tool)? {
-                    Heard::Interrupt => {
-                        let end = json!({ "subtype": "error_during_execution", "terminal_reason": "aborted_tools",
-                            "is_error": true, "errors": ["interrupted"] });
-                        self.result(end, before, &taken)?;
-                        return Ok(0);
-                    }
-                    Heard::Answer(_) | Heard::End => {}
+                if let Heard::Interrupt = self.call(&call, &tool)? {
+                    return self.interrupted("aborted_tools", &taken);
                 }
             }
+            if reply["crash"] == true {
+                kill(Pid::this(), Signal::SIGKILL)?;
+            }
+            if reply["end"].is_object() {
+                self.result(reply["end"].clone(), &taken)?;
+                return Ok(exit_code(reply));
+            }
             last = reply["text"].clone();
+            if reply["result"] == true {
+                self.completed(&last, &taken)?;
+                self.print_init()?;
+            }
         }
-        let end = json!({ "subtype": "success", "terminal_reason": "completed", "is_error": false, "result": last,
-            "api_error_status": null });
-        self.result(end, before, &taken)?;
+        self.completed(&last, &taken)?;
         // It stays until its input ends.
         while !matches!(self.hear(None)?, Some(Heard::End)) {}
         Ok(0)
     }
 
+    fn print_init(&mut self) -> io::Result<()> {
+        self.print(&json!({ "type": "system", "subtype": "init", "session_id": self.session,
+            "permissionMode": "default", "mcp_servers": [], "claude_code_version": "replay" }))
+    }
+
+    fn completed(&mut self, text: &Value, taken: &[Value]) -> Result<(), ReplayError> {
+        let end = json!({ "subtype": "success", "terminal_reason": "completed", "is_error": false, "result": text,
+            "api_error_status": null });
+        self.result(end, taken)
+    }
+
+    fn interrupted(&mut self, reason: &str, taken: &[Value]) -> Result<u8, ReplayError> {
+        let end = json!({ "subtype": "error_during_execution", "terminal_reason": reason, "is_error": true,
+            "errors": ["interrupted"] });
+        self.result(end, taken).map(|()| 0)
+    }
+
+    /// Begins a message, and says nothing more.
+    fn hang(&mut self, turn: u64, taken: &[Value]) -> Result<u8, ReplayError> {
+        let start =
+            json!({ "id": self.message_id(turn), "role": "assistant", "content": [], "usage": usage(1) });
+        self.print(&stream_event(&json!({ "type": "message_start", "message": start })))?;
+        loop {
+            match self.hear(None)? {
+                Some(Heard::Interrupt) => return self.interrupted("aborted_streaming", taken),
+                Some(Heard::End) => return Ok(1),
+                _ => {}
+            }
+        }
+    }
+
+    /// No other message of the session has it.
+    fn message_id(&self, turn: u64) -> String {
+        format!("msg_{}_{turn}_{}", self.played, self.session)
+    }
+
     /// Prints a reply as it would be streamed, and gives its calls.
     fn message(&mut self, turn: u64, reply: &Value) -> Result<Vec<(String, Value)>, ReplayError> {
-        let id = format!("msg_{}_{turn}", self.session);
-        let usage = |output: u64| json!({ "input_tokens": 1000, "output_tokens": output });
-        let event =
-            |event: Value| json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null });
+        let id = self.message_id(turn);
         let start = json!({ "id": id, "role": "assistant", "content": [], "usage": usage(1) });
-        self.print(&event(json!({ "type": "message_start", "message": start })))?;
+        self.print(&stream_event(&json!({ "type": "message_start", "message": start })))?;
         let mut blocks = Vec::new();
         if reply["text"].is_string() {
             blocks.push(json!({ "type": "text", "text": reply["text"] }));
         }
         let mut calls = Vec::new();
         for (index, tool) in reply["tools"].as_array().into_iter().flatten().enumerate() {
-            let call = format!("toolu_{turn}_{index}_{}", self.session);
+            let call = format!("toolu_{}_{turn}_{index}_{}", self.played, self.session);
             blocks.push(
                 json!({ "type": "tool_use", "id": call, "name": tool["name"], "input": tool["input"] }),
             );
@@ -290,8 +424,8 @@ impl<R: BufRead, W: Write> Program<R, W> {
                 "stop_reason": null, "usage": usage(1) });
             self.print(&json!({ "type": "assistant", "message": message, "parent_tool_use_id": null }))?;
         }
-        self.print(&event(json!({ "type": "message_delta", "delta": {}, "usage": usage(50) })))?;
-        self.print(&event(json!({ "type": "message_stop" })))?;
+        self.print(&stream_event(&json!({ "type": "message_delta", "delta": {}, "usage": usage(50) })))?;
+        self.print(&stream_event(&json!({ "type": "message_stop" })))?;
         Ok(calls)
     }
 
@@ -326,7 +460,7 @@ impl<R: BufRead, W: Write> Program<R, W> {
 
     fn hook(&mut self, callback: &str, call: &str, input: Value) -> Result<Heard, ReplayError> {
         self.requests += 1;
-        let request = format!("request-{}-{}", self.requests, self.session);
+        let request = format!("request-{}-{}-{}", self.played, self.requests, self.session);
         let asked = json!({ "subtype": "hook_callback", "callback_id": callback, "input": input, "tool_use_id": call });
         self.print(&json!({ "type": "control_request", "request_id": request, "request": asked }))?;
         loop {
@@ -336,29 +470,67 @@ impl<R: BufRead, W: Write> Program<R, W> {
         }
     }
 
-    fn api_error(&mut self, status: u64, before: f64) -> Result<u8, ReplayError> {
-        let text = format!("API Error: {status}");
+    fn api_error(&mut self, reply: &Value) -> Result<u8, ReplayError> {
+        let status = reply["status"].as_u64();
+        let kind = match status {
+            Some(401) => "authentication_failed",
+            Some(429) => "rate_limit",
+            _ => "server_error",
+        };
+        if status == Some(401) {
+            // The program itself tries for minutes; whoever knows better ends it before that.
+            self.print(&json!({ "type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 5,
+                "retry_delay_ms": 600, "error_status": 401, "error": kind }))?;
+            while !matches!(self.hear(None)?, Some(Heard::End)) {}
+        }
+        if let Some(seconds) = reply["resets_in"].as_u64() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let info =
+                json!({ "status": "rejected", "resetsAt": now + seconds, "rateLimitType": "five_hour" });
+            self.print(&json!({ "type": "rate_limit_event", "rate_limit_info": info }))?;
+        }
+        let (text, api_error) = match status {
+            Some(status) => (format!("API Error: {status}"), Value::Null),
+            None => ("API Error: Connection dropped (ECONNRESET)".to_owned(), json!("connection_failed")),
+        };
         let message = json!({ "id": "synthetic", "model": "<synthetic>", "content": [{ "type": "text", "text": text }] });
-        let kind = if status == 401 { "authentication_failed" } else { "server_error" };
         self.print(&json!({ "type": "assistant", "message": message, "parent_tool_use_id": null,
             "is_api_error_message": true, "api_error_status": status, "error": kind }))?;
         let end = json!({ "subtype": "success", "terminal_reason": "api_error", "is_error": true,
-            "api_error_status": status, "result": text });
-        self.result(end, before, &[])?;
+            "api_error_status": status, "api_error": api_error, "result": text });
+        self.result(end, &[])?;
         Ok(1)
     }
 
-    fn result(&mut self, mut end: Value, before: f64, taken: &[Value]) -> Result<(), ReplayError> {
+    fn result(&mut self, mut end: Value, taken: &[Value]) -> Result<(), ReplayError> {
         end["type"] = json!("result");
         end["session_id"] = json!(self.session);
-        end["total_cost_usd"] = json!(self.cost);
         end["user_message_uuids"] = json!(taken);
-        let replies = ((self.cost - before) / REPLY_USD).round();
-        end["model_usage_since_last_result"] = json!({ "replay": {
-            "inputTokens": replies * 1000.0, "outputTokens": replies * 50.0, "costUSD": self.cost - before,
-        }});
+        if self.prices != Prices::Unknown {
+            end["total_cost_usd"] = json!(self.cost);
+        }
+        if self.prices == Prices::Named {
+            let spent = self.cost - self.named;
+            let replies = (spent / REPLY_USD).round();
+            end["model_usage_since_last_result"] = json!({ "replay": {
+                "inputTokens": replies * 1000.0, "outputTokens": replies * 50.0, "costUSD": spent,
+            }});
+            self.named = self.cost;
+        }
         Ok(self.print(&end)?)
     }
+}
+
+fn usage(output: u64) -> Value {
+    json!({ "input_tokens": 1000, "output_tokens": output })
+}
+
+fn stream_event(event: &Value) -> Value {
+    json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null })
+}
+
+fn exit_code(reply: &Value) -> u8 {
+    reply["exit"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// Makes a call: the tools that a replay can use are `Write` and `Bash`.

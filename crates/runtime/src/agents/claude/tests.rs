@@ -1,7 +1,7 @@
 //! The reader on recordings of the program, and what it is started with.
 
 use super::super::tests::{order, read};
-use super::super::{Ended, Exit, ExitReason, Said, StopReason, TEXT_BYTES_MAX, deny};
+use super::super::{Ended, Exit, ExitReason, Said, Silence, StopReason, TEXT_BYTES_MAX, deny};
 use super::*;
 use kernel::command::{StepFailure, Usage};
 
@@ -276,7 +276,7 @@ fn a_question_that_overtakes_its_message_waits_for_the_whole_turn() {
         &block(r#"{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"/repo/a"}}"#),
     );
     assert_eq!(say(&mut *reader, &ask("q1", "t1", "Write", r#"{"file_path":"/repo/a"}"#)), []);
-    assert_eq!(reader.silence_limit(), None);
+    assert_eq!(reader.silence(), Silence::Free);
     assert_eq!(reader.answer("t1", true, ""), None);
     say(&mut *reader, &block(r#"{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"ls"}}"#));
     say(&mut *reader, &event(r#"{"type":"message_delta","usage":{"input_tokens":10,"output_tokens":50}}"#));

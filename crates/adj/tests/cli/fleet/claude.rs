@@ -1,0 +1,473 @@
+//! Claude Code in a fleet, as a user would run it. The program is replayed: it speaks the language of the real one over
+//! real pipes, under a real keeper, and makes the calls that are allowed; what it says comes from a file.
+
+use super::Repository;
+use serde_json::{Value, json};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const TESTS: &str = "sh tests.sh";
+const COMMIT: &str = "git add -A && git -c user.name=a -c user.email=a@b.invalid commit -q -m work";
+/// The price of a reply, by the replayed program.
+const REPLY_USD: f64 = 0.005;
+/// What is set aside for a step, as long as the settings do not say.
+const STEP_USD: f64 = 0.5;
+
+/// A repository with one ticket, whose agent is a claude that replays these steps. `agent` goes into its section of the
+/// settings, `more` after it.
+fn project(name: &str, agent: &str, more: &str, replies: &Value) -> Repository {
+    let repository = Repository::new(&format!("claude-{name}"), "", &["c-1"]);
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    let settings = format!(
+        "[fleet]\nagent = \"coder\"\nworkers = 1\nreview = \"auto\"\n\n[test]\ncommand = \"{TESTS}\"\n\n\
+         [agents.coder]\nadapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]\n{agent}\n\n{more}\n"
+    );
+    repository.write("adjutant.toml", &settings);
+    repository.write("replies.json", &replies.to_string());
+    repository.commit("An agent");
+    repository
+}
+
+fn write(path: &str) -> Value {
+    json!({ "name": "Write", "input": { "file_path": path, "content": "true\n" } })
+}
+
+fn bash(command: &str) -> Value {
+    json!({ "name": "Bash", "input": { "command": command } })
+}
+
+/// A reply that does the whole work, and the one that says so.
+fn work() -> Vec<Value> {
+    vec![json!({ "tools": [write("work.check"), bash(COMMIT)] }), json!({ "text": "All is there.\nDONE" })]
+}
+
+impl Repository {
+    /// The flags of each start of the program.
+    fn starts(&self) -> Vec<Vec<String>> {
+        let text = self.read(".adjutant/private/c-1/claude/starts.jsonl");
+        text.lines().map(|line| serde_json::from_str(line).expect("a list of flags")).collect()
+    }
+
+    /// For each start: whether a session was begun or taken up, and which, numbered in the order of their appearance.
+    fn sessions(&self) -> String {
+        let mut known: Vec<String> = Vec::new();
+        let mut told = Vec::new();
+        for start in self.starts() {
+            let at = start.iter().position(|flag| flag == "--session-id" || flag == "--resume");
+            let at = at.expect("it was told which session");
+            let (flag, id) = (&start[at], &start[at + 1]);
+            if !known.contains(id) {
+                known.push(id.clone());
+            }
+            let number = known.iter().position(|known| known == id).expect("it is known") + 1;
+            told.push(format!("{} {number}", if flag == "--resume" { "goes on in" } else { "begins" }));
+        }
+        told.join(", ")
+    }
+
+    /// Everything that was written down, in order.
+    fn log(&self) -> Vec<Value> {
+        let path = self.dir().with_extension("export");
+        let _ = std::fs::remove_file(&path);
+        self.ok(&format!("export {}", path.display()));
+        let text = std::fs::read_to_string(&path).expect("it was exported");
+        let _ = std::fs::remove_file(&path);
+        text.lines().skip(1).map(|line| serde_json::from_str(line).expect("a record")).collect()
+    }
+
+    /// The errors that were counted against the worker.
+    fn step_errors(&self) -> Vec<String> {
+        let log = self.log();
+        let failed = log.iter().filter(|record| record["data"]["input"]["type"] == "step_failed");
+        failed
+            .map(|record| record["data"]["input"]["error"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// How often a run came into this state.
+    fn runs_to(&self, state: &str) -> usize {
+        self.log()
+            .iter()
+            .filter(|record| record["kind"] == "run_moved" && record["data"]["to"] == state)
+            .count()
+    }
+
+    /// What everything cost, and how many steps had no price.
+    fn cost(&self) -> (f64, u64) {
+        let cost = self.json("cost --json");
+        let usd = cost["total"]["usd"].as_f64().expect("a number");
+        (usd, cost["total"]["unpricedSteps"].as_u64().expect("a number"))
+    }
+
+    #[track_caller]
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.ok(line)).expect("one document")
+    }
+
+    /// The one question that waits for a person.
+    fn approval(&self) -> Option<(String, String)> {
+        let open = self.json("approvals --json");
+        let item = open["items"].as_array().and_then(|items| items.first())?;
+        Some((item["id"].as_str()?.to_owned(), item["cause"].as_str()?.to_owned()))
+    }
+
+    /// Runs to the end, and everything must have landed.
+    #[track_caller]
+    fn lands(&self) -> String {
+        let told = self.ok("run --until-idle");
+        self.check(&["c-1"], TESTS);
+        told
+    }
+
+    fn in_main(&self, path: &str) -> bool {
+        self.git_says(&format!("cat-file -e main:{path}"))
+    }
+}
+
+/// A fleet at work beside the test. It is stopped with the test, however that ends.
+struct Fleet<'a> {
+    repository: &'a Repository,
+    child: Option<Child>,
+}
+
+impl<'a> Fleet<'a> {
+    fn start(repository: &'a Repository, line: &str) -> Fleet<'a> {
+        let child = repository.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Fleet { repository, child: Some(child.expect("adj runs")) }
+    }
+
+    /// Waits for its end.
+    fn ended(mut self) -> super::super::Ran {
+        let child = self.child.take().expect("it runs");
+        child.wait_with_output().expect("it ends").into()
+    }
+
+    /// Waits for something that it brings about.
+    #[track_caller]
+    fn wait<T>(&mut self, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(seen) = seen() {
+                return seen;
+            }
+            let over = self.child.as_mut().and_then(|child| child.try_wait().expect("it can be asked"));
+            assert!(
+                over.is_none(),
+                "the fleet ended before {what}: {:?}",
+                self.child.take().map(Child::wait_with_output)
+            );
+            assert!(Instant::now() < deadline, "{what}: not within a minute");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Fleet<'_> {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            self.repository.adj("stop --now");
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_ticket_lands_and_its_second_step_goes_on_in_the_session_that_was_written_down_before_the_first() {
+    let replies =
+        json!([[{ "tools": [write("work.check"), bash(COMMIT)] }, { "text": "One." }], [{ "text": "DONE" }]]);
+    let repository = project("lands", "model = \"some-model\"", "", &replies);
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+    let log = repository.log();
+    let position = |found: &dyn Fn(&Value) -> bool| log.iter().position(found).expect("it was written down");
+    let given = position(&|record| record["kind"] == "place_given");
+    let asked = position(&|record| record["data"]["what"]["effect"] == "start_step");
+    assert!(given < asked, "the session is known before the program is started");
+    let starts = repository.starts();
+    assert!(starts[0].contains(&log[given]["data"]["session"].as_str().expect("an id").to_owned()));
+    assert_eq!(repository.cost(), (3.0 * REPLY_USD, 0));
+    for start in starts {
+        let start = start.join(" ");
+        assert!(start.contains("--permission-mode default"), "it must ask: {start}");
+        assert!(start.contains("--model some-model"), "{start}");
+    }
+}
+
+/// Hooks, settings and servers out of a repository would be run without a question.
+#[test]
+fn what_a_repository_holds_for_claude_is_not_taken_up() {
+    let repository = project("repository", "", "", &json!([work()]));
+    repository.write(
+        ".claude/settings.json",
+        r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch evil"}]}]}}"#,
+    );
+    repository.write(".mcp.json", r#"{"mcpServers":{"evil":{"command":"touch","args":["evil"]}}}"#);
+    repository.write("CLAUDE.md", "Be kind.\n");
+    repository.commit("Settings for claude");
+    repository.lands();
+    for start in repository.starts() {
+        let sources = start.iter().position(|flag| flag == "--setting-sources").expect("they are named");
+        assert_eq!(start[sources + 1], "", "no settings are read");
+        assert!(start.contains(&"--strict-mcp-config".to_owned()), "no servers are started");
+        assert!(!start.contains(&"--mcp-config".to_owned()));
+        assert!(
+            start.contains(&"--append-system-prompt-file".to_owned()),
+            "its words are passed on all the same"
+        );
+    }
+}
+
+/// Twice in a row: a refusal is one failure of the tool, and three would stop the run.
+#[test]
+fn a_tool_that_is_not_allowed_is_not_used() {
+    let replies = json!([[
+        { "tools": [write("refused.check")] },
+        { "tools": [write("refused-too.check")] },
+        { "tools": [bash("echo true > work.check"), bash(COMMIT)] },
+        { "text": "DONE" },
+    ]]);
+    let repository = project("tools", "allowed_tools = [\"Bash\"]", "", &replies);
+    repository.lands();
+    assert!(repository.in_main("work.check"));
+    assert!(!repository.in_main("refused.check") && !repository.in_main("refused-too.check"));
+    let refused =
+        repository.log().iter().filter(|record| record["data"]["output"] == "AGENT_TOOL_NOT_ALLOWED").count();
+    assert_eq!(refused, 2, "each is written down once");
+    let start = repository.starts().remove(0).join(" ");
+    assert!(start.contains("--tools Bash"), "it is not even offered: {start}");
+}
+
+#[test]
+fn a_person_decides_about_a_call_while_it_waits() {
+    let replies = json!([[
+        { "tools": [write("denied.check")] },
+        { "tools": [write("allowed.check"), bash(COMMIT)] },
+        { "text": "DONE" },
+    ]]);
+    let repository = project("asks", "", "[policy]\nred = [\"Write(*ed.check)\"]\n", &replies);
+    let mut fleet = Fleet::start(&repository, "run --until-idle");
+    let (first, cause) = fleet.wait("a question", || repository.approval());
+    assert_eq!(cause, "red_action");
+    repository.ok(&format!("deny {first} --note not-that"));
+    let (second, _) = fleet.wait("another question", || repository.approval().filter(|(id, _)| *id != first));
+    assert!(!repository.dir().join("agents/A-c-1/denied.check").exists());
+    assert!(!repository.dir().join("agents/A-c-1/allowed.check").exists(), "it waits");
+    repository.ok(&format!("approve {second}"));
+    let ran = fleet.ended();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    repository.check(&["c-1"], TESTS);
+    assert!(repository.in_main("allowed.check") && !repository.in_main("denied.check"));
+    assert_eq!(repository.sessions(), "begins 1", "one process waited for both");
+}
+
+#[test]
+fn wrong_credentials_are_told_at_the_first_try_with_what_to_set() {
+    let repository = project("401", "", "", &json!([[{ "status": 401 }], work()]));
+    let told = repository.lands();
+    let errors = repository.step_errors();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("does not accept the credentials"), "{errors:?}");
+    assert!(errors[0].contains("ANTHROPIC_API_KEY"), "{errors:?}");
+    assert!(told.contains("does not accept the credentials"), "{told}");
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1", "the id was taken by the first try");
+    assert_eq!(repository.cost(), (2.0 * REPLY_USD, 0), "what was refused cost nothing");
+}
+
+#[test]
+fn a_usage_limit_suspends_the_run_until_it_is_reset() {
+    let repository = project("429", "", "", &json!([[{ "status": 429, "resets_in": 2 }], work()]));
+    repository.lands();
+    assert_eq!(repository.step_errors(), Vec::<String>::new(), "no error is counted");
+    assert_eq!(repository.runs_to("suspended"), 1);
+    let log = repository.log();
+    let reset = log.iter().find(|record| record["data"]["what"]["timer"]["timer"] == "reset");
+    let reset = reset.unwrap_or_else(|| {
+        panic!(
+            "it waits for the reset: {:?}",
+            log.iter().filter(|r| r["data"]["what"]["effect"] == "timer").collect::<Vec<_>>()
+        )
+    });
+    let asked = reset["at"].as_i64().expect("a time");
+    let due = reset["data"]["what"]["due"].as_i64().expect("a time");
+    assert!(due > asked && due <= asked + 3000, "{reset}");
+    let next = log.iter().filter(|record| record["data"]["what"]["effect"] == "start_step").nth(1);
+    assert!(next.expect("a second step")["at"].as_i64() >= Some(due), "nothing is tried before it");
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+}
+
+#[test]
+fn a_service_that_is_away_is_waited_for_and_costs_no_error() {
+    let replies = json!([[{ "status": 529 }], [{ "status": 500 }], [{ "network": true }], work()]);
+    let repository = project("away", "", "[limits]\nhealth_poll = \"1s\"\n", &replies);
+    repository.lands();
+    assert_eq!(repository.step_errors(), Vec::<String>::new(), "no error is counted");
+    assert_eq!(repository.runs_to("suspended"), 3);
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1, goes on in 1, goes on in 1");
+    assert_eq!(repository.cost(), (2.0 * REPLY_USD, 0));
+}
+
+#[test]
+fn a_run_goes_on_when_its_service_is_well_again() {
+    let more = "[services.api]\nhealth = \"test -e .adjutant/well\"\nagents = [\"coder\"]\n\n[limits]\nhealth_poll = \"1s\"\n";
+    let repository = project("health", "", more, &json!([[{ "status": 529 }], work()]));
+    let mut fleet = Fleet::start(&repository, "run --until-idle");
+    fleet.wait("a question to the service", || {
+        let checks = repository.ok("history c-1");
+        (checks.contains("suspended")).then_some(())
+    });
+    assert_eq!(repository.starts().len(), 1, "nothing is tried before it is well");
+    repository.write(".adjutant/well", "");
+    let ran = fleet.ended();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    repository.check(&["c-1"], TESTS);
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+}
+
+/// The price of what was ended is not known, and is charged what was set aside.
+#[test]
+fn a_stream_that_stalls_is_ended_and_tried_once_more_in_a_fresh_session() {
+    let repository =
+        project("stalls", "", "[limits]\nsilence = \"2s\"\n", &json!([[{ "hang": true }], work()]));
+    let told = repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, begins 2");
+    assert_eq!(repository.step_errors(), Vec::<String>::new(), "both tries would be one error");
+    assert!(told.contains("session"), "{told}");
+    assert_eq!(repository.cost(), (STEP_USD + 2.0 * REPLY_USD, 1));
+}
+
+#[test]
+fn a_session_that_claude_has_lost_is_made_anew_once() {
+    let replies = json!([[{ "text": "One.", "forget": true }], work()]);
+    let repository = project("unknown", "", "", &replies);
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1, begins 2");
+    assert_eq!(repository.step_errors(), Vec::<String>::new());
+    assert_eq!(repository.cost(), (3.0 * REPLY_USD, 0));
+}
+
+#[test]
+fn a_session_that_is_in_use_is_made_anew() {
+    let replies = json!([[{ "stderr": "Error: Session ID {session} is already in use." }], work()]);
+    let repository = project("in-use", "", "", &replies);
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, begins 2");
+    assert_eq!(repository.step_errors(), Vec::<String>::new());
+}
+
+/// A first prompt that is too long stays so: that is an error. One that came late has a session to leave.
+#[test]
+fn a_session_that_has_grown_too_long_is_left() {
+    let long = json!({ "end": { "subtype": "success", "is_error": true, "terminal_reason": "prompt_too_long",
+        "result": "Prompt is too long" } });
+    let repository = project("long", "", "", &json!([[long], [long], work()]));
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1, begins 2");
+    let errors = repository.step_errors();
+    assert_eq!(errors, ["the prompt is too long for the model: Prompt is too long"]);
+}
+
+#[test]
+fn the_turn_limit_asks_a_person_who_can_let_it_go_on() {
+    let tick = |text: &str| json!({ "tools": [bash(&format!("echo {text}"))] });
+    let replies = json!([[tick("one"), tick("two"), tick("three"), { "text": "DONE" }], work()]);
+    let repository = project("turns", "max_turns = 2", "", &replies);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let (id, cause) = repository.approval().expect("a question");
+    assert_eq!(cause, "turn_limit");
+    assert!(repository.starts()[0].join(" ").contains("--max-turns 2"), "the program knows of it too");
+    repository.ok(&format!("approve {id}"));
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+}
+
+#[test]
+fn a_budget_asks_a_person_who_can_raise_it() {
+    let tick = |text: &str| json!({ "tools": [bash(&format!("echo {text}"))] });
+    let replies = json!([[tick("one"), tick("two"), tick("three"), { "text": "DONE" }], work()]);
+    let repository = project("budget", "", "[budget]\nrun_usd = 0.012\nstep_usd = 0.005\n", &replies);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let (id, cause) = repository.approval().expect("a question");
+    assert_eq!(cause, "budget");
+    assert!(
+        repository.starts()[0].join(" ").contains("--max-budget-usd 0.012"),
+        "the program knows of it too"
+    );
+    assert_eq!(repository.cost(), (3.0 * REPLY_USD, 0), "it ended itself with the reply that passed it");
+    repository.ok(&format!("approve {id}"));
+    repository.lands();
+    assert_eq!(repository.cost(), (5.0 * REPLY_USD, 0));
+}
+
+#[test]
+fn of_several_results_the_last_one_counts() {
+    let replies =
+        json!([[{ "text": "All is there.\nDONE", "result": true }, { "text": "Not yet." }], work()]);
+    let repository = project("results", "", "", &replies);
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+    assert_eq!(repository.cost(), (4.0 * REPLY_USD, 0));
+}
+
+#[test]
+fn a_program_that_dies_without_a_result_goes_on_in_its_session() {
+    let replies = json!([[{ "tools": [write("work.check")], "crash": true }], [{ "text": "DONE" }]]);
+    let repository = project("dies", "", "", &replies);
+    repository.lands();
+    assert_eq!(repository.step_errors(), ["claude was ended by signal 9"]);
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1");
+    assert!(repository.in_main("work.check"), "what it wrote is kept");
+    assert_eq!(repository.cost(), (STEP_USD + REPLY_USD, 1), "its price died with it");
+}
+
+#[test]
+fn the_total_is_right_however_a_version_names_its_prices() {
+    for prices in ["named", "session", "process"] {
+        let replies =
+            json!({ "prices": prices, "steps": [[{ "text": "One." }], [{ "text": "Two." }], work()] });
+        let repository = project(&format!("prices-{prices}"), "", "", &replies);
+        repository.lands();
+        assert_eq!(repository.cost(), (4.0 * REPLY_USD, 0), "{prices}");
+    }
+}
+
+#[test]
+fn a_price_that_is_not_known_is_said_and_charged_as_what_was_set_aside() {
+    let replies = json!({ "prices": "unknown", "steps": [[{ "text": "One." }], work()] });
+    let repository = project("unpriced", "", "[budget]\nstep_usd = 0.25\n", &replies);
+    repository.lands();
+    assert_eq!(repository.cost(), (0.5, 2));
+    let cost = repository.ok("cost");
+    assert!(cost.contains("≥ $0.50 (2 steps of unknown price)"), "{cost}");
+    let fleet = repository.ok("ps");
+    assert!(fleet.contains("≥ $0.50 (2 steps of unknown price)"), "{fleet}");
+}
+
+#[test]
+fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
+    let replies = json!([[{ "text": "One." }], [{ "hang": true }], work()]);
+    let repository = project("stops", "", "", &replies);
+    let mut fleet = Fleet::start(&repository, "run");
+    // The message of the second step was begun.
+    let begun = || {
+        let steps =
+            std::fs::read_dir(repository.dir().join(".adjutant/steps")).into_iter().flatten().flatten();
+        let begun = |step: &std::path::Path| {
+            let out = std::fs::read_to_string(step.join("out")).unwrap_or_default();
+            out.contains("message_start") && !out.contains("message_stop")
+        };
+        steps.map(|step| step.path()).find(|step| begun(step))
+    };
+    let step = fleet.wait("a second step", begun);
+    repository.ok("stop");
+    let ran = fleet.ended();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let out = std::fs::read_to_string(step.join("out")).expect("it is kept");
+    assert!(out.contains("aborted_streaming"), "it was asked to end its turn, and did: {out}");
+    assert_eq!(repository.strays(), Vec::<String>::new());
+    repository.lands();
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1, goes on in 1");
+    assert_eq!(repository.step_errors(), Vec::<String>::new());
+}
