@@ -271,6 +271,10 @@ pub enum Happened {
         usage: Usage,
     },
     CallAnswered,
+    /// Whether the agent's program could hear what it was told.
+    Told {
+        heard: bool,
+    },
 
     GateGreen {
         tip: SmolStr,

@@ -42,6 +42,13 @@ pub enum Effect {
         allow: bool,
         note: String,
     },
+    /// Say something to an agent at work.
+    TellAgent {
+        task: TaskId,
+        run: RunId,
+        step: EffectId,
+        text: String,
+    },
     /// Commit what is left over, look at the diff, run the tests.
     RunGate {
         task: TaskId,
@@ -129,6 +136,7 @@ impl Effect {
         "start_step",
         "end_step",
         "answer_call",
+        "tell_agent",
         "run_gate",
         "save_work",
         "remove_tree",
@@ -146,6 +154,7 @@ impl Effect {
             Effect::StartStep { .. } => "start_step",
             Effect::EndStep { .. } => "end_step",
             Effect::AnswerCall { .. } => "answer_call",
+            Effect::TellAgent { .. } => "tell_agent",
             Effect::RunGate { .. } => "run_gate",
             Effect::SaveWork { .. } => "save_work",
             Effect::RemoveTree { .. } => "remove_tree",
@@ -164,6 +173,7 @@ impl Effect {
             | Effect::StartStep { task, .. }
             | Effect::EndStep { task, .. }
             | Effect::AnswerCall { task, .. }
+            | Effect::TellAgent { task, .. }
             | Effect::RunGate { task, .. }
             | Effect::SaveWork { task }
             | Effect::RemoveTree { task }

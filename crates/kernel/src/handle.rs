@@ -418,7 +418,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             }
             d.comment(id, &actor.to_string(), "comment", text.clone());
             if actor.is_human() {
-                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(text) });
+                rules::person_comments(d, id, text);
             }
             task_reply(d, id)?
         }

@@ -61,6 +61,7 @@ macro_rules! rules {
 rules! {
     TicketSeen: "an open ticket is seen" => "a task in INBOX with its dependencies, once per opening";
     TicketClosed: "a ticket is closed by hand" => "task: INBOX and ASSIGNED go to CANCELED, later ones to BLOCKED (manual); nothing where it is closed, blocked or being landed";
+    CommentedAtWork: "a person comments on a task while its agent is at work" => "the agent is told at once where its program can hear it, otherwise with its next step";
     TicketChanged: "a ticket's text is changed" => "the agent hears of it with the next step";
     Claimed: "the fleet runs, a worker is idle, and there is work for it" => "the worker takes the lease of, in this order, an IN_PROGRESS task without one, an ASSIGNED task of its agent, a claimable INBOX task: task to IN_PROGRESS with a plan, worker ready, run START or RESUME";
     TreeReady: "the tree is ready" => "worker working, first step";

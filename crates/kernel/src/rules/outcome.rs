@@ -37,6 +37,13 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             Happened::Failed { error } => tried(d, id, error),
             _ => d.end(id, "done"),
         },
+        (Effect::TellAgent { task, text, .. }, what) => {
+            d.end(id, "done");
+            let closed = matches!(d.task(task)?.status(), Status::Done | Status::Canceled);
+            if !matches!(what, Happened::Told { heard: true }) && !closed {
+                d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
+            }
+        }
         // Nothing is known about the work: it is looked at again, and costs the agent nothing.
         (Effect::RunGate { .. } | Effect::TestMerge { .. }, Happened::Failed { error }) => {
             tried(d, id, error)

@@ -139,6 +139,21 @@ pub(super) fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
     Ok(())
 }
 
+/// What a person says reaches the agent: in the step that is under way, or with the next one.
+pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
+    let at_work = d.world.run_of(id).and_then(|run| Some((run.id.clone(), run.step.clone()?)));
+    let in_step = |step: &EffectId| {
+        d.world.effects.get(step).is_some_and(|effect| matches!(**effect, Effect::StartStep { .. }))
+    };
+    match at_work.filter(|(_, step)| in_step(step)) {
+        Some((run, step)) => {
+            d.rule(Rule::CommentedAtWork);
+            d.ask(Effect::TellAgent { task: id.clone(), run, step, text: text.to_owned() });
+        }
+        None => d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(text) }),
+    }
+}
+
 pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::Canceled);
     close_approval(d, id, "canceled", "the task was canceled");

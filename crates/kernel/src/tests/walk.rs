@@ -102,6 +102,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         }
         Effect::EndStep { .. } => vec![Happened::StepEnded { tip: None, usage: usage() }],
         Effect::AnswerCall { .. } => vec![Happened::CallAnswered],
+        Effect::TellAgent { .. } => vec![Happened::Told { heard: true }, Happened::Told { heard: false }],
         Effect::RunGate { .. } => vec![
             Happened::GateGreen { tip: text("tip1"), needs_person: None },
             Happened::GateGreen { tip: text("tip1"), needs_person: Some(text("adjutant.toml")) },
@@ -167,11 +168,13 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
         acts.push((ann(), Ask::Cleanup { worker: worker.clone(), force: true }));
         acts.push((ann(), Ask::Assign { worker: worker.clone(), task: id.clone() }));
         for tree in worker::Tree::ALL {
-            for (said_done, resumable) in [(true, true), (false, true), (false, false)] {
+            for (step_under_way, said_done, resumable) in
+                [(true, false, true), (false, true, true), (false, false, true), (false, false, false)]
+            {
                 let ask = Ask::Recover {
                     worker: worker.clone(),
                     tree: *tree,
-                    step_under_way: false,
+                    step_under_way,
                     said_done,
                     resumable,
                 };
@@ -197,6 +200,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
             acts.push((ann(), Ask::RunEvent { run: run.clone(), event }));
         }
     }
+    acts.push((ann(), Ask::Comment { id: id.clone(), text: "like this".to_owned() }));
     acts.push((ann(), Ask::Approve { id, tip: None, note: String::new() }));
     acts.push((ann(), Ask::StopFleet));
     acts.push((Actor::System, Ask::StartFleet { workers: 1 }));

@@ -518,6 +518,7 @@ impl Shared {
                 Effect::AnswerCall { step, call, allow, note, .. } => {
                     steps::answer(self, step, call, *allow, note).await
                 }
+                Effect::TellAgent { step, text, .. } => steps::tell(self, step, text).await,
                 Effect::PrepareTree { task, tree, branch, .. } => {
                     trees::prepare(self, id, task, tree, branch).await
                 }

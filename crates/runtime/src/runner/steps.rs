@@ -47,6 +47,11 @@ pub enum Word {
         note: String,
         done: oneshot::Sender<()>,
     },
+    /// A person says something; whether the program could hear it is told.
+    Tell {
+        text: String,
+        heard: oneshot::Sender<bool>,
+    },
     /// Come to the end of the turn: the fleet stops.
     Interrupt,
     /// End the processes; whoever asks is told what was used.
@@ -579,6 +584,13 @@ impl<'a> Follower<'a> {
                 // The line that asks has not been read yet.
                 None => self.early.push(Word::Answer { call, allow, note, done }),
             },
+            Word::Tell { text, heard } => {
+                let input = self.reader.inject(&text);
+                let _ = heard.send(input.is_some());
+                if let Some(input) = input {
+                    self.send(input).await;
+                }
+            }
             Word::Interrupt => {
                 if self.interrupted.is_none() {
                     self.interrupted = Some(Instant::now());
@@ -671,6 +683,7 @@ impl<'a> Follower<'a> {
             match word {
                 Word::End(tell) => self.gone.extend(tell),
                 Word::Answer { done, .. } => drop(done.send(())),
+                Word::Tell { heard, .. } => drop(heard.send(false)),
                 Word::Interrupt => {}
             }
         }
@@ -835,20 +848,39 @@ pub async fn answer(
     allow: bool,
     note: &str,
 ) -> Option<Happened> {
+    if let Some(way) = way_to(shared, step).await {
+        let (done, told) = oneshot::channel();
+        let word = Word::Answer { call: call.clone(), allow, note: note.to_owned(), done };
+        if way.send(word).is_ok() {
+            let _ = told.await;
+        }
+    }
+    Some(Happened::CallAnswered)
+}
+
+/// Says something to an agent at work.
+pub async fn tell(shared: &Arc<Shared>, step: &EffectId, text: &str) -> Option<Happened> {
+    let mut heard = false;
+    if let Some(way) = way_to(shared, step).await {
+        let (send, receive) = oneshot::channel();
+        if way.send(Word::Tell { text: text.to_owned(), heard: send }).is_ok() {
+            heard = receive.await.unwrap_or(false);
+        }
+    }
+    Some(Happened::Told { heard })
+}
+
+/// The way to a step that is asked for, as soon as it has been taken up. `None`: it is over.
+async fn way_to(shared: &Arc<Shared>, step: &EffectId) -> Option<mpsc::UnboundedSender<Word>> {
     let mut head = shared.handle.follow();
     loop {
         head.borrow_and_update();
         let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
-        if let Some(way) = way {
-            let (done, told) = oneshot::channel();
-            let word = Word::Answer { call: call.clone(), allow, note: note.to_owned(), done };
-            if way.send(word).is_ok() {
-                let _ = told.await;
-            }
-            return Some(Happened::CallAnswered);
+        if way.is_some() {
+            return way;
         }
         if !shared.world().effects.contains_key(step) || head.changed().await.is_err() {
-            return Some(Happened::CallAnswered);
+            return None;
         }
     }
 }

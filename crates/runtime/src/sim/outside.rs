@@ -224,6 +224,7 @@ impl Outside {
                 }
                 Happened::CallAnswered
             }
+            Effect::TellAgent { .. } => Happened::Told { heard: random.once_in(2) },
             Effect::RunGate { task, .. } => {
                 let red = mishap(&mut self.works, task, &[Fault::RedTests, Fault::TestsStayRed]).is_some();
                 let needs_person = (faults.contains(&Fault::ReviewByPerson) && random.once_in(4))

@@ -129,6 +129,7 @@ fn attend(repository: &Repository, fleet: &mut Child) -> ExitStatus {
             "IN_PROGRESS" if !ended => {
                 let hangs = workers.iter().find(|worker| worker["task"] == "k-3" && worker["turn"] == 1);
                 if let Some(worker) = hangs.filter(|worker| worker["status"] == "working") {
+                    repository.adj("task comment k-3 what-takes-so-long");
                     ended = repository.adj(&format!("kill {}", named(worker))).code == 0;
                 }
             }
