@@ -149,6 +149,7 @@ impl Runner {
         notices: mpsc::UnboundedSender<String>,
     ) -> Result<Runner, RunError> {
         let Options { layout, settings, adj, workers, once, until_idle, mint } = options;
+        raise_file_limit();
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = open_repository(&layout, &settings)?;
         if let Some(obstacle) = repository.obstacles()?.into_iter().next() {
@@ -270,6 +271,17 @@ impl Runner {
                 _ = stop.changed() => { how = *stop.borrow_and_update(); shared.tell_steps(how); }
             }
         }
+    }
+}
+
+/// Each step at work has three files open here; the usual limit would be reached by a few hundred of them.
+fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it cannot be raised, a step that finds no file left fails and is tried again.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
