@@ -4,6 +4,7 @@
 pub mod agents;
 pub mod clock;
 pub mod crash;
+pub mod files;
 pub mod git;
 pub mod keeper;
 pub mod layout;

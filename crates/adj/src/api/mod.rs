@@ -14,8 +14,6 @@ mod view;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
@@ -295,19 +293,4 @@ impl Call<'_> {
 /// A name from the path. One that cannot be a name is bad input, not something that is missing.
 fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
-}
-
-/// The time, as requests carry it.
-pub fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// An id for a request: time first, so that ids sort by it, then what the system has of chance.
-pub fn unique() -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let chance = RandomState::new().hash_one((std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let more = RandomState::new().hash_one(chance);
-    (now() as u128) << 80 | u128::from(chance) << 16 | u128::from(more & 0xffff)
 }

@@ -108,7 +108,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
     let ended = runtime.block_on(async {
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let (stop, stopped) = oneshot::channel();
-        let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: api::now() });
+        let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: runtime::clock::now() });
         let (moved, head) = watch::channel(owner.handle().world().seq);
         let served = Served {
             project: Arc::new(Watched { handle: owner.handle(), moved }),

@@ -3,8 +3,9 @@
 use super::project::{Project, shown};
 use super::text::{self, Table, cell, visible};
 use super::{Context, Exit, Failure};
-use crate::api::{Problem, now, time};
+use crate::api::{Problem, time};
 use clap::Args;
+use runtime::clock::now;
 use runtime::log::Log;
 use runtime::owner::{Folded, VERSION};
 use runtime::transfer::{self, TransferError};

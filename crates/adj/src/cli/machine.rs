@@ -1,11 +1,11 @@
 //! `adj machine`: the tables of the five machines, printed and tried. Nothing is stored and no project is needed.
 
-use super::nearest::nearest;
 use super::{Context, Failure};
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use machines::Wire;
 use machines::catalog::{self, Doc, Format, LINE_LENGTH_MAX};
+use runtime::settings::nearest;
 use serde_json::json;
 use std::io::{self, BufRead, Read};
 

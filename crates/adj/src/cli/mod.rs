@@ -11,7 +11,6 @@ mod internal;
 mod log;
 mod machine;
 mod man;
-mod nearest;
 mod process;
 mod project;
 mod review;

@@ -264,8 +264,8 @@ impl Project {
             query: Vec::new(),
             body: Value::Null,
             actor,
-            id: api::unique(),
-            at: api::now(),
+            id: runtime::clock::unique(),
+            at: runtime::clock::now(),
             x_idempotency_key: None,
             idempotency_key: None,
         }

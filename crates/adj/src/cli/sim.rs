@@ -1,11 +1,11 @@
 //! `adj sim`: rehearses fleets in the simulator. The rules are the real ones; agents, git, services, people and the
 //! clock are played. No project is needed, nothing is stored, and no token is spent.
 
-use super::nearest::nearest;
 use super::terminal::{dollars, dumb, duration, thousands, wrap};
 use super::{Context, Exit, Failure};
 use clap::Args;
 use machines::Wire;
+use runtime::settings::nearest;
 use runtime::sim::{self, Covered, Fault, Hits, Plan, Report};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

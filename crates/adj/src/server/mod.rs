@@ -105,8 +105,8 @@ async fn taken(shared: &Arc<Shared>, parts: Parts, body: Body) -> Result<Respons
         query: query(parts.uri.query().unwrap_or_default())?,
         body: Value::Null,
         actor,
-        id: api::unique(),
-        at: api::now(),
+        id: runtime::clock::unique(),
+        at: runtime::clock::now(),
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };

@@ -438,19 +438,11 @@ fn read_or_empty(path: &Path) -> Result<String, GitError> {
 
 /// Writes a file of ours whole: after a crash it holds the old content or the new.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), GitError> {
-    use std::io::Write;
     let doing = "writing a file";
     crate::crash::point(doing);
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(GitError::io(doing, folder))?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".adjutant-{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = std::fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_data()
-    });
-    written.and_then(|()| std::fs::rename(&beside, path)).map_err(GitError::io(doing, path))
+    crate::files::write_whole(path, content).map_err(GitError::io(doing, path))
 }
 
 /// Removes a folder of ours with everything in it; one that is not there is fine.

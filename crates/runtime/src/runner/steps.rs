@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::{Shared, hooks, place};
 use crate::agents::{self, Ended, Input, Order, Reader, Said, Silence};
 use crate::crash;
+use crate::files::write_whole;
 use crate::git::Published;
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Spec, Tail};
 use crate::log::Fence;
@@ -194,22 +195,12 @@ async fn begin(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result<(
     let start = move || -> Result<Found, String> {
         std::fs::create_dir_all(&dir).map_err(|error| format!("cannot make `{}`: {error}", dir.display()))?;
         let text = serde_json::to_vec(&started.file).expect("a step is plain data");
-        write_durably(&dir.join(STEP_FILE), &text)
+        write_whole(&dir.join(STEP_FILE), &text)
             .map_err(|error| format!("cannot write to `{}`: {error}", dir.display()))?;
         keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
     };
     let found = shared.blocking(start).await.map_err(fail)?;
     Ok((step, found))
-}
-
-/// Whole or not at all.
-fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    let beside = path.with_extension("new");
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(beside, path)
 }
 
 /// Says what is to be run: program, prompt, environment, sandbox.
@@ -266,7 +257,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
             .map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
     }
     for (path, text) in &launch.files {
-        write_durably(path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        write_whole(path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     let mut env = place::environment(shared, &rules, Some(agent), known, Some(worker), Some(run))?;
     if let Some(token) = shared.mint.as_ref().and_then(|mint| mint(&started.agent, run)) {

@@ -26,3 +26,19 @@ fn distance(from: &str, to: &str) -> usize {
     }
     row[to.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood_and_another_word_is_not() {
+        let known = ["turn", "worker", "task", "architect", "run"];
+        let meant = |name| nearest(name, known);
+        assert_eq!(meant("wroker"), Some("worker"));
+        assert_eq!(meant("tsk"), Some("task"));
+        assert_eq!(meant("Architct"), Some("architect"));
+        assert_eq!(meant("channel"), None);
+        assert_eq!(meant(""), None);
+    }
+}

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 use super::{Settings, SettingsError};
+use crate::files::write_whole;
 use crate::layout::Layout;
 
 /// The settings in force.
@@ -54,24 +55,15 @@ pub fn arrives(layout: &Layout, content: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     if !known.contains(&digest(&now)) {
-        replace(&kept(layout), &now)?;
+        write_whole(&kept(layout), &now)?;
     }
     known.push(coming);
-    replace(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
+    write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
 }
 
 /// The user trusts the file as it is now.
 pub fn trust(layout: &Layout) -> io::Result<()> {
     let content = digest(&std::fs::read(layout.settings())?);
     let known: Vec<_> = distrusted(layout).into_iter().filter(|known| *known != content).collect();
-    replace(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
-}
-
-fn replace(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    let beside = path.with_extension("new");
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(beside, path)
+    write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
 }
