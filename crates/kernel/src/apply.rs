@@ -647,12 +647,17 @@ fn audit(audit: &mut Audit, e: &ToolAudited) {
     match e.status {
         run::ToolStatus::Pending | run::ToolStatus::Running => {
             audit.calls += 1;
-            audit.open.insert(e.call.clone());
+            if !audit.refused.contains(&e.call) {
+                audit.open.insert(e.call.clone());
+            }
             audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
             audit.last_call = Some(e.digest);
         }
         run::ToolStatus::Error => {
             audit.open.remove(&e.call);
+            if e.output.as_deref() == Some(TOOL_NOT_ALLOWED) {
+                audit.refused.insert(e.call.clone());
+            }
             let again = audit.failing_tool.as_ref() == Some(&e.tool);
             audit.failures = if again { audit.failures + 1 } else { 1 };
             audit.failing_tool = Some(e.tool.clone());

@@ -24,7 +24,7 @@ use crate::event::*;
 use crate::handle::{
     Draft, Ruled, check_dependencies, check_text, fnv, forbidden, holder_worker, run_reply, spawn, system_for,
 };
-use crate::world::{BudgetScope, Holder, Landed, SentBack};
+use crate::world::{BudgetScope, Holder, Landed, SentBack, TOOL_NOT_ALLOWED};
 use crate::{Millis, budget, why};
 use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::{Suspension, Wrapped};

@@ -231,12 +231,18 @@ pub struct Question {
     pub approval: ApprovalId,
 }
 
+/// What the audit says of a call whose tool is not allowed.
+pub const TOOL_NOT_ALLOWED: &str = "AGENT_TOOL_NOT_ALLOWED";
+
 /// What loop detection needs of the audit. The audit itself is in the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     pub calls: u64,
     /// Calls whose result is not known yet. A result that comes twice counts once.
     pub open: OrdSet<SmolStr>,
+    /// Calls of tools that are not allowed. A turn reports such a call and a question asks for it: it counts once.
+    #[serde(default)]
+    pub refused: OrdSet<SmolStr>,
     /// The last call's tool and input, and how often it came in a row.
     pub last_call: Option<u64>,
     pub same_calls: u32,

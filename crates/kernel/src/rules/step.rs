@@ -133,7 +133,7 @@ pub(super) fn turn_taken(
             audit_call(d, run_id, call);
         }
         for call in denied {
-            deny_tool(d, run_id, &call.id, &call.tool);
+            deny_tool_once(d, run_id, &call.id, &call.tool);
         }
     }
     probe_succeeded(d, run_id)?;
@@ -195,9 +195,16 @@ pub(super) fn audit_result(
     });
 }
 
+/// Its turn and its question both come here, in either order: it is one call.
+fn deny_tool_once(d: &mut Draft, run_id: &RunId, call: &SmolStr, tool: &SmolStr) {
+    if d.world.run(run_id).is_none_or(|run| !run.audit.refused.contains(call)) {
+        deny_tool(d, run_id, call, tool);
+    }
+}
+
 pub(super) fn deny_tool(d: &mut Draft, run_id: &RunId, call: &SmolStr, tool: &SmolStr) {
     d.rule(Rule::ToolDenied);
-    audit_result(d, run_id, call, tool, false, "AGENT_TOOL_NOT_ALLOWED", 0);
+    audit_result(d, run_id, call, tool, false, TOOL_NOT_ALLOWED, 0);
 }
 
 #[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
@@ -334,7 +341,7 @@ pub(super) fn call_asked(
         note: note.to_owned(),
     };
     if !run.machine.inner().tool_allowed(tool) {
-        deny_tool(d, run_id, call, tool);
+        deny_tool_once(d, run_id, call, tool);
         d.ask(answer(false, "this tool is not allowed"));
         return detect_failures(d, id, run_id).map(drop);
     }

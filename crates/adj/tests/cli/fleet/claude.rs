@@ -107,7 +107,7 @@ impl Repository {
     /// The one question that waits for a person.
     fn approval(&self) -> Option<(String, String)> {
         let open = self.json("approvals --json");
-        let item = open["items"].as_array().and_then(|items| items.first())?;
+        let item = open.as_array().and_then(|items| items.first())?;
         Some((item["id"].as_str()?.to_owned(), item["cause"].as_str()?.to_owned()))
     }
 
@@ -312,10 +312,8 @@ fn a_run_goes_on_when_its_service_is_well_again() {
     let more = "[services.api]\nhealth = \"test -e .adjutant/well\"\nagents = [\"coder\"]\n\n[limits]\nhealth_poll = \"1s\"\n";
     let repository = project("health", "", more, &json!([[{ "status": 529 }], work()]));
     let mut fleet = Fleet::start(&repository, "run --until-idle");
-    fleet.wait("a question to the service", || {
-        let checks = repository.ok("history c-1");
-        (checks.contains("suspended")).then_some(())
-    });
+    fleet
+        .wait("a suspended run", || repository.adj("history c-1").stdout.contains("suspended").then_some(()));
     assert_eq!(repository.starts().len(), 1, "nothing is tried before it is well");
     repository.write(".adjutant/well", "");
     let ran = fleet.ended();
@@ -355,14 +353,14 @@ fn a_session_that_is_in_use_is_made_anew() {
     assert_eq!(repository.step_errors(), Vec::<String>::new());
 }
 
-/// A first prompt that is too long stays so: that is an error. One that came late has a session to leave.
+/// A first prompt that is too long stays so: that is an error. One that comes later has a session to leave.
 #[test]
 fn a_session_that_has_grown_too_long_is_left() {
     let long = json!({ "end": { "subtype": "success", "is_error": true, "terminal_reason": "prompt_too_long",
         "result": "Prompt is too long" } });
-    let repository = project("long", "", "", &json!([[long], [long], work()]));
+    let repository = project("long", "", "", &json!([[long], [{ "text": "One." }], [long], work()]));
     repository.lands();
-    assert_eq!(repository.sessions(), "begins 1, goes on in 1, begins 2");
+    assert_eq!(repository.sessions(), "begins 1, goes on in 1, goes on in 1, begins 2");
     let errors = repository.step_errors();
     assert_eq!(errors, ["the prompt is too long for the model: Prompt is too long"]);
 }
