@@ -18,7 +18,7 @@ test: ## Run every test, and compare the printed pages and snapshots
 	$(CARGO) test --workspace
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
-	$(CARGO) build -p adj --examples
+	$(CARGO) build -p adj --bins --examples
 	crates/adj/tests/agents/claude.sh
 
 bench: ## Measure the log and the kernel

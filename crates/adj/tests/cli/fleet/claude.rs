@@ -384,13 +384,13 @@ fn the_turn_limit_asks_a_person_who_can_let_it_go_on() {
 fn a_budget_asks_a_person_who_can_raise_it() {
     let tick = |text: &str| json!({ "tools": [bash(&format!("echo {text}"))] });
     let replies = json!([[tick("one"), tick("two"), tick("three"), { "text": "DONE" }], work()]);
-    let repository = project("budget", "", "[budget]\nrun_usd = 0.012\nstep_usd = 0.005\n", &replies);
+    let repository = project("budget", "", "[budget]\nrun_usd = 0.014\nstep_usd = 0.004\n", &replies);
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     let (id, cause) = repository.approval().expect("a question");
     assert_eq!(cause, "budget");
     assert!(
-        repository.starts()[0].join(" ").contains("--max-budget-usd 0.012"),
+        repository.starts()[0].join(" ").contains("--max-budget-usd 0.014"),
         "the program knows of it too"
     );
     assert_eq!(repository.cost(), (3.0 * REPLY_USD, 0), "it ended itself with the reply that passed it");
