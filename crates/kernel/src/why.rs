@@ -2,9 +2,9 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{BudgetScope, Dependency, Holder, Task};
+use crate::world::{BudgetScope, Dependency, Holder, SentBack, Task};
 use machines::names::{AgentName, TaskId, WorkerName};
-use machines::task::Status;
+use machines::task::{BlockReason, Status};
 use serde::Serialize;
 
 /// One guard, whether it holds, and what it looked at.
@@ -176,6 +176,19 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
     first_failing(fleet_guards(world, agent, day).into_iter().chain(guards).collect())
 }
 
+/// What went wrong last with a task that the system blocked, in one line.
+fn last_words(world: &World, task: &Task) -> Option<String> {
+    let text = match (task.machine.block_reason?, &task.sent_back) {
+        (BlockReason::Landing, Some(SentBack::Landing(output))) => output.clone(),
+        (BlockReason::Stuck, Some(SentBack::Gate(output))) => output.clone(),
+        (BlockReason::Stuck, _) => world.run_of(&task.id)?.machine.inner().last_error.clone()?.message,
+        _ => return None,
+    };
+    let line =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then_some(line)
+}
+
 /// What stands between a task and its end.
 pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
     let task = world.task(id)?;
@@ -188,7 +201,8 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
         Status::Blocked => {
             let reason =
                 task.machine.block_reason.map_or("no reason".to_owned(), |reason| reason.to_string());
-            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}); only a person leads it out: `adj retry`, `adj assign` or `adj task move {id} IN_PROGRESS`")));
+            let last = last_words(world, task).map(|words| format!(": {words}")).unwrap_or_default();
+            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; only a person leads it out: `adj retry`, `adj assign` or `adj task move {id} IN_PROGRESS`")));
         }
         Status::NeedsApproval => {
             let question = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));

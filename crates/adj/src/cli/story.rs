@@ -131,6 +131,7 @@ impl Story {
                     "DONE that the tests refuted",
                     format!("{}: \"DONE\", says the agent; the tests say no", sent.id),
                 ),
+                SentBack::Landing(_) if world.task(&sent.id)?.status() == Status::Blocked => None,
                 SentBack::Landing(output) if output.starts_with("The merge with main conflicts") => self
                     .wrong("merge conflict", format!("{}: conflicts with main; sent back to work", sent.id)),
                 SentBack::Landing(_) => self
