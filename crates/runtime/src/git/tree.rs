@@ -285,6 +285,7 @@ impl Repository {
 
     /// Brings the tree's work into `land.git` and says which commit is its tip.
     pub(super) fn bring_tip(&self, task: &TaskId, name: &str, branch: &str) -> Result<Oid, GitError> {
+        self.restore_git_dir(task, name, branch)?;
         let named = self.named(name, branch)?;
         let known = self.land_reference(&task_reference(task))?;
         let mut wants: Vec<Oid> = [&named.head, &named.branch].into_iter().flatten().cloned().collect();
@@ -455,6 +456,7 @@ impl Repository {
     fn take_up_again(&self, task: &TaskId, name: &str, branch: &str, main: &Oid) -> Result<Oid, GitError> {
         let tree = self.inner.places.trees.join(name);
         let record = self.require_tree(task, name)?;
+        self.restore_git_dir(task, name, branch)?;
         let git_dir = match &record.worktree {
             None => self.git_dir_of(name)?,
             Some(id) => self.worktree_dir(name, id)?,
@@ -509,6 +511,27 @@ impl Repository {
         self.write_record(name, &record)?;
         crate::crash::point("putting a tree in place");
         fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))
+    }
+
+    /// A clone whose git directory was deleted has one again, at what was last taken from it. Its files stay as they
+    /// are: what they hold beyond that is left over, and is committed like everything that is.
+    fn restore_git_dir(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let is_clone = self.record(name)?.is_some_and(|record| record.worktree.is_none());
+        if !is_clone || tree.join(".git").symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        let main = self.main_tip()?;
+        let tip = self.land_reference(&task_reference(task))?.unwrap_or_else(|| main.clone());
+        let making = self.inner.places.trees.join(format!(".making-{name}"));
+        remove_folder(&making)?;
+        let head = format!("ref: refs/heads/{branch}");
+        self.make_git_dir(&making, &tree.join(".git"), &head, &[(branch, &tip)], Some(&main))?;
+        let index = self.index(name);
+        let doing = "restoring the task's git directory";
+        self.land_with_tree(doing, &tree, &index).args(["read-tree", "--reset", tip.as_str()]).ok()?;
+        fs::copy(&index, making.join("index")).map_err(GitError::io(doing, &index))?;
+        fs::rename(&making, tree.join(".git")).map_err(GitError::io(doing, &tree))
     }
 
     /// A git directory of a tree's own at `git_dir`, which will stand at `place`: its objects lean on `land.git`, and
