@@ -2,7 +2,10 @@
 
 mod claude;
 mod demo;
+mod faults;
+mod hostile;
 mod kills;
+mod many;
 
 use super::Ran;
 use std::collections::BTreeSet;
