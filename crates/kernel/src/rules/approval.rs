@@ -62,8 +62,16 @@ pub(super) fn raise_budget(d: &mut Draft, approval: &crate::world::Approval, dec
         BudgetScope::Agent => agent.as_ref().and_then(|agent| config.agent(agent).budget),
         BudgetScope::Day => config.budget.day,
     };
-    // At least one step must fit, or the next one would only ask again.
-    let by = decision.raise.or(limit).unwrap_or(0).max(config.budget.step);
+    let mut rooms = budget::shared_rooms(&d.world, agent.as_ref().unwrap_or(&config.fleet.agent), d.day());
+    if let Some(run) = approval.run.as_ref().and_then(|run| d.world.run(run)) {
+        rooms.extend(budget::own_rooms(&d.world, d.task(&run.task)?, Some(run)));
+    }
+    // One more step must fit, however far the last one went past the limit, or the next would only ask again.
+    let missing = rooms
+        .iter()
+        .find(|room| room.scope == scope)
+        .map_or(0, |room| room.used.saturating_add(config.budget.step).saturating_sub(room.limit));
+    let by = decision.raise.or(limit).unwrap_or(0).max(config.budget.step).max(missing);
     let day = if scope == BudgetScope::Day { d.day() } else { 0 };
     d.emit(BudgetRaised { scope, task: approval.task.clone(), run: approval.run.clone(), agent, day, by });
     Ok(())

@@ -369,6 +369,22 @@ fn a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it() {
     );
 }
 
+/// BudgetRaised: the last step went far past the limit, and the limit once more would not do.
+#[test]
+fn a_budget_that_a_person_raised_has_room_for_another_step() {
+    let table = Table::with(|config| config.budget.task = Some(1_000));
+    check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         dear-turn
+         dear-turn     -> task t1 NEEDS_APPROVAL, run t1.1 paused, worker A idle
+         ended
+         yes           -> task t1 IN_PROGRESS, run t1.1 running, worker A ready",
+    );
+}
+
 #[test]
 fn the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile() {
     let table = Table::with(|config| config.budget.day = Some(2_050));
