@@ -104,7 +104,8 @@ pub fn duration(millis: i64) -> String {
 
 /// Money, from millionths.
 pub fn dollars(micros: u64) -> String {
-    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+    let cents = micros.saturating_add(5_000) / 10_000;
+    format!("${}.{:02}", cents / 100, cents % 100)
 }
 
 /// A number with its thousands apart.
