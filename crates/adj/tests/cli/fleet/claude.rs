@@ -469,3 +469,32 @@ fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
     assert_eq!(repository.sessions(), "begins 1, goes on in 1, goes on in 1");
     assert_eq!(repository.step_errors(), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_person_says_reaches_claude_while_it_works() {
+    let replies =
+        json!([[{ "tools": [write("asked.check")] }, { "tools": [bash(COMMIT)] }, { "text": "DONE" }]]);
+    let repository = project("told", "", "[policy]\nred = [\"Write(asked.check)\"]\n", &replies);
+    let mut fleet = Fleet::start(&repository, "run --until-idle");
+    let (question, _) = fleet.wait("a question", || repository.approval());
+    repository.ok("task comment c-1 and-the-docs");
+    // The program has it, and says so, while its call still waits.
+    let step = fleet.wait("that it was told", || {
+        let steps = std::fs::read_dir(repository.dir().join(".adjutant/steps")).ok()?;
+        let told = |step: &std::path::PathBuf| {
+            let read = |name: &str| std::fs::read_to_string(step.join(name)).unwrap_or_default();
+            // The prompt is the first message that waits there.
+            read("in").contains("and-the-docs") && read("out").matches("\"queued\"").count() == 2
+        };
+        steps.flatten().map(|step| step.path()).find(told)
+    });
+    repository.ok(&format!("approve {question}"));
+    let ran = fleet.ended();
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    repository.check(&["c-1"], TESTS);
+    assert_eq!(repository.sessions(), "begins 1", "it was told in the step that was under way");
+    let out = std::fs::read_to_string(step.join("out")).expect("it is kept");
+    let result = out.lines().rfind(|line| line.contains("user_message_uuids")).expect("a result");
+    let result: Value = serde_json::from_str(result).expect("a line of the program");
+    assert_eq!(result["user_message_uuids"].as_array().map(Vec::len), Some(2), "it took both in: {result}");
+}

@@ -361,8 +361,19 @@ impl<R: BufRead, W: Write> Program<R, W> {
             }
         }
         self.completed(&last, &taken)?;
-        // It stays until its input ends.
-        while !matches!(self.hear(None)?, Some(Heard::End)) {}
+        // It stays until its input ends, and what it is told meanwhile has a turn of its own.
+        for turn in replies.len() as u64 + 1.. {
+            while self.queue.is_empty() {
+                if let Some(Heard::End) = self.hear(None)? {
+                    return Ok(0);
+                }
+            }
+            let told: Vec<Value> = self.queue.drain(..).map(|message| message["uuid"].clone()).collect();
+            self.print_init()?;
+            self.cost += REPLY_USD;
+            self.message(turn, &json!({ "text": last }))?;
+            self.completed(&last, &told)?;
+        }
         Ok(0)
     }
 
