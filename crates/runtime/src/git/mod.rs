@@ -178,7 +178,10 @@ impl Repository {
         let files = self.inner.places.trees.join(name);
         let index = self.inner.places.state.join("index").join(format!(".ignores-{name}"));
         let call = self.land_with_tree("asking what is ignored", &files, &index);
-        call.args(["check-ignore", "--quiet", "--no-index", "--"]).arg(path).yes().unwrap_or(false)
+        // This command refuses paths that are declared literal; behind `./` none has a meaning of its own.
+        let call =
+            call.env("GIT_LITERAL_PATHSPECS", "0").args(["check-ignore", "--quiet", "--no-index", "--"]);
+        call.arg(Path::new(".").join(path)).yes().unwrap_or(false)
     }
 
     /// Whether the user's repository is bare.
