@@ -399,10 +399,9 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
                 reviewer: reviewer.clone(),
             });
             if title.is_some() || body.is_some() {
-                d.emit(NoteLeft {
-                    id: id.clone(),
-                    note: SmolStr::new_static("the text of the task was changed"),
-                });
+                let task = d.task(id)?;
+                let note = rules::new_text("task", &task.title, &task.body);
+                d.emit(NoteLeft { id: id.clone(), note });
             }
             task_reply(d, id)?
         }

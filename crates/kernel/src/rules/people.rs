@@ -224,6 +224,11 @@ pub(super) fn open_ticket(
     Ok(id)
 }
 
+/// An agent reads neither tickets nor the board: what was changed goes into its next prompt as it is now.
+pub(crate) fn new_text(of: &str, title: &str, body: &str) -> SmolStr {
+    SmolStr::new(format!("the text of the {of} was changed; now it says:\n{title}\n\n{body}").trim_end())
+}
+
 pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) -> Ruled {
     let task = d.task(id)?;
     if matches!(task.status(), Status::Done | Status::Canceled) {
@@ -244,7 +249,8 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
         });
     }
     if text_changed && !waiting {
-        d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static("the text of the ticket was changed") });
+        let note = new_text("ticket", &ticket.title, &ticket.body);
+        d.emit(NoteLeft { id: id.clone(), note });
     }
     if waiting && old != *new {
         check_dependencies(d, id, new)?;
