@@ -16,6 +16,8 @@ pub trait Control: Send + Sync {
     fn status(&self) -> FleetStatus;
     /// Begins to stop, and returns: steps end with their turn, or at once where `now` is set.
     fn stop(&self, now: bool);
+    /// Has the settings read anew, soon.
+    fn reread(&self);
 }
 
 /// What runs.

@@ -10,11 +10,14 @@ use kernel::World;
 use kernel::world::{Task, Worker};
 use machines::Millis;
 use machines::names::{EffectId, TaskId};
+use machines::worker;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A long poll waits this long at most; then its page is empty and the caller asks again.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long one look waits: between two it is seen whether the worker has anything in hand still.
+const WAIT_SLICE: Duration = Duration::from_secs(1);
 
 /// The world beside the log. Every method may block, and says what was wrong as a problem that people can read.
 pub trait Outside: Send + Sync {
@@ -235,15 +238,25 @@ pub(super) fn salvage_restore(call: &Call) -> Routed {
 }
 
 pub(super) fn transcript(call: &Call, named: &str) -> Routed {
-    let world = call.world();
-    let worker = fleet::known(&world, named)?;
     let after = call.query("after").map(|_| call.after()).transpose()?;
-    let span = Span { after, limit: call.limit()?, wait: call.flag("wait").then_some(WAIT_MAX) };
-    let entries = call.site.outside.transcript(&world, worker, &span)?;
+    let span = Span { after, limit: call.limit()?, wait: call.flag("wait").then_some(WAIT_SLICE) };
+    let deadline = std::time::Instant::now() + WAIT_MAX;
+    let (entries, resting) = loop {
+        let world = call.world();
+        let worker = fleet::known(&world, named)?;
+        // Looked at first: what a worker that rests has said, it has said before.
+        let in_hand = !matches!(worker.machine.status, worker::State::Idle | worker::State::Stuck);
+        let resting = !in_hand || call.site.control.is_none();
+        let wait = span.wait.filter(|_| !resting);
+        let entries = call.site.outside.transcript(&world, worker, &Span { wait, ..span.clone() })?;
+        if !entries.is_empty() || wait.is_none() || std::time::Instant::now() > deadline {
+            break (entries, resting);
+        }
+    };
     let next = entries.last().map(|entry| entry.cursor.to_string()).or(after.map(|after| after.to_string()));
     // Where a page is not full, the end was reached: whoever follows goes on from `next`.
     let more = after.is_some() && entries.len() >= span.limit.min(PAGE_MAX);
-    Ok(ok(json!({"items": entries, "next": next, "more": more})))
+    Ok(ok(json!({"items": entries, "next": next, "more": more, "resting": resting})))
 }
 
 pub(super) fn prompts(call: &Call) -> Routed {
@@ -275,7 +288,11 @@ pub(super) fn config_schema(call: &Call) -> Routed {
 
 pub(super) fn config_trust(call: &Call) -> Routed {
     call.by_a_person("trust the settings")?;
-    Ok(ok(json!(call.site.outside.config_trust()?)))
+    let trusted = call.site.outside.config_trust()?;
+    if let Some(control) = call.site.control {
+        control.reread();
+    }
+    Ok(ok(json!(trusted)))
 }
 
 pub(super) fn doctor(call: &Call) -> Routed {

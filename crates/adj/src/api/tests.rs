@@ -346,6 +346,8 @@ impl Control for std::sync::Arc<Running> {
     fn stop(&self, now: bool) {
         self.0.lock().unwrap().push(now);
     }
+
+    fn reread(&self) {}
 }
 
 #[test]

@@ -159,6 +159,8 @@ impl Control for Idle {
             let _ = stop.send(());
         }
     }
+
+    fn reread(&self) {}
 }
 
 /// The owner, with its head told to whoever streams events. Every command comes through here, so none is missed.

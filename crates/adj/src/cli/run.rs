@@ -15,6 +15,7 @@ use crate::server::{self, Served, Socket, Tokens};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
+use machines::names::{AgentName, RunId};
 use machines::task::Status;
 use runtime::clock;
 use runtime::layout::Layout;
@@ -65,7 +66,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         )
         .hint("`adj ps` shows it, `adj stop` stops it"));
     }
-    let settings = read_settings(&project)?;
+    let (settings, trusted) = read_settings(&project)?;
     check_agent(&settings)?;
     if command.detach {
         return detach(command, &project, context);
@@ -76,6 +77,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         until_idle: command.until_idle,
         workers: command.workers,
         settings,
+        trusted,
     };
     let quiet = context.globals.quiet;
     let ended = fleet.run(&project, context.out, &context.globals)?;
@@ -94,9 +96,10 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     }
 }
 
-pub fn read_settings(project: &Project) -> Result<Settings, Failure> {
+pub fn read_settings(project: &Project) -> Result<(Settings, bool), Failure> {
     let layout = Layout::new(project.root());
-    trust::in_force(&layout).map(|in_force| in_force.settings).map_err(|error| {
+    // What came in with an agent's branch holds only once it is trusted, also for a fleet that starts after it.
+    trust::in_force(&layout).map(|in_force| (in_force.settings, in_force.trusted)).map_err(|error| {
         Failure::new(Exit::Usage, error.to_string()).hint("`adj config check` lists all that is wrong")
     })
 }
@@ -121,6 +124,8 @@ pub struct Fleet {
     pub until_idle: bool,
     pub workers: Option<u32>,
     pub settings: Settings,
+    /// False: these are the settings of before; the file came in with an agent's branch.
+    pub trusted: bool,
 }
 
 /// What a fleet left when it ended.
@@ -157,12 +162,9 @@ impl Fleet {
         let handle = owner.handle();
         let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
         let (notices, mut heard) = mpsc::unbounded_channel();
-        let (minting, config) = (tokens.clone(), handle.clone());
-        let mint: runner::Mint = Arc::new(move |agent, run| {
-            let role = config.world().config.agent(agent).role;
-            minting.mint(agent, role, run).ok()
-        });
+        let keys = Arc::new(AgentKeys { tokens: tokens.clone(), handle: handle.clone() });
         let sandbox = runner::sandbox_note(&self.settings);
+        let held = runner::sandbox_held(&self.settings);
         let options = Options {
             layout: Layout::new(project.root()),
             settings: self.settings,
@@ -170,7 +172,7 @@ impl Fleet {
             workers: self.workers,
             once: self.once,
             until_idle: self.until_idle,
-            mint: Some(mint),
+            keys: Some(keys),
         };
         let from = handle.world().seq;
         let opened = Runner::open(handle.clone(), options, notices);
@@ -183,15 +185,16 @@ impl Fleet {
                 runner: runner.clone(),
                 handle: handle.clone(),
                 since: clock::now(),
-                sandbox: sandbox.clone(),
+                sandbox: held,
             }),
             tokens,
             head: handle.follow(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server::serve(listener, served, async move { drop(stopped.await) }));
-        if let Some(note) = sandbox {
-            screen.line(Line { at: 0, tone: Tone::Plain, text: note })?;
+        let untrusted = (!self.trusted).then(|| runner::UNTRUSTED.to_owned());
+        for note in sandbox.into_iter().chain(untrusted) {
+            screen.line(Line { at: 0, tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
         drop(stop);
@@ -289,6 +292,23 @@ async fn tell(handle: &Handle, mut seen: u64, screen: &mut Screen<'_>) -> Result
     }
 }
 
+/// The tokens that the server knows, as the runner gives them out.
+struct AgentKeys {
+    tokens: Arc<Tokens>,
+    handle: Handle,
+}
+
+impl runner::Keys for AgentKeys {
+    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String> {
+        let role = self.handle.world().config.agent(agent).role;
+        self.tokens.mint(agent, role, run).ok()
+    }
+
+    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String> {
+        self.tokens.keep_only(lives).map_err(|error| error.to_string())
+    }
+}
+
 /// The fleet, as requests see it.
 struct Running {
     runner: Runner,
@@ -311,6 +331,10 @@ impl Control for Running {
 
     fn stop(&self, now: bool) {
         self.runner.stop(if now { Stop::Now } else { Stop::Clean });
+    }
+
+    fn reread(&self) {
+        self.runner.reread();
     }
 }
 

@@ -50,7 +50,7 @@ With --json and -f, each entry is a document in a line of its own.")]
 pub struct Logs {
     /// The worker
     name: String,
-    /// Go on as it grows, until interrupted
+    /// Go on as it grows, until the worker has nothing in hand
     #[arg(long, short)]
     follow: bool,
     /// The lines that the agent's program wrote, as they were
@@ -69,6 +69,7 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
         query.extend(wait.then_some(("wait", "1")));
         let mut page = project.get(&path, &query)?;
         let Value::Array(entries) = page["items"].take() else { break };
+        let over = entries.is_empty() && page["resting"] == true;
         for entry in entries {
             match (context.globals.json, command.follow) {
                 (true, false) => all.push(entry),
@@ -87,7 +88,7 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
         if page["more"] == true {
             continue;
         }
-        if !command.follow {
+        if !command.follow || over {
             break;
         }
         context.out.flush()?;

@@ -118,9 +118,14 @@ impl Tokens {
 
     /// When it returns, no token of this run lets anybody in.
     pub fn revoke(&self, run: &RunId) -> Result<(), TokenError> {
+        self.keep_only(&|issued| issued != run)
+    }
+
+    /// When it returns, only tokens of runs that `lives` says yes to let anybody in.
+    pub fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), TokenError> {
         self.change(|all| {
             let before = all.len();
-            all.retain(|issued| issued.run != *run);
+            all.retain(|issued| lives(&issued.run));
             all.len() != before
         })
     }

@@ -9,6 +9,7 @@
 //! - what an outcome rests on is on disk before the outcome is told;
 //! - what cannot be told because the disk is full waits, and is told when there is room again.
 
+mod follow;
 mod gate;
 mod hooks;
 mod kept;
@@ -58,6 +59,9 @@ const DISK_SECONDS: u64 = 30;
 /// Less than this, and no further tree is made.
 const DISK_BYTES_MIN: u64 = 256 << 20;
 
+/// What people are told of settings that they have not trusted.
+pub const UNTRUSTED: &str = "adjutant.toml came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then the settings of before hold";
+
 /// How a fleet is run.
 pub struct Options {
     pub layout: Layout,
@@ -70,12 +74,18 @@ pub struct Options {
     pub once: bool,
     /// Ends when there is nothing left to do without a person.
     pub until_idle: bool,
-    /// Makes the token that a run's agent is given, where there is a server that knows it.
-    pub mint: Option<Mint>,
+    /// The tokens that agents are given, where there is a server that knows them.
+    pub keys: Option<Arc<dyn Keys>>,
 }
 
-/// Makes an agent's token for a run.
-pub type Mint = Arc<dyn Fn(&AgentName, &RunId) -> Option<String> + Send + Sync>;
+/// The tokens of agents: one for each run, for as long as it is open.
+pub trait Keys: Send + Sync {
+    /// A token for the run's agent; `None` where none can be kept.
+    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String>;
+
+    /// When it returns, tokens of runs that `lives` says no to let nobody in.
+    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String>;
+}
 
 /// How the fleet is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,9 +127,11 @@ pub(crate) struct Shared {
     once: bool,
     until_idle: bool,
     workers: Option<u32>,
-    mint: Option<Mint>,
+    keys: Option<Arc<dyn Keys>>,
     settings: RwLock<Arc<Rules>>,
     stop: watch::Sender<Stop>,
+    /// Somebody wants the settings to be read anew.
+    reread: tokio::sync::Notify,
     /// The steps that this process follows, and the way to each.
     steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<steps::Word>>>,
     /// Workers that have had their step, where each gets only one.
@@ -148,7 +160,7 @@ impl Runner {
         options: Options,
         notices: mpsc::UnboundedSender<String>,
     ) -> Result<Runner, RunError> {
-        let Options { layout, settings, adj, workers, once, until_idle, mint } = options;
+        let Options { layout, settings, adj, workers, once, until_idle, keys } = options;
         raise_file_limit();
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = open_repository(&layout, &settings)?;
@@ -166,9 +178,10 @@ impl Runner {
             once,
             until_idle,
             workers,
-            mint,
+            keys,
             settings: RwLock::new(Arc::new(Rules { settings, prompts })),
             stop: watch::Sender::new(Stop::No),
+            reread: tokio::sync::Notify::new(),
             steps: Mutex::default(),
             stepped: Mutex::default(),
             hands: Semaphore::new(2 * cores),
@@ -189,6 +202,11 @@ impl Runner {
         });
     }
 
+    /// Has the settings read anew: what is trusted may have changed, though the file has not.
+    pub fn reread(&self) {
+        self.shared.reread.notify_one();
+    }
+
     /// How it is to end, as far as somebody asked.
     pub fn stopping(&self) -> Stop {
         *self.shared.stop.borrow()
@@ -197,6 +215,7 @@ impl Runner {
     /// Runs the fleet until it is stopped, or until there is nothing left to do where that was asked for.
     pub async fn run(&self) -> Result<(), RunError> {
         let shared = &self.shared;
+        let begun = shared.world().seq;
         {
             let shared = shared.clone();
             shared.clone().blocking(move || shared.repository.ensure_land()).await?;
@@ -212,9 +231,17 @@ impl Runner {
         tickets::see_all(shared).await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
         shared.ask(Ask::StartFleet { workers }).await?;
+        let (over, end) = oneshot::channel();
+        let following = tokio::spawn(follow::follow(shared.clone(), begun, end));
         let ended = self.work().await;
         // The switch is turned off also where something went wrong: nobody is at work any more.
         let stopped = shared.ask(Ask::StopFleet).await;
+        drop(over);
+        if let Err(error) = following.await
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
         ended?;
         stopped.map(drop)
     }
@@ -241,6 +268,7 @@ impl Runner {
                 _ = head.changed() => {}
                 () = until(next) => {}
                 _ = stop.changed() => {}
+                () = shared.reread.notified() => shared.reload().await?,
                 _ = disk.tick() => shared.look_at_disk().await?,
                 changed = watch.changed() => match changed {
                     tickets::Changed::Tickets => tickets::see_all(shared).await?,
@@ -316,6 +344,13 @@ pub fn sandbox_note(settings: &Settings) -> Option<String> {
             Some(format!("{said}: {}", support.what))
         }
     }
+}
+
+/// What holds agents back, in a sentence; nothing where roles are advisory.
+pub fn sandbox_held(settings: &Settings) -> Option<String> {
+    let support = sandbox::support();
+    let off = settings.sandbox.mode == settings::SandboxMode::Off || support.level == sandbox::Level::None;
+    (!off).then_some(support.what)
 }
 
 /// Waits for a moment; for ever where there is none.
@@ -585,17 +620,12 @@ impl Shared {
     async fn reload(&self) -> Result<(), RunError> {
         let read = trust::in_force(&self.layout).map_err(|error| error.to_string());
         let read = read.and_then(|in_force| {
-            if !in_force.trusted {
-                self.notice(
-                    "adjutant.toml came in with an agent's branch; `adj config trust` puts it in force",
-                );
-            }
             let settings = in_force.settings;
             let prompts = Prompts::load(&settings, self.layout.root()).map_err(|error| error.to_string())?;
-            Ok(Rules { settings, prompts })
+            Ok((Rules { settings, prompts }, in_force.trusted))
         });
         match read {
-            Ok(rules) => {
+            Ok((rules, trusted)) => {
                 let problems = rules.settings.kernel().problems();
                 if !problems.is_empty() {
                     self.notice(format!("adjutant.toml is kept as it was: {}", problems.join("; ")));
@@ -605,7 +635,7 @@ impl Shared {
                 self.configure().await?;
                 let workers = self.workers.unwrap_or(self.rules().settings.fleet.workers);
                 self.ask(Ask::StartFleet { workers }).await?;
-                self.notice("adjutant.toml was read anew");
+                self.notice(if trusted { "adjutant.toml was read anew" } else { UNTRUSTED });
             }
             Err(error) => self.notice(format!("adjutant.toml is kept as it was: {error}")),
         }

@@ -260,7 +260,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         write_whole(path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     let mut env = place::environment(shared, &rules, Some(agent), known, Some(worker), Some(run))?;
-    if let Some(token) = shared.mint.as_ref().and_then(|mint| mint(&started.agent, run)) {
+    if let Some(token) = shared.keys.as_ref().and_then(|keys| keys.mint(&started.agent, run)) {
         env.push(("ADJ_TOKEN".to_owned(), token));
         env.push(("ADJ_SERVER".to_owned(), format!("unix:{}", shared.layout.socket().display())));
     }

@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use super::{RunError, Shared};
 use crate::git::{Edit, Repository};
 use crate::layout::Layout;
-use crate::settings::{Settings, TicketSource};
+use crate::settings::{Settings, TicketSource, trust};
 use crate::tickets::{self, ChangeError, OwnWrites, Status, Ticket, Tickets};
 
 /// The project's tickets, as far as this process knows them.
@@ -238,7 +238,7 @@ pub fn write_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(),
         return Ok(());
     }
     // Settings with a fault are for `adj run` to refuse; until then the tickets wait.
-    let Ok(settings) = Settings::read(&layout.settings()) else { return Ok(()) };
+    let Ok(settings) = trust::in_force(layout).map(|in_force| in_force.settings) else { return Ok(()) };
     let repository = super::open_repository(layout, &settings)?;
     let desk = Desk::new(layout, &settings, repository.bare());
     let leased =

@@ -1,0 +1,192 @@
+//! What follows from the log beside effects: a person is told when one is needed, and what a run was given is taken
+//! back when it is over.
+//!
+//! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
+//! again, and what was not taken back is taken back when the next fleet starts.
+
+use std::sync::Arc;
+
+use kernel::World;
+use kernel::event::Event;
+use machines::Wire;
+use machines::names::RunId;
+use machines::task::{BlockReason, Status};
+use tokio::task::JoinSet;
+
+use super::kept::{self, Kept, Ran};
+use super::{Shared, place};
+use crate::keeper::{Exit, Reason};
+use crate::log::Seq;
+use crate::settings::Hook;
+use crate::workplace::Ports;
+
+/// Records that are read at once.
+const RECORDS: usize = 500;
+/// Notices under way at once; the next waits for one of them.
+const NOTICES_MAX: usize = 8;
+/// What of a failing hook is told.
+const OUTPUT_BYTES_MAX: usize = 4 * 1024;
+
+/// Why a person is needed.
+struct Need {
+    /// `approval`, `blocked` or `review`.
+    kind: &'static str,
+    /// The cause of the question, the reason of the block, or why a person must look.
+    reason: String,
+    task: String,
+    approval: String,
+    /// One sentence, with the command that answers it.
+    message: String,
+}
+
+/// Follows the log until `end` is dropped, and to where it stands then.
+pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::oneshot::Receiver<()>) {
+    give_back(&shared).await;
+    let mut head = shared.handle.follow();
+    let mut notices = JoinSet::new();
+    let mut ending = false;
+    loop {
+        head.borrow_and_update();
+        loop {
+            let handle = shared.handle.clone();
+            // An owner that has stopped has nothing more to tell.
+            let Ok(page) = shared.blocking(move || handle.read(seen, RECORDS)).await else { return };
+            let world = shared.world();
+            let mut over = false;
+            for record in &page {
+                seen = record.seq;
+                let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
+                over |= is_over(&world, &event);
+                if let Some(need) = need(&world, &event) {
+                    if notices.len() >= NOTICES_MAX {
+                        notices.join_next().await;
+                    }
+                    let (shared, name) = (shared.clone(), format!("notify-{seen}"));
+                    notices.spawn(async move { notify(&shared, name, need).await });
+                }
+            }
+            if over {
+                give_back(&shared).await;
+            }
+            if page.len() < RECORDS {
+                break;
+            }
+        }
+        if ending {
+            while notices.join_next().await.is_some() {}
+            return;
+        }
+        tokio::select! {
+            moved = head.changed() => ending = moved.is_err(),
+            _ = &mut end => ending = true,
+            Some(_) = notices.join_next() => {}
+        }
+    }
+}
+
+/// Whether something came to its end that had been given something.
+fn is_over(world: &World, event: &Event) -> bool {
+    match event {
+        Event::RunMoved(moved) => world.run(&moved.id).is_none_or(|run| !run.is_open()),
+        Event::TaskMoved(moved) => matches!(moved.to, Status::Done | Status::Canceled),
+        Event::TreeStands(stands) => !stands.stands,
+        _ => false,
+    }
+}
+
+/// A run that is over has no token. It keeps its ports for the tests of its landing and the hooks of its tree.
+async fn give_back(shared: &Arc<Shared>) {
+    let (desk, world) = (shared.clone(), shared.world());
+    let given = move || -> Result<(), String> {
+        let is_open = |id: &RunId| world.run(id).is_some_and(|run| run.is_open());
+        let has_work = |id: &RunId| {
+            let task = world.run(id).and_then(|run| world.task(&run.task));
+            task.is_some_and(|task| {
+                let over = matches!(task.status(), Status::Done | Status::Canceled);
+                let stands = task.place.as_ref().is_some_and(|place| place.ready);
+                task.run.as_ref() == Some(id) && (!over || stands)
+            })
+        };
+        if let Some(keys) = &desk.keys {
+            keys.keep_only(&is_open)?;
+        }
+        let ports = Ports::new(&desk.layout.state(), &desk.rules().settings.ports);
+        ports.keep_only(|id| is_open(id) || has_work(id)).map_err(|error| error.to_string())
+    };
+    if let Err(error) = shared.blocking(given).await {
+        shared.notice(error);
+    }
+}
+
+/// Whether an event means that a person is needed. What a person did by hand, somebody knows already.
+fn need(world: &World, event: &Event) -> Option<Need> {
+    match event {
+        Event::ApprovalAsked(asked) => Some(Need {
+            kind: "approval",
+            reason: asked.cause.name().to_owned(),
+            task: asked.task.as_ref().map(ToString::to_string).unwrap_or_default(),
+            approval: asked.id.to_string(),
+            message: format!("{} adj approve {}, or adj deny {}", asked.question, asked.id, asked.id),
+        }),
+        Event::TaskMoved(moved) if moved.to == Status::Blocked => {
+            let reason =
+                world.task(&moved.id)?.machine.block_reason.filter(|why| *why != BlockReason::Manual)?;
+            Some(Need {
+                kind: "blocked",
+                reason: reason.name().to_owned(),
+                task: moved.id.to_string(),
+                approval: String::new(),
+                message: format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id),
+            })
+        }
+        Event::GatePassed(passed) => {
+            let by_policy = world.config.fleet.review == kernel::config::Review::Auto;
+            let reason = match &passed.needs_person {
+                Some(reason) => reason.to_string(),
+                None if by_policy => return None,
+                None => "human".to_owned(),
+            };
+            Some(Need {
+                kind: "review",
+                message: format!("{} waits for a review ({reason}): adj review {}", passed.id, passed.id),
+                reason,
+                task: passed.id.to_string(),
+                approval: String::new(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Runs the user's `notify` hook: in the project, with the user's own environment, which is how a desktop or a mail
+/// program is reached.
+async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
+    let Some(Hook { command, timeout }) = shared.rules().settings.hooks.notify.clone() else { return };
+    let Need { kind, reason, task, approval, message } = need;
+    let ours = |name: &str| name.starts_with("ADJ_");
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut env: Vec<(String, String)> = own.filter(|(name, _)| !ours(name)).collect();
+    let root = shared.layout.root().to_owned();
+    for (name, value) in [
+        ("ADJ_NOTIFY", kind.to_owned()),
+        ("ADJ_REASON", reason),
+        ("ADJ_TASK", task),
+        ("ADJ_APPROVAL", approval),
+        ("ADJ_MESSAGE", message.replace('\0', " ")),
+        ("ADJ_PROJECT", root.display().to_string()),
+    ] {
+        env.push((name.to_owned(), value));
+    }
+    let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
+    let kept = Kept { name, argv, cwd: root, env, limit: timeout, sandbox: None };
+    let failed = match kept::run(shared, kept, None).await {
+        Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
+        Ok(Ran::Over { exit, output }) => {
+            let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
+            format!("{}\n{failing}", place::how_it_ended(&exit, timeout))
+        }
+        Err(error) => error,
+    };
+    shared.notice(format!("hook notify: `{command}` {failed}"));
+}
