@@ -139,7 +139,9 @@ pub async fn carry_out(
 ) -> Result<(), SubmitError> {
     let begun = begin(shared, id, effect).await;
     let what = match begun {
-        Ok((step, found)) => {
+        // Ended before it began; who ended it knows, or it is begun again another time.
+        Ok(None) => return Ok(()),
+        Ok(Some((step, found))) => {
             let mut follower = match Follower::new(shared, fence, step, words).await {
                 Ok(follower) => follower,
                 Err(error) => {
@@ -168,13 +170,17 @@ fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened 
     Happened::StepFailed { error: error.into(), why, usage }
 }
 
-/// Finds the step's processes, or starts them.
-async fn begin(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result<(Step, Found), Happened> {
+/// Finds the step's processes, or starts them. `None`: what comes before a step was ended, and nothing was started.
+async fn begin(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    effect: &Effect,
+) -> Result<Option<(Step, Found)>, Happened> {
     let dir = shared.layout.step(id);
     let fail = |error: String| failed(error, StepFailure::Failed, Usage::default());
     let found = keeper::look(&dir).map_err(|error| fail(error.to_string()))?;
     match (found, Step::read(&dir)) {
-        (found @ (Found::Alive(_) | Found::Over(_)), Some(step)) => return Ok((step, found)),
+        (found @ (Found::Alive(_) | Found::Over(_)), Some(step)) => return Ok(Some((step, found))),
         (Found::Dead, Some(step)) => {
             // Nobody knows how it ended. What it left running must not write into the tree any more.
             let mark = shared.layout.mark(id.as_str());
@@ -187,7 +193,10 @@ async fn begin(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result<(
         _ => {}
     }
     if let Effect::StartStep { task, .. } = effect {
-        hooks::in_tree(shared, "step.before", id.as_str(), task).await.map_err(fail)?;
+        let over = hooks::in_tree(shared, "step.before", id.as_str(), task).await.map_err(fail)?;
+        if !over || !shared.world().effects.contains_key(id) {
+            return Ok(None);
+        }
     }
     let (file, spec) = prepare(shared, id, effect).await.map_err(fail)?;
     let step = Step { dir: dir.clone(), file };
@@ -200,7 +209,7 @@ async fn begin(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result<(
         keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
     };
     let found = shared.blocking(start).await.map_err(fail)?;
-    Ok((step, found))
+    Ok(Some((step, found)))
 }
 
 /// Says what is to be run: program, prompt, environment, sandbox.
@@ -777,6 +786,10 @@ fn read_through(step: &Step) -> Option<Box<dyn Reader>> {
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
 pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
+    // A hook at its beginning or end is of the step too, and whoever follows the step waits for it.
+    if let Err(error) = end_hooks(shared, step).await {
+        return Some(Happened::Failed { error });
+    }
     let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
     let mut usage = None;
     if let Some(way) = way {
@@ -807,6 +820,20 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
             Some(Happened::StepEnded { tip: None, usage })
         }
     }
+}
+
+/// Ends every hook that runs for an effect.
+async fn end_hooks(shared: &Arc<Shared>, step: &EffectId) -> Result<(), String> {
+    let Ok(entries) = std::fs::read_dir(shared.layout.steps()) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            && matches!(keeper::look(&entry.path()), Ok(Found::Alive(_)))
+        {
+            end_kept(shared, &entry.path()).await?;
+        }
+    }
+    Ok(())
 }
 
 pub async fn end_kept(shared: &Shared, dir: &Path) -> Result<(), String> {

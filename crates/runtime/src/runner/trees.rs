@@ -8,6 +8,7 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::{Shared, hooks, place};
+use crate::layout::Layout;
 
 /// Makes a task's tree, or finds it again, with what the settings want in it beside what git has.
 pub async fn prepare(
@@ -33,25 +34,46 @@ async fn prepared(
 ) -> Result<Option<SmolStr>, String> {
     let (repository, layout, rules) = (shared.repository.clone(), shared.layout.clone(), shared.rules());
     let (name, branch, of) = (tree.to_owned(), branch.to_owned(), task.clone());
-    let made = shared
+    let done = shared
         .blocking(move || {
-            let fresh = !layout.tree(&name).exists();
+            let made = made(&layout, &of);
+            if !layout.tree(&name).exists() {
+                match std::fs::remove_file(&made) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(error.to_string());
+                    }
+                    _ => {}
+                }
+            }
             let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
             let ignored = |path: &std::path::Path| repository.ignores(&name, path);
             let said =
                 crate::workplace::set_up(layout.root(), &layout.tree(&name), &rules.settings, &ignored)
                     .map_err(|error| error.to_string())?;
-            Ok::<_, String>((tip, fresh, said))
+            Ok::<_, String>((tip, made.exists(), said))
         })
         .await;
-    let (tip, fresh, said) = made?;
+    let (tip, ready, said) = done?;
     for (path, why) in said.left_out {
         shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
     }
-    if fresh && !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await? {
-        return Ok(None);
+    if !ready {
+        if !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await? {
+            return Ok(None);
+        }
+        let made = made(&shared.layout, task);
+        let folder = made.parent().unwrap_or(&made);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&made, ""))
+            .map_err(|error| error.to_string())?;
     }
     Ok(Some(SmolStr::new(tip.as_str())))
+}
+
+/// Says that the hook has run in the tree that stands: a hook that failed or was cut off is run again. It lies where no
+/// agent can put something else in its place.
+fn made(layout: &Layout, task: &TaskId) -> std::path::PathBuf {
+    layout.state().join("made").join(task.as_str())
 }
 
 fn place_of(shared: &Shared, task: &TaskId) -> Option<Place> {
