@@ -107,7 +107,9 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
 pub const APPROVE_HELP: &str = "\
 Example:
   adj approvals
-  adj approve q12 --note 'only this once'";
+  adj approve q12 --note 'only this once'
+  adj approve q12 --raise 20      20 turns, or dollars, more
+  adj approve q12 --complete      at the turn limit: what there is goes to the gate";
 
 pub const DENY_HELP: &str = "\
 Example:
@@ -127,9 +129,52 @@ pub struct Decide {
     to: Option<String>,
 }
 
-pub fn decide(command: &Decide, approve: bool, context: Context) -> Result<(), Failure> {
+#[derive(Debug, Args)]
+pub struct Approve {
+    #[command(flatten)]
+    decide: Decide,
+    /// So much more: turns at the turn limit, dollars at a budget; by default the limit once more
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "complete")]
+    raise: Option<f64>,
+    /// At the turn limit: the work is complete as it is, and goes to the gate
+    #[arg(long, conflicts_with = "to")]
+    complete: bool,
+}
+
+pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let mut body = json!({"approve": approve, "note": command.note});
+    let mut more = json!({});
+    if command.complete {
+        more["complete"] = json!(true);
+    }
+    if let Some(raise) = command.raise {
+        let approvals = project.get_all("/approvals", &[("all", "true")])?;
+        let asked = approvals.iter().find(|approval| approval["id"] == command.decide.id.as_str());
+        let is_money = asked.is_some_and(|asked| asked["cause"] == "budget");
+        let amount = if is_money { raise * 1e6 } else { raise };
+        if !amount.is_finite() || amount < 1.0 || (!is_money && raise.fract() != 0.0) {
+            let what = if is_money { "dollars, such as 2.5" } else { "a whole number of turns" };
+            return Err(Failure::new(super::Exit::Usage, format!("--raise takes {what}")));
+        }
+        more["raise"] = json!(amount.round() as u64);
+    }
+    decided(&project, &command.decide, true, more, context)
+}
+
+pub fn deny(command: &Decide, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    decided(&project, command, false, json!({}), context)
+}
+
+fn decided(
+    project: &Project,
+    command: &Decide,
+    approve: bool,
+    mut body: Value,
+    context: Context,
+) -> Result<(), Failure> {
+    body["approve"] = json!(approve);
+    body["note"] = json!(command.note);
     if let Some(to) = &command.to {
         body["to"] = json!(to);
     }

@@ -114,7 +114,7 @@ enum Command {
     Approvals(fleet::Approvals),
     /// Say yes to what waits for a person
     #[command(after_help = fleet::APPROVE_HELP)]
-    Approve(fleet::Decide),
+    Approve(fleet::Approve),
     /// Say no to what waits for a person
     #[command(after_help = fleet::DENY_HELP)]
     Deny(fleet::Decide),
@@ -212,8 +212,8 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Review(command) => review::review(&command, context),
         Command::Merge(command) => review::merge(&command, context),
         Command::Approvals(command) => fleet::approvals(&command, context),
-        Command::Approve(command) => fleet::decide(&command, true, context),
-        Command::Deny(command) => fleet::decide(&command, false, context),
+        Command::Approve(command) => fleet::approve(&command, context),
+        Command::Deny(command) => fleet::deny(&command, context),
         Command::Queue => fleet::queue(context),
         Command::Salvage(command) => salvage::run(command, context),
         Command::Cost(command) => fleet::cost(&command, context),
