@@ -6,6 +6,9 @@ mod faults;
 mod hostile;
 mod kills;
 mod many;
+mod people;
+mod policies;
+mod setup;
 
 use super::Ran;
 use std::collections::BTreeSet;

@@ -1,0 +1,457 @@
+//! What limits a fleet: money, turns, tools, steps, and services that are away. Each limit asks, and loses nothing.
+
+use super::Repository;
+use super::people::wait;
+use serde_json::{Value, json};
+
+/// A scenario for every task, of these steps.
+fn scenario(steps: &[&str]) -> String {
+    let steps: String = steps.iter().map(|step| format!("[[scenario.step]]\ndo = [ {step} ]\n")).collect();
+    format!("[[scenario]]\ntokens = [100, 10]\ncost = 0.25\n{steps}")
+}
+
+/// Runs until a person is needed; what was printed.
+#[track_caller]
+fn waits_for_a_person(repository: &Repository) -> String {
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("need a person"), "{}", ran.stderr);
+    assert_eq!(repository.strays(), Vec::<String>::new());
+    ran.stdout
+}
+
+/// The one question that is open.
+#[track_caller]
+fn question(repository: &Repository) -> Value {
+    let open = repository.json("approvals");
+    assert_eq!(open.as_array().map(Vec::len), Some(1), "{open}");
+    open[0].clone()
+}
+
+#[track_caller]
+fn answer(repository: &Repository, how: &str) -> String {
+    let id = question(repository)["id"].as_str().expect("a question has an id").to_owned();
+    repository.ok(&how.replace("ID", &id))
+}
+
+#[track_caller]
+fn blocked(repository: &Repository, id: &str, reason: &str) {
+    let task = repository.task(id);
+    assert_eq!((&task["status"], &task["blockReason"]), (&json!("BLOCKED"), &json!(reason)), "{task}");
+}
+
+const WRITE: &str = r#"{ write = "{task}.txt", text = "{step}\n" }"#;
+const ON: &str = r#"{ append = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#;
+const DONE: &str = r#"{ commit = "Do {task}" }, { done = true }"#;
+
+/// A budget that is reached asks; yes raises it and the work goes on in the same session, no blocks the task.
+fn check_budget(name: &str, key: &str, scope: &str) {
+    let text = scenario(&[&format!("{WRITE}, {ON}"), ON, ON, DONE]);
+    let repository = Repository::new(name, &text, &["t-1"]);
+    repository.set(&[("[test]", &format!("[budget]\n{key} = 1.0\nstep_usd = 0.5\n[test]"))]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains(&format!("The {scope} budget would be passed")), "{lines}");
+    let asked = question(&repository);
+    assert_eq!((&asked["cause"], &asked["scope"]), (&json!("budget"), &json!(scope)));
+    assert_eq!(repository.task("t-1")["status"], "NEEDS_APPROVAL");
+    assert!(repository.ok("why t-1").contains("budget"), "{}", repository.ok("why t-1"));
+    let before = repository.json("cost")["total"]["usd"].as_f64().expect("a sum");
+    assert!(before > 0.0 && before <= 1.5, "what was spent is within a step of the limit: {before}");
+    answer(&repository, "approve ID --raise 20");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    let text = repository.read("t-1.txt");
+    assert!(text.starts_with("1\n1\n2\n3\n"), "no step was lost or done twice: {text}");
+}
+
+#[test]
+fn a_run_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised() {
+    check_budget("budget-run", "run_usd", "run");
+}
+
+#[test]
+fn a_task_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised() {
+    check_budget("budget-task", "task_usd", "task");
+}
+
+#[test]
+fn a_day_that_reaches_its_budget_asks_once_for_all_and_begins_nothing_new() {
+    let text = scenario(&[&format!("{WRITE}, {ON}"), ON, DONE]);
+    let repository = Repository::new("budget-day", &text, &["t-1", "t-2", "t-3"]);
+    repository.set(&[("[test]", "[budget]\nday_usd = 2.0\nstep_usd = 0.5\n[test]")]);
+    let lines = waits_for_a_person(&repository);
+    assert_eq!(lines.matches("The day budget would be passed").count(), 1, "{lines}");
+    assert_eq!(question(&repository)["task"], Value::Null, "it is of no one task");
+    let why = repository.ok("why t-3");
+    assert!(why.contains("day"), "{why}");
+    assert_eq!(repository.task("t-3")["status"], "INBOX");
+    answer(&repository, "approve ID --raise 20");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1", "t-2", "t-3"], "sh tests.sh");
+}
+
+#[test]
+fn a_budget_that_is_denied_blocks_the_task_and_keeps_its_work() {
+    let text = scenario(&[&format!("{WRITE}, {ON}"), ON, ON, DONE]);
+    let repository = Repository::new("budget-deny", &text, &["t-1"]);
+    repository.set(&[("[test]", "[budget]\ntask_usd = 0.6\nstep_usd = 0.5\n[test]")]);
+    waits_for_a_person(&repository);
+    answer(&repository, "deny ID --note enough");
+    blocked(&repository, "t-1", "manual");
+    assert!(repository.read("agents/A-t-1/t-1.txt").starts_with('1'), "the tree stands");
+    let decided = repository.json("approvals --all");
+    assert_eq!(decided[0]["decided"]["decision"], "denied");
+    assert_eq!(
+        repository
+            .refused(&format!("approve {}", decided[0]["id"].as_str().expect("an id")))
+            .matches("decided already")
+            .count(),
+        1
+    );
+}
+
+/// What the scenario says is what every sum says.
+#[test]
+fn tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day() {
+    let text = scenario(&[&format!("{WRITE}, {ON}"), DONE]);
+    let repository = Repository::new("cost-sums", &text, &["t-1", "t-2"]);
+    repository.ok("run --until-idle");
+    // Turns of a task: write, append, commit, words; commit, DONE.
+    let turns = repository.json("cost --by run")["items"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| run["inputTokens"].as_u64().expect("tokens") / 100)
+        .collect::<Vec<_>>();
+    assert_eq!(turns.len(), 2);
+    let of_all: u64 = turns.iter().sum();
+    assert!(of_all >= 10, "{turns:?}");
+    let close =
+        |value: &Value, turns: u64| (value.as_f64().expect("dollars") - 0.25 * turns as f64).abs() < 1e-9;
+    for by in ["run", "task", "worker", "agent", "day"] {
+        let cost = repository.json(&format!("cost --by {by}"));
+        assert!(close(&cost["total"]["usd"], of_all), "{by}: {cost}");
+        assert_eq!(
+            (&cost["total"]["inputTokens"], &cost["total"]["outputTokens"]),
+            (&json!(100 * of_all), &json!(10 * of_all))
+        );
+        assert_eq!(cost["total"]["reservedUsd"], 0.0, "nothing stays set aside: {cost}");
+        let items = cost["items"].as_array().expect("a list");
+        let sum: f64 = items.iter().map(|item| item["usd"].as_f64().expect("dollars")).sum();
+        assert!((sum - 0.25 * of_all as f64).abs() < 1e-9, "{by}: {cost}");
+        let tokens: u64 = items
+            .iter()
+            .map(|item| {
+                item["tokens"].as_u64().unwrap_or_else(|| {
+                    item["inputTokens"].as_u64().unwrap_or(0) + item["outputTokens"].as_u64().unwrap_or(0)
+                })
+            })
+            .sum();
+        assert_eq!(tokens, 110 * of_all, "{by}: {cost}");
+        let table = repository.ok(&format!("cost --by {by}"));
+        assert!(table.contains(&format!("{:.2}", 0.25 * of_all as f64)), "{table}");
+    }
+    let workers = repository.json("ps");
+    let sum = |name: &str| {
+        workers
+            .as_array()
+            .expect("workers")
+            .iter()
+            .map(|worker| worker[name].as_f64().expect("a number"))
+            .sum::<f64>()
+    };
+    assert_eq!(
+        (sum("total_input_tokens"), sum("total_output_tokens")),
+        ((100 * of_all) as f64, (10 * of_all) as f64)
+    );
+    assert!((sum("total_cost_usd") - 0.25 * of_all as f64).abs() < 1e-9);
+    assert_eq!(repository.task("t-1")["cost"]["usd"].as_f64(), Some(0.25 * turns[0] as f64));
+}
+
+/// Unknown is never nothing: it is said everywhere, and what was set aside is charged.
+#[test]
+fn a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}")]).replace("cost = 0.25", "cost = \"unknown\"");
+    let repository = Repository::new("cost-unknown", &text, &["t-1"]);
+    repository.set(&[("[test]", "[budget]\nstep_usd = 0.75\n[test]")]);
+    let lines = repository.ok("run --until-idle");
+    assert!(
+        lines.contains("t-1: the price of a step is not known; what was set aside is charged"),
+        "{lines}"
+    );
+    assert!(lines.contains("at least: the price of 1 steps is not known"), "{lines}");
+    assert_eq!(repository.json("cost")["total"]["usd"], 0.75);
+    assert_eq!(repository.json("cost")["total"]["unpricedSteps"], 1);
+    for (command, mark) in
+        [("ps", "≥"), ("cost", "≥"), ("cost --by agent", "≥"), ("cost --by run", "≥"), ("cost --by day", "≥")]
+    {
+        let shown = repository.ok(command);
+        assert!(shown.contains(mark), "adj {command} says it:\n{shown}");
+    }
+}
+
+const CALLS: &str = r#"{ write = "a.txt", text = "a\n" }, { write = "b.txt", text = "b\n" }, { write = "c.txt", text = "c\n" }, { write = "d.txt", text = "d\n" }, { write = "e.txt", text = "e\n" }"#;
+
+/// A fleet whose run came to its limit of three turns.
+fn at_the_turn_limit(name: &str) -> Repository {
+    let text = scenario(&[
+        &format!("{CALLS}, {DONE}"),
+        &format!("{{ write = \"last.txt\", text = \"last\\n\" }}, {DONE}"),
+    ]);
+    let repository = Repository::new(name, &text, &["t-1"]);
+    repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nmax_turns = 3")]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("has taken its 3 turns and is not complete"), "{lines}");
+    let asked = question(&repository);
+    assert_eq!(
+        (&asked["cause"], &asked["options"]),
+        (&json!("turn_limit"), &json!(["continue", "complete", "abort"]))
+    );
+    assert_eq!(repository.json("cost")["total"]["inputTokens"], 300, "no turn past the limit is paid for");
+    assert!(!repository.dir().join("agents/A-t-1/d.txt").exists());
+    repository
+}
+
+#[test]
+fn a_run_at_its_turn_limit_goes_on_when_a_person_says_continue() {
+    let repository = at_the_turn_limit("turns-continue");
+    answer(&repository, "approve ID --raise 20");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    assert_eq!(repository.read("last.txt"), "last\n");
+}
+
+#[test]
+fn a_run_at_its_turn_limit_is_complete_when_a_person_says_so() {
+    let repository = at_the_turn_limit("turns-complete");
+    assert_eq!(answer(&repository, "approve ID --complete").matches("completed").count(), 1);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    assert_eq!((repository.read("b.txt").as_str(), repository.read("last.txt").as_str()), ("b\n", ""));
+}
+
+#[test]
+fn a_run_at_its_turn_limit_ends_when_a_person_denies() {
+    let repository = at_the_turn_limit("turns-abort");
+    let id = question(&repository)["id"].as_str().expect("an id").to_owned();
+    assert_eq!(repository.adj(&format!("approve {id} --raise 1.5")).code, 2, "turns are whole");
+    answer(&repository, "deny ID --to CANCELED");
+    assert_eq!(repository.task("t-1")["status"], "CANCELED");
+    repository.ok("run --until-idle");
+    let saved = repository.json("salvage list");
+    assert_eq!(saved.as_array().map(Vec::len), Some(1), "what was not committed is saved: {saved}");
+    assert!(std::fs::read_dir(repository.dir().join("agents")).into_iter().flatten().next().is_none());
+}
+
+/// What stops an agent that gets nowhere reads what it did, not what it says.
+#[test]
+fn the_same_call_three_times_and_three_failures_of_a_tool_block_the_task() {
+    let text = r#"
+[[scenario]]
+task = "t-loop"
+[[scenario.step]]
+do = [ { run = "ls" }, { run = "ls" }, { run = "ls" }, { run = "touch after" }, { done = true } ]
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "exit 1" }, { run = "exit 2" }, { run = "exit 3" }, { run = "touch after; sleep 300" }, { done = true } ]
+"#;
+    let repository = Repository::new("policy-loops", text, &["t-loop", "t-fails"]);
+    let lines = waits_for_a_person(&repository);
+    assert!(
+        lines.contains("t-loop is BLOCKED (loop)") && lines.contains("t-fails is BLOCKED (tool_failures)"),
+        "{lines}"
+    );
+    blocked(&repository, "t-loop", "loop");
+    blocked(&repository, "t-fails", "tool_failures");
+    for worker in repository.json("ps").as_array().expect("workers") {
+        assert_eq!(worker["status"], "idle", "nobody is held up: {worker}");
+    }
+}
+
+/// A red call waits for a person. Allowed it is done; denied it leaves nothing, and the agent goes on.
+#[test]
+fn a_red_call_waits_and_is_done_only_where_a_person_allows_it() {
+    let step = r#"{ write = "red-{task}.txt", text = "red\n" }, { write = "{task}.txt", text = "on\n" }, { commit = "Do {task}" }, { done = true }"#;
+    let repository = Repository::new("policy-red", &scenario(&[step]), &["t-yes", "t-no"]);
+    repository.set(&[("[test]", "[policy]\nred = [\"Write(red-*)\"]\n[test]")]);
+    let running = repository.start("run");
+    repository.wait_task("t-yes", "NEEDS_APPROVAL");
+    repository.wait_task("t-no", "NEEDS_APPROVAL");
+    let open = repository.json("approvals");
+    let of = |task: &str| {
+        let found = open.as_array().expect("a list").iter().find(|approval| approval["task"] == task);
+        found.expect("it asks")["id"].as_str().expect("an id").to_owned()
+    };
+    let name = repository.wait_worker("t-yes", "working");
+    assert!(
+        !repository.dir().join(format!("agents/{name}-t-yes/red-t-yes.txt")).exists(),
+        "it is not done yet"
+    );
+    assert!(repository.ok("approvals").contains("red-t-yes.txt"));
+    repository.ok(&format!("approve {}", of("t-yes")));
+    repository.ok(&format!("deny {} --note use-another-file", of("t-no")));
+    running.wait_for("t-yes landed");
+    running.wait_for("t-no landed");
+    running.stop();
+    repository.check(&["t-yes", "t-no"], "sh tests.sh");
+    assert_eq!(
+        (repository.read("red-t-yes.txt").as_str(), repository.read("red-t-no.txt").as_str()),
+        ("red\n", "")
+    );
+    let decided = repository.json("approvals --all");
+    let words: Vec<&str> = decided
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["decided"]["decision"].as_str())
+        .collect();
+    assert!(words.contains(&"approved") && words.contains(&"denied"), "{words:?}");
+}
+
+#[test]
+fn a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all() {
+    let step = r#"{ ask = "Fetch", argument = "x" }, { write = "{task}.txt", text = "on\n" }, { commit = "Do {task}" }, { done = true }"#;
+    let settings = "[policy]\nyellow = [\"Fetch\"]\n[test]";
+    let repository = Repository::new("policy-yellow", &scenario(&[step]), &["t-1"]);
+    repository.set(&[("[test]", settings)]);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    assert_eq!(repository.json("approvals --all"), json!([]));
+
+    let repository = Repository::new("policy-intern", &scenario(&[step]), &["t-1"]);
+    repository
+        .set(&[("[test]", settings), ("adapter = \"script\"", "adapter = \"script\"\nrole = \"intern\"")]);
+    let running = repository.start("run");
+    repository.wait_task("t-1", "NEEDS_APPROVAL");
+    assert_eq!(question(&repository)["cause"], "yellow_action");
+    answer(&repository, "approve ID");
+    running.wait_for("t-1 landed");
+    running.stop();
+
+    let step = r#"{ write = "forbidden.txt", text = "x\n" }, { run = "echo on > {task}.txt; git add -A; git commit -qm Do" }, { done = true }"#;
+    let repository = Repository::new("policy-tools", &scenario(&[step]), &["t-1"]);
+    repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nallowed_tools = [\"Bash\"]")]);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    assert_eq!(repository.read("forbidden.txt"), "");
+    assert!(repository.events("tool_audited") >= 3, "the refused call is in the audit");
+    let export = repository.read(".adjutant/export.jsonl");
+    assert!(export.contains("AGENT_TOOL_NOT_ALLOWED"));
+}
+
+/// Nobody answers: the step ends, the worker is free, and the answer is in the prompt when it comes.
+#[test]
+fn an_unanswered_call_frees_the_worker_and_its_decision_goes_into_the_next_prompt() {
+    let text = format!(
+        "[[scenario]]\ntask = \"t-2\"\n[[scenario.step]]\ndo = [ {WRITE}, {DONE} ]\n{}",
+        scenario(&[
+            r#"{ write = "red.txt", text = "red\n" }, { done = true }"#,
+            r#"{ write = "prompt.txt", text = "{prompt}\n" }, { commit = "Prompt" }, { done = true }"#,
+        ])
+    );
+    let repository = Repository::new("policy-unanswered", &text, &["t-1", "t-2"]);
+    repository.set(&[
+        ("workers = 2", "workers = 1"),
+        ("[test]", "[policy]\nred = [\"Write(red*)\"]\n[limits]\nquestion = \"1s\"\n[test]"),
+    ]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("t-2 landed"), "the worker did something else meanwhile:\n{lines}");
+    assert_eq!(repository.task("t-1")["status"], "NEEDS_APPROVAL");
+    answer(&repository, "deny ID --note use-green");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1", "t-2"], "sh tests.sh");
+    let prompt = repository.read("prompt.txt");
+    assert!(
+        prompt.contains("A person denied this") && prompt.contains("red.txt") && prompt.contains("use-green"),
+        "{prompt}"
+    );
+    assert_eq!(repository.read("red.txt"), "");
+}
+
+/// What the gate cannot vouch for, a person must look at, whatever the policy.
+#[test]
+fn no_tests_no_changes_and_no_steps_left_need_a_person() {
+    let text = format!(
+        "[[scenario]]\ntask = \"t-empty\"\n[[scenario.step]]\ndo = [ {{ done = true }} ]\n[[scenario.step]]\ndo = [ {{ done = true }} ]\n{}",
+        scenario(&[&format!("{WRITE}, {ON}"), ON, ON, ON])
+    );
+    let repository = Repository::new("policy-person", &text, &["t-empty", "t-steps"]);
+    repository.set(&[("workers = 2", "workers = 2\nmax_steps = 2")]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("t-empty: a person must look at it (no_changes)"), "{lines}");
+    assert!(lines.contains("t-steps: a person must look at it (max_steps)"), "{lines}");
+    assert_eq!(repository.events("empty_diff_seen"), 1, "one round says so first");
+    for id in ["t-empty", "t-steps"] {
+        repository.ok(&format!("merge {id}"));
+    }
+    repository.ok("run --until-idle");
+    assert_eq!(repository.task("t-empty")["status"], "DONE");
+    assert!(repository.read("t-steps.txt").starts_with("1\n1\n2\n"));
+
+    let repository = Repository::new("policy-no-tests", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    repository.set(&[("command = \"sh tests.sh\"", "# none")]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("no tests were found") && lines.contains("(no_tests)"), "{lines}");
+    repository.ok("merge t-1");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "true");
+}
+
+#[test]
+fn a_cap_holds_tasks_back_and_says_so() {
+    let held = r#"{ run = 'until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }, { write = "{task}.txt", text = "x\n" }, { done = true }"#;
+    let repository = Repository::new("policy-caps", &scenario(&[held]), &["t-1", "t-2"]);
+    repository.set(&[("[test]", "[policy]\ncap_in_progress = 1\n[test]")]);
+    let running = repository.start("run");
+    repository.wait_worker("t-1", "working");
+    assert_eq!(repository.task("t-2")["status"], "INBOX");
+    let why = repository.ok("why t-2");
+    assert!(why.contains("cap"), "{why}");
+    repository.go("t-1");
+    repository.wait_worker("t-2", "working");
+    repository.go("t-2");
+    running.wait_for("t-2 landed");
+    running.stop();
+    repository.check(&["t-1", "t-2"], "sh tests.sh");
+}
+
+/// A service that is away is nobody's error: runs wait, its health is asked, and they go on where they were.
+#[test]
+fn an_outage_suspends_and_the_health_command_restores() {
+    let text = scenario(&[&format!("{WRITE}, {{ outage = 529 }}"), DONE]);
+    let repository = Repository::new("policy-outage", &text, &["t-1"]);
+    repository.write(".gitignore", "up\n");
+    repository.set(&[
+        ("adapter = \"script\"", "adapter = \"script\"\nservice = \"model\""),
+        ("[test]", "[services.model]\nhealth = \"test -e up\"\n[limits]\nhealth_poll = \"1s\"\n[test]"),
+    ]);
+    let running = repository.start("run");
+    running.wait_for("model is away");
+    let why = repository.ok("why t-1");
+    assert!(why.contains("model"), "{why}");
+    let run = wait("the suspended run", || {
+        let task = repository.task("t-1");
+        Some(task["run"].as_str()?.to_owned())
+    });
+    assert!(!run.is_empty());
+    let worker = &repository.json("ps")[0];
+    assert_eq!(worker["status"], "working", "{worker}");
+    repository.write("up", "");
+    running.wait_for("model is back");
+    running.wait_for("t-1 landed");
+    let lines = running.stop();
+    assert!(!lines.contains("failed:"), "no error is counted:\n{lines}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// A usage limit that says when it is reset is waited for, and nobody asks before.
+#[test]
+fn a_usage_limit_is_waited_for_until_it_is_reset() {
+    let text = scenario(&[&format!("{WRITE}, {{ outage = 429, resets_in = 3 }}"), DONE]);
+    let repository = Repository::new("policy-reset", &text, &["t-1"]);
+    let begun = std::time::Instant::now();
+    let lines = repository.ok("run --until-idle");
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(2), "it was waited for:\n{lines}");
+    assert!(lines.contains("is away") && lines.contains("is back"), "{lines}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
