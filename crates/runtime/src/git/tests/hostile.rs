@@ -223,7 +223,6 @@ fn a_git_directory_that_leads_elsewhere_is_said_and_its_files_are_saved() {
             fs::rename(git, outside).unwrap();
             symlink(outside, git).unwrap();
         }),
-        ("gone", |git, outside| fs::rename(git, outside).unwrap()),
     ];
     for (what, break_it) in breakages {
         let project = Project::new();
@@ -238,6 +237,21 @@ fn a_git_directory_that_leads_elsewhere_is_said_and_its_files_are_saved() {
         assert_eq!(project.git(&["show", &format!("{}:fresh", saved.reference)]), "fresh", "{what}");
         assert_eq!(project.git(&["show", &format!("{}:kept", saved.reference)]), "kept", "{what}");
     }
+}
+
+#[test]
+fn a_git_directory_that_is_gone_is_made_again_and_its_files_are_what_is_left_over() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("kept", "kept\n");
+    let before = project.take().tip;
+    fs::remove_dir_all(project.tree().join(".git")).unwrap();
+    write(&project.tree().join("fresh"), "fresh\n");
+    assert_eq!(project.take().tip, before);
+    let left = project.repository.commit_leftovers(&task(), TREE, BRANCH, "left").unwrap();
+    assert_eq!(project.git(&["show", &format!("{}:fresh", left.tip)]), "fresh");
+    assert_eq!(project.git(&["show", &format!("{}:kept", left.tip)]), "kept");
+    assert_eq!(project.agent(&["status", "--porcelain"]), "");
 }
 
 #[test]
