@@ -54,6 +54,10 @@ impl Fleet {
         Fleet { child: command.spawn().expect("adj runs"), output, dir: repository.dir().to_owned() }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.output).unwrap_or_default()).into_owned()
     }
