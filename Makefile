@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test test-agents bench soak lint doc
+.PHONY: help demo test test-agents many bench soak lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ test: ## Run every test, and compare the printed pages and snapshots
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples
 	crates/adj/tests/agents/claude.sh
+
+many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
+	$(CARGO) test -p adj --test cli -- --ignored --nocapture fleet::many::
 
 bench: ## Measure the log and the kernel
 	$(CARGO) bench -p adjutant-runtime --bench bench

@@ -79,13 +79,19 @@ impl Fleet {
 
     /// Waits for it to end by itself, and removes what it said.
     #[track_caller]
-    pub fn end(mut self) -> (ExitStatus, String) {
+    pub fn end(self) -> (ExitStatus, String) {
+        self.end_within(PATIENCE)
+    }
+
+    /// As `end`, where more than the usual may take longer than usual.
+    #[track_caller]
+    pub fn end_within(mut self, patience: Duration) -> (ExitStatus, String) {
         let begun = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("it is ours") {
                 break status;
             }
-            assert!(begun.elapsed() < PATIENCE, "it does not end:\n{}", self.said());
+            assert!(begun.elapsed() < patience, "it does not end:\n{}", self.said());
             std::thread::sleep(Duration::from_millis(20));
         };
         let said = self.said();
