@@ -94,19 +94,14 @@ impl Repository {
 
     /// What everything cost, and how many steps had no price.
     fn cost(&self) -> (f64, u64) {
-        let cost = self.json("cost --json");
+        let cost = self.json("cost");
         let usd = cost["total"]["usd"].as_f64().expect("a number");
         (usd, cost["total"]["unpricedSteps"].as_u64().expect("a number"))
     }
 
-    #[track_caller]
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.ok(line)).expect("one document")
-    }
-
     /// The one question that waits for a person.
     fn approval(&self) -> Option<(String, String)> {
-        let open = self.json("approvals --json");
+        let open = self.json("approvals");
         let item = open.as_array().and_then(|items| items.first())?;
         Some((item["id"].as_str()?.to_owned(), item["cause"].as_str()?.to_owned()))
     }
