@@ -288,10 +288,10 @@ fn a_killed_workers_uncommitted_bytes_come_back_and_the_task_goes_on_when_it_is_
     let running = repository.start("run");
     let name = repository.wait_worker("t-1", "working");
     wait("the uncommitted file", || {
-        (repository.read(&format!("agents/{name}-t-1/t-1.txt")) != "").then_some(())
+        (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(())
     });
-    let sleeping = format!("sleep 4321");
-    wait("its child", || repository.strays().iter().any(|line| line.contains(&sleeping)).then_some(()));
+    let sleeping = "sleep 4321";
+    wait("its child", || repository.strays().iter().any(|line| line.contains(sleeping)).then_some(()));
     repository.ok(&format!("kill {name}"));
     let saved = wait("what was saved", || {
         let saved = repository.json("salvage list");
@@ -374,7 +374,9 @@ fn cleanup_and_clean_save_everything_before_they_remove_it() {
     let running = repository.start("run");
     let (one, two) = (repository.wait_worker("t-1", "working"), repository.wait_worker("t-2", "working"));
     for (id, name) in [("t-1", &one), ("t-2", &two)] {
-        wait("its file", || (repository.read(&format!("agents/{name}-{id}/{id}.txt")) != "").then_some(()));
+        wait("its file", || {
+            (!repository.read(&format!("agents/{name}-{id}/{id}.txt")).is_empty()).then_some(())
+        });
     }
     assert!(repository.refused(&format!("cleanup {one}")).contains("--force"));
     repository.ok(&format!("cleanup {one} --force"));
@@ -525,7 +527,9 @@ do = [
     let running = repository.start("run");
     let workers = ["t-1", "t-2"].map(|id| (id, repository.wait_worker(id, "working")));
     for (id, name) in &workers {
-        wait("its file", || (repository.read(&format!("agents/{name}-{id}/{id}.txt")) != "").then_some(()));
+        wait("its file", || {
+            (!repository.read(&format!("agents/{name}-{id}/{id}.txt")).is_empty()).then_some(())
+        });
     }
     stop(&repository, &running);
     let (code, lines) = running.ended();
@@ -597,7 +601,7 @@ do = [ { commit = "Do {task}" }, { done = true } ]
     let repository = Repository::new("stop-deaf", scenario, &["t-1"]);
     let running = repository.start("run");
     let name = repository.wait_worker("t-1", "working");
-    wait("its file", || (repository.read(&format!("agents/{name}-t-1/t-1.txt")) != "").then_some(()));
+    wait("its file", || (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(()));
     running.signal(Signal::SIGINT);
     running.wait_for("every agent comes to the end of its turn");
     running.signal(Signal::SIGINT);

@@ -179,7 +179,7 @@ fn a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside() {
         lines.contains("t-1: the price of a step is not known; what was set aside is charged"),
         "{lines}"
     );
-    assert!(lines.contains("at least: the price of 1 steps is not known"), "{lines}");
+    assert!(lines.contains("at least (1 step of unknown price)"), "{lines}");
     assert_eq!(repository.json("cost")["total"]["usd"], 0.75);
     assert_eq!(repository.json("cost")["total"]["unpricedSteps"], 1);
     for (command, mark) in
