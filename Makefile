@@ -22,7 +22,7 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude.sh
 
 many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
-	$(CARGO) test -p adj --test cli -- --ignored --nocapture fleet::many::
+	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::
 
 bench: ## Measure the log and the kernel
 	$(CARGO) bench -p adjutant-runtime --bench bench

@@ -239,7 +239,7 @@ impl Outside {
                         Happened::GateRed { output: "1 test failed".to_owned(), tip: Some(work.tip()) }
                     }
                     Some(work) => Happened::GateGreen { tip: work.tip(), needs_person },
-                    None => Happened::Failed { error: "no such tree".to_owned() },
+                    None => Happened::GateRed { output: "no such tree".to_owned(), tip: None },
                 }
             }
             Effect::SaveWork { .. } => {

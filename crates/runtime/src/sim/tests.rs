@@ -50,7 +50,7 @@ fn the_same_seed_gives_the_same_trace() {
 /// Every rule, every row of task, worker and run, and every fault is hit: what is never hit is not tested.
 #[test]
 fn whatever_goes_wrong_every_invariant_holds_and_every_rule_is_used() {
-    let hits = play(0..400, 6, 3, &Fault::list("all").unwrap());
+    let hits = play(0..600, 6, 3, &Fault::list("all").unwrap());
     assert_eq!(hits.never(), Vec::<String>::new());
 }
 

@@ -438,14 +438,14 @@ do = [ { write = "{task}.check", text = "true\n", quiet = true }, { commit = "Th
         repository("trees-by-hand", &[("workers = 2", "workers = 3")], TESTS, scenario, &tickets);
     let fleet = Fleet::start(&repository, "run --until-idle");
     let trees = tickets.map(|task| middle(&repository, task));
-    std::fs::remove_dir_all(&trees[0]).expect("it goes");
+    delete(&trees[0]);
     // A person's own git, in the tree.
     let mut git = Command::new("git");
     git.args(["checkout", "--quiet", "-b", "elsewhere", "origin/main"]).current_dir(&trees[2]);
     assert!(git.status().expect("git runs").success());
     fleet.kill();
     // Now without a server: the second goes with all that is in it.
-    std::fs::remove_dir_all(&trees[1]).expect("it goes");
+    delete(&trees[1]);
     go(&trees[2], "switched");
     Fleet::start(&repository, "run --until-idle").done();
     repository.check(&tickets, TESTS);
@@ -773,4 +773,12 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     assert!(ticket.contains("status: open") && ticket.contains("priority: 2"), "{ticket}");
     assert!(!repository.git_says("cat-file -e main:.adjutant/token"));
     repository.check(&["f-1", "f-2"], TESTS);
+}
+
+/// Deletes a folder as a person would, also while an agent writes into it.
+fn delete(folder: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while let Err(error) = std::fs::remove_dir_all(folder) {
+        assert!(Instant::now() < deadline, "{} does not go: {error}", folder.display());
+    }
 }

@@ -86,6 +86,7 @@ pub fn play(
         output,
         answers: BTreeMap::new(),
         told: Vec::new(),
+        listened: 0,
         text: String::new(),
         calls: 0,
         price: part.price,
@@ -180,6 +181,8 @@ struct Player<W> {
     output: W,
     answers: BTreeMap<String, (bool, String)>,
     told: Vec<String>,
+    /// How much of it came before the last time that it was listened for: what was said a moment too early counts.
+    listened: usize,
     /// Said since the last turn.
     text: String,
     calls: u32,
@@ -296,10 +299,11 @@ impl<W: Write> Player<W> {
                 self.show(&Shown::Result { call, tool: tool.clone(), ok: allow, output, millis: 0 })?;
             }
             Action::Listen(time) => {
-                let (until, heard) = (Instant::now() + *time, self.told.len());
-                while self.told.len() == heard && Instant::now() < until {
+                let until = Instant::now() + *time;
+                while self.told.len() == self.listened && Instant::now() < until {
                     self.listen(LOOK)?;
                 }
+                self.listened = self.told.len();
             }
             Action::Sleep(time) => self.listen(*time)?,
             Action::Complain(text) => eprintln!("{}", self.fill(text)),
