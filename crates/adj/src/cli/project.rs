@@ -101,6 +101,20 @@ impl Project {
         Ok(SqliteLog::open(&self.log_path(), &log::Owner::current()).map_err(Problem::from)?)
     }
 
+    /// The same for a fleet, which waits a moment where the log is held: a command is over soon, and a process that was
+    /// killed while it started another lets go only when that one is on its way.
+    pub fn own_log_soon(&self) -> Result<SqliteLog, Failure> {
+        let deadline = Instant::now() + HELD_WAIT;
+        loop {
+            match self.own_log() {
+                Err(failure) if failure.exit() == Exit::Unreachable && Instant::now() < deadline => {
+                    std::thread::sleep(HELD_POLL);
+                }
+                owned => return owned,
+            }
+        }
+    }
+
     /// Kept out of git by a file of its own, so that nothing of the user's has to be touched.
     fn make_folder(&self) -> Result<(), Failure> {
         use std::os::unix::fs::DirBuilderExt;

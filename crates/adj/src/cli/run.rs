@@ -138,7 +138,7 @@ pub struct Ended {
 impl Fleet {
     /// Runs until it is stopped, or idle where that was asked for. The project is owned for as long.
     pub fn run(self, project: &Project, out: &mut dyn Write, globals: &Globals) -> Result<Ended, Failure> {
-        let owner = Owner::open(Box::new(project.own_log()?)).map_err(Problem::from)?;
+        let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let begun = clock::now();
         let terminal = io::stdout().is_terminal();
@@ -418,7 +418,7 @@ fn waits(task: &kernel::world::Task) -> Option<String> {
 fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Failure> {
     use std::os::unix::process::CommandExt;
     let logs = project.folder().join("logs");
-    drop(project.own_log()?);
+    drop(project.own_log_soon()?);
     std::fs::create_dir_all(&logs)?;
     let path = logs.join("run.log");
     let log = std::fs::File::options().create(true).append(true).open(&path)?;
