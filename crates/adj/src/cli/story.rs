@@ -168,8 +168,8 @@ impl Story {
                     format!("{task}: the price of a step is not known; what was set aside is charged"),
                 )
             }
-            // Once or twice it is only a lock that somebody holds for a moment.
-            Event::EffectFailed(failed) if failed.tries == 3 => {
+            // Once it is only a lock that somebody holds for a moment.
+            Event::EffectFailed(failed) if failed.tries == 2 => {
                 let error = failed.error.lines().next().unwrap_or_default();
                 let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 self.wrong("retried effect", format!("{task}{error}; it is tried again"))
