@@ -73,13 +73,15 @@ pub async fn run(
             let mut connection = Connection::connect(&dir).await.map_err(|error| error.to_string())?;
             let stop = shared.stopping();
             tokio::pin!(stop);
-            let mut ending = false;
+            let (mut ending, mut full) = (false, false);
             loop {
                 tokio::select! {
                     news = connection.next() => match news {
                         Some(News::Exit(exit)) => break exit,
                         None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
-                        Some(News::Full(what)) => shared.notice(format!("{}: {what}", kept.name)),
+                        Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
+                            shared.notice(format!("{}: what it prints cannot be kept, so it waits: {what}", kept.name));
+                        }
                         _ => {}
                     },
                     () = &mut stop, if !ending => {

@@ -56,6 +56,8 @@ const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::f
 const STOP_SECONDS: u64 = 30;
 /// How often the disk is looked at.
 const DISK_SECONDS: u64 = 30;
+/// How often while it is full.
+const FULL_DISK_SECONDS: u64 = 2;
 /// Less than this, and no further tree is made.
 const DISK_BYTES_MIN: u64 = 256 << 20;
 
@@ -269,7 +271,13 @@ impl Runner {
                 () = until(next) => {}
                 _ = stop.changed() => {}
                 () = shared.reread.notified() => shared.reload().await?,
-                _ = disk.tick() => shared.look_at_disk().await?,
+                _ = disk.tick() => {
+                    shared.look_at_disk().await?;
+                    // Whoever makes room wants to see it taken.
+                    if shared.world().disk_full.is_some() {
+                        disk.reset_after(Duration::from_secs(FULL_DISK_SECONDS));
+                    }
+                }
                 changed = watch.changed() => match changed {
                     tickets::Changed::Tickets => tickets::see_all(shared).await?,
                     tickets::Changed::Settings => shared.reload().await?,

@@ -58,7 +58,7 @@ async fn end_orphans(shared: &Arc<Shared>) {
         }
         match keeper::look(&dir) {
             Ok(Found::Alive(_)) => {
-                if let Err(error) = steps::end_kept(shared, &dir).await {
+                if let Err(error) = steps::end_kept(&dir).await {
                     shared.notice(format!("{name}: {error}"));
                 }
             }

@@ -327,6 +327,8 @@ struct Follower<'a> {
     /// Its processes were told to end, and why.
     ending: Option<SmolStr>,
     grown_at: Instant,
+    /// There is no room for what it prints.
+    full: bool,
 }
 
 /// The process tree is gone, or was lost.
@@ -370,6 +372,7 @@ impl<'a> Follower<'a> {
             interrupted: None,
             ending: None,
             grown_at: Instant::now(),
+            full: false,
         })
     }
 
@@ -406,8 +409,18 @@ impl<'a> Follower<'a> {
                     None => words_open = false,
                 },
                 news = connection.next() => match news {
-                    Some(News::Grown { .. }) => self.grown_at = Instant::now(),
-                    Some(News::Full(what)) => self.shared.notice(format!("{}: {what}", self.step.file.effect)),
+                    Some(News::Grown { .. }) => {
+                        self.grown_at = Instant::now();
+                        self.full = false;
+                    }
+                    // The keeper says it at every attempt; once is enough for people.
+                    Some(News::Full(what)) if !std::mem::replace(&mut self.full, true) => {
+                        let file = &self.step.file;
+                        self.shared.notice(format!(
+                            "{} {}: what the agent prints cannot be kept, so it waits: {what}",
+                            file.worker, file.task
+                        ));
+                    }
                     Some(News::Exit(exit)) => {
                         self.read_all().await?;
                         return Ok(Gone::Exit(exit));
@@ -800,7 +813,7 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
     }
     let dir = shared.layout.step(step);
     let gone = match keeper::look(&dir) {
-        Ok(Found::Alive(_)) => end_kept(shared, &dir).await,
+        Ok(Found::Alive(_)) => end_kept(&dir).await,
         Ok(Found::Dead) => {
             let mark = shared.layout.mark(step.as_str());
             shared.blocking(move || keeper::sweep_strays(&mark)).await.map(drop).map_err(|e| e.to_string())
@@ -830,13 +843,13 @@ async fn end_hooks(shared: &Arc<Shared>, step: &EffectId) -> Result<(), String> 
         if name.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('.'))
             && matches!(keeper::look(&entry.path()), Ok(Found::Alive(_)))
         {
-            end_kept(shared, &entry.path()).await?;
+            end_kept(&entry.path()).await?;
         }
     }
     Ok(())
 }
 
-pub async fn end_kept(shared: &Shared, dir: &Path) -> Result<(), String> {
+pub async fn end_kept(dir: &Path) -> Result<(), String> {
     let mut connection = match Connection::connect(dir).await {
         Ok(connection) => connection,
         // It may have ended in between.
@@ -852,7 +865,6 @@ pub async fn end_kept(shared: &Shared, dir: &Path) -> Result<(), String> {
         match connection.next().await {
             Some(News::Exit(_)) => return Ok(()),
             None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
-            Some(News::Full(what)) => shared.notice(what),
             _ => {}
         }
     }

@@ -36,18 +36,22 @@ impl Drop for Fleet {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            running(&format!("internal keep {}/", self.dir.display())).into_iter().for_each(kill);
-            let below = |pid: &u32| {
-                std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at.starts_with(&self.dir))
-            };
-            running("").into_iter().filter(below).for_each(kill);
+            end_all(&self.dir);
         }
     }
 }
 
+/// Ends every process that works for a project.
+fn end_all(dir: &Path) {
+    running(&format!("internal keep {}/", dir.display())).into_iter().for_each(kill);
+    let below =
+        |pid: &u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at.starts_with(dir));
+    running("").into_iter().filter(below).for_each(kill);
+}
+
 impl Fleet {
     pub fn start(repository: &Repository, line: &str) -> Fleet {
-        let output = repository.dir().with_extension("said");
+        let output = PathBuf::from(format!("{}.said", repository.dir().display()));
         let said = std::fs::File::options().create(true).append(true).open(&output).expect("a file");
         let mut command = repository.command(line);
         command.stdout(said.try_clone().expect("a handle")).stderr(said);
@@ -780,5 +784,80 @@ fn delete(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while let Err(error) = std::fs::remove_dir_all(folder) {
         assert!(Instant::now() < deadline, "{} does not go: {error}", folder.display());
+    }
+}
+
+/// The project on a disk of its own, which is filled and gets room again. `$1` is the project, `$2` is adj.
+const ON_A_DISK: &str = r#"
+dir=$1 adj=$2 said=$1.said
+cp -a "$dir" "$dir.copy" || exit 1
+mount -t tmpfs -o size=320m tmpfs "$dir" || exit 77
+cp -a "$dir.copy/." "$dir" && cd "$dir" || exit 1
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 1200 ] || { echo "never: $1"; kill -KILL $pid; cat "$said"; exit 1; }; sleep 0.05; done; }
+# Too little room for a tree: nothing is begun, and it is said.
+head -c 100m /dev/zero > filler
+"$adj" run > "$said" 2>&1 &
+pid=$!
+wait_for 'grep -q "the disk is full" "$said"'
+[ ! -e agents/A-f-1 ] || { echo "a tree was made"; kill -KILL $pid; exit 1; }
+rm filler
+wait_for '[ -e agents/A-f-1/f-1.middle ] && [ -e agents/B-f-2/f-2.middle ]'
+# Not a byte is left while agents work: for the log, their trees, and what they print.
+cat /dev/zero > filler 2>/dev/null
+[ "$(df --output=avail . | tail -1)" -lt 64 ] || { echo "there is room"; kill -KILL $pid; exit 1; }
+: > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
+wait_for 'grep -q "A f-1: what the agent prints cannot be kept" "$said"'
+# What a person asks for is refused by name, and everything stays up.
+! "$adj" task comment f-1 "$(head -c 60000 /dev/zero | tr '\0' x)" > "$said.refused" 2>&1 || { echo "not refused"; kill -KILL $pid; exit 1; }
+grep -q "no space is left" "$said.refused" || { cat "$said.refused"; kill -KILL $pid; exit 1; }
+rm "$said.refused"
+kill -0 $pid || { echo "it ended"; cat "$said"; exit 1; }
+rm filler
+wait_for 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
+"$adj" stop
+wait $pid || { echo "it failed"; cat "$said"; exit 1; }
+cp -a "$dir/." "$dir.copy" || exit 1
+[ "$(grep -c "A f-1: what the agent prints" "$said")" -lt 4 ] || { echo "said too often"; cat "$said"; exit 1; }
+"#;
+
+/// A full disk stops what needs room and nothing else; when there is room again, all of it goes on.
+#[test]
+fn a_full_disk_is_said_and_survived() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done", quiet = true },
+  { turn = "there is no room for this" }, { flood = 500 }, { turn = "nor for this" },
+  { run = "until echo true > {task}.check && git add --all && git rm -q --cached {task}.go {task}.middle && git commit -qm It && rm {task}.go {task}.middle; do sleep 0.1; done", quiet = true },
+  { say = "There was room again." }, { done = true },
+]
+"#;
+    let repository = repository("full-disk", &[], TESTS, scenario, &["f-1", "f-2"]);
+    let dir = repository.dir().to_owned();
+    let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", dir.display()));
+    let copy = beside("copy");
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", ON_A_DISK, "sh"]).arg(&dir);
+    command.arg(env!("CARGO_BIN_EXE_adj")).current_dir("/").env("ADJ_USER", "tester").env("COLUMNS", "100");
+    let ran = command.output();
+    let _ = std::fs::remove_file(beside("said"));
+    // Nobody may mount anything here: then there is no disk that could be filled.
+    let Some(ran) = ran.ok().filter(|ran| ran.status.code() != Some(77)) else {
+        let _ = std::fs::remove_dir_all(&copy);
+        return;
+    };
+    let output = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    if !ran.status.success() {
+        end_all(&dir);
+        let _ = std::fs::remove_dir_all(&copy);
+    }
+    assert!(ran.status.success(), "{output}");
+    std::fs::remove_dir_all(&dir).expect("the one without the disk goes");
+    std::fs::rename(&copy, &dir).expect("what was on the disk takes its place");
+    repository.check(&["f-1", "f-2"], TESTS);
+    for worker in ["A", "B"] {
+        let said = repository.ok(&format!("logs {worker}"));
+        assert!(said.contains("nor for this") && said.contains("There was room again."), "{said}");
     }
 }
