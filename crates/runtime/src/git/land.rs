@@ -59,11 +59,15 @@ impl Repository {
     /// The tip of main in the user's repository now; its objects are in `land.git` too.
     pub fn main_tip(&self) -> Result<Oid, GitError> {
         let places = &self.inner.places;
-        let main = self
-            .user_reference(&self.main_reference())?
-            .ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
-        self.know_main(&main.oid)?;
-        Ok(main.oid)
+        let name = self.main_reference();
+        let main = match references::loose(&self.inner.git_dir, &name) {
+            Some(main) => Some(main),
+            None => self.user_reference(&name)?.map(|main| main.oid),
+        };
+        let main =
+            main.ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
+        self.know_main(&main)?;
+        Ok(main)
     }
 
     /// Brings a commit of the user's main into `land.git`, unless it is there.

@@ -55,9 +55,7 @@ impl Repository {
     pub(super) fn publish(&self, task: &TaskId, branch: &str, tip: &Oid) -> Result<Taken, GitError> {
         let ours = task_reference(task);
         let record = published_reference(task);
-        let known = references::read(self.land("reading what was published"), &[&ours, &record])?;
-        let at = |name: &str| known.iter().find(|found| found.name == name).map(|found| found.oid.clone());
-        let (before, mut last) = (at(&ours), at(&record));
+        let (before, mut last) = (self.land_reference(&ours)?, self.land_reference(&record)?);
         if before.as_ref() != Some(tip) {
             // A crash may have come between showing the one before and writing down that it was shown.
             if let Some(shown) = &before
@@ -99,9 +97,18 @@ impl Repository {
         before: Option<&Oid>,
     ) -> Result<Option<Published>, GitError> {
         let ours = task_reference(task);
-        let name = self.published_name(branch)?;
-        let reference = format!("refs/heads/{name}");
-        let found = self.user_references("reading what is published", &[&ours, &reference])?;
+        let mut name = branch.to_owned();
+        let mut reference = format!("refs/heads/{name}");
+        let read = |reference: &str| self.user_references("reading what is published", &[&ours, reference]);
+        let mut found = read(&reference)?;
+        // Where it is there, nothing can be in its way.
+        if !found.iter().any(|found| found.name == reference) {
+            name = self.published_name(branch)?;
+            if name != branch {
+                reference = format!("refs/heads/{name}");
+                found = read(&reference)?;
+            }
+        }
         let find = |name: &str| found.iter().find(|found| found.name == name);
         let (shown, branch_now) = (find(&ours), find(&reference));
         let is_ours = |oid: &Oid| [Some(tip), last, before].contains(&Some(oid));

@@ -1,12 +1,15 @@
 //! References, read and moved. They move by compare-and-swap only.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::command::Call;
 use super::{GitError, Oid, Repository, lock};
 
 /// How deep in `land.git` a lock can be.
 pub(super) const LOCK_DEPTH: usize = 8;
+
+/// The longest file that holds one reference: a SHA-256 and its newline.
+const LOOSE_BYTES_MAX: u64 = 65;
 
 /// A reference as git has it now.
 #[derive(Clone, Debug)]
@@ -50,6 +53,16 @@ pub(super) fn read(call: Call, patterns: &[&str]) -> Result<Vec<Reference>, GitE
     Ok(found)
 }
 
+/// A reference that lies in a file of its own, which git replaces whole and asks before any other place. `None` says
+/// nothing: it may be packed, or kept in another way. Asking git takes a process, and this is asked all the time.
+pub(super) fn loose(git_dir: &Path, name: &str) -> Option<Oid> {
+    let path = git_dir.join(name);
+    let is_file =
+        path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= LOOSE_BYTES_MAX);
+    let text = is_file.then(|| std::fs::read_to_string(path).ok()).flatten()?;
+    Oid::new(text.strip_suffix('\n')?)
+}
+
 /// Moves all of them or none. No: one of them was not where it was expected.
 pub(super) fn change(call: Call, zero: &str, why: &str, changes: &[Change<'_>]) -> Result<bool, GitError> {
     if changes.is_empty() {
@@ -86,6 +99,9 @@ fn was_elsewhere(said: &str) -> bool {
 impl Repository {
     /// One reference of `land.git`.
     pub(super) fn land_reference(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        if let Some(oid) = loose(&self.land_dir(), name) {
+            return Ok(Some(oid));
+        }
         let found = read(self.land("reading a reference"), &[name])?;
         Ok(found.into_iter().find(|reference| reference.name == name).map(|reference| reference.oid))
     }
