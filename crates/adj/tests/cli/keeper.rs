@@ -400,6 +400,23 @@ fn an_interrupt_ends_nothing_by_itself() {
     assert_eq!(kept.out(), b"ready\nheard\nbye\n");
 }
 
+/// A shell starts what it puts into the background with interrupts ignored, `nohup` with hang-ups.
+#[test]
+fn signals_that_were_ignored_before_are_heard_again() {
+    let kept = Kept::new();
+    let deaf = kept.file("deaf");
+    let script = format!("#!/bin/sh\ntrap '' INT QUIT HUP CHLD\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_adj"));
+    std::fs::write(&deaf, script).unwrap();
+    std::fs::set_permissions(&deaf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    client::start(&deaf, &kept.dir(), &kept.script("grep SigIgn /proc/self/status")).unwrap();
+    let exit = on_tokio(async { exit(&mut Connection::connect(&kept.dir()).await.unwrap()).await });
+    assert_eq!((exit.code, exit.reason), (Some(0), Reason::Exited));
+    let out = String::from_utf8(kept.out()).unwrap();
+    let ignored = u64::from_str_radix(out.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+    // From 32 on they are the C library's own.
+    assert_eq!(ignored & 0x7fff_ffff, 0, "{out}");
+}
+
 /// It makes processes faster than they could be killed one by one, each in a session of its own.
 #[test]
 fn a_program_that_only_makes_others_is_ended_too() {

@@ -231,6 +231,7 @@ impl Keep {
             signals.add(signal);
         }
         signals.thread_block().map_err(|error| failed("prepared", "signals")(system(error)))?;
+        process::hear_signals().map_err(|error| failed("prepared", "signals")(system(error)))?;
         let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .map_err(|error| failed("prepared", "signals")(system(error)))?;
         prctl::set_child_subreaper(true).map_err(|error| failed("prepared", "reaper")(system(error)))?;

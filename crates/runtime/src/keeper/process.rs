@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nix::sys::signal::{Signal, kill};
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, Signal, kill, signal as handle};
 use nix::unistd::Pid;
 
 /// How often a tree is searched again for processes that were made while it was being stopped.
@@ -28,6 +29,21 @@ pub fn stat(pid: i32) -> Option<Stat> {
         parent: fields.get(1)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
     })
+}
+
+/// Puts back every signal that whoever started us had ignored: ignoring is inherited, by us and by what we start, and an
+/// agent that ignores an interrupt or does not hear of its children is not the program that its user knows.
+///
+/// A closed pipe stays an error for us, as every Rust program has it; the standard library gives it back to what it starts.
+#[allow(unsafe_code, reason = "the system's call is unsafe because of handlers, and no handler is set here")]
+pub fn hear_signals() -> Result<(), Errno> {
+    for signal in Signal::iterator() {
+        if ![Signal::SIGKILL, Signal::SIGSTOP, Signal::SIGPIPE].contains(&signal) {
+            // SAFETY: the default is no code of ours that could run at a bad moment.
+            unsafe { handle(signal, SigHandler::SigDfl) }?;
+        }
+    }
+    Ok(())
 }
 
 /// Which start of the machine this is.
