@@ -111,8 +111,8 @@ impl Call {
             ("merge.verifySignatures", "false"),
             ("merge.autoStash", "false"),
             // Others of our own move other references at the same time; git's own patience is a tenth of a second.
-            ("core.filesRefLockTimeout", "5000"),
-            ("core.packedRefsTimeout", "5000"),
+            ("core.filesRefLockTimeout", "1000"),
+            ("core.packedRefsTimeout", "1000"),
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
             ("color.ui", "false"),

@@ -595,26 +595,38 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
 
 /// A lock in the user's git directory is the user's: it is waited for and named, and never taken away.
 #[test]
-fn locks_in_the_users_repository_are_waited_for_and_never_removed() {
+fn the_index_locked_by_the_user_is_waited_for_and_never_unlocked() {
+    land_past("index.lock");
+}
+
+#[test]
+fn a_checkout_locked_by_the_user_is_waited_for_and_never_unlocked() {
+    land_past("HEAD.lock");
+}
+
+#[test]
+fn main_locked_by_the_user_is_waited_for_and_never_unlocked() {
+    land_past("refs/heads/main.lock");
+}
+
+fn land_past(lock: &str) {
     let changes = [("[test]", "[limits]\ncheckout = \"1s\"\n\n[test]")];
-    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
-        let name = format!("lock-{}", lock.replace('/', "-"));
-        let repository = repository(&name, &changes, SLOW, ONE, &["f-1"]);
-        let fleet = Fleet::start(&repository, "run");
-        let folder = landing(&repository);
-        let path = repository.dir().join(".git").join(lock);
-        // Held by a process that lives, which is this one, and then left behind.
-        let held = std::fs::File::create_new(&path).expect("nobody holds it");
-        std::fs::write(folder.join("go"), "").expect("a file");
-        fleet.until_said(lock);
-        drop(held);
-        assert!(path.exists(), "it is not ours to remove");
-        std::fs::remove_file(&path).expect("it goes");
-        fleet.until_said("f-1 landed");
-        repository.ok("stop");
-        fleet.done();
-        repository.check(&["f-1"], TESTS);
-    }
+    let name = format!("lock-{}", lock.replace('/', "-"));
+    let repository = repository(&name, &changes, SLOW, ONE, &["f-1"]);
+    let fleet = Fleet::start(&repository, "run");
+    let folder = landing(&repository);
+    let path = repository.dir().join(".git").join(lock);
+    // Held by a process that lives, which is this one, and then left behind.
+    let held = std::fs::File::create_new(&path).expect("nobody holds it");
+    std::fs::write(folder.join("go"), "").expect("a file");
+    fleet.until_said(lock);
+    drop(held);
+    assert!(path.exists(), "it is not ours to remove");
+    std::fs::remove_file(&path).expect("it goes");
+    fleet.until_said("f-1 landed");
+    repository.ok("stop");
+    fleet.done();
+    repository.check(&["f-1"], TESTS);
 }
 
 /// Whatever an agent prints is kept as it is, shown harmless, and makes nothing slow or wrong.
