@@ -219,11 +219,10 @@ async fn watch(
     let running = runner.clone();
     let mut fleet = tokio::spawn(async move { running.run().await });
     let begun = clock::now();
-    let mut frame = tokio::time::interval(FRAME);
-    frame.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut changed = true;
     let mut drawn = tokio::time::Instant::now();
     let ended = loop {
+        let frame = drawn + if changed { FRAME } else { STANDSTILL };
         tokio::select! {
             ended = &mut fleet => break ended,
             moved = head.changed() => {
@@ -237,11 +236,9 @@ async fn watch(
                 screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
                 changed = true;
             }
-            _ = frame.tick() => {
-                if changed || drawn.elapsed() >= STANDSTILL {
-                    screen.draw(&handle.world(), clock::now())?;
-                    (changed, drawn) = (false, tokio::time::Instant::now());
-                }
+            () = tokio::time::sleep_until(frame), if screen.live => {
+                screen.draw(&handle.world(), clock::now())?;
+                (changed, drawn) = (false, tokio::time::Instant::now());
             }
             _ = interrupt.recv() => stop(runner, screen, clock::now() - begun)?,
             _ = terminate.recv() => stop(runner, screen, clock::now() - begun)?,

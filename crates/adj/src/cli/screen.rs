@@ -20,7 +20,8 @@ const LINES_KEPT: usize = 200;
 pub struct Screen<'o> {
     out: &'o mut dyn Write,
     paint: Paint,
-    live: bool,
+    /// The output is a terminal that can be written over.
+    pub live: bool,
     quiet: bool,
     begun: i64,
     heading: String,
@@ -31,7 +32,6 @@ pub struct Screen<'o> {
 }
 
 impl<'o> Screen<'o> {
-    /// `live`: the output is a terminal that can be written over.
     pub fn new(
         out: &'o mut dyn Write,
         paint: Paint,
