@@ -129,30 +129,14 @@ impl Outside for Real {
     fn transcript(&self, _: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem> {
         let deadline = span.wait.map(|wait| Instant::now() + wait);
         loop {
-            let mut entries = Vec::new();
-            for (index, step) in self.steps(worker).iter().enumerate() {
-                let base = (index as u64) << ENTRIES_BITS;
-                let done = base + ((1 << ENTRIES_BITS) - 1);
-                if span.after.is_some_and(|after| after >= done) {
-                    continue;
-                }
-                entries.extend(entries_of(step, base));
-            }
-            let mut entries: Vec<Entry> = match span.after {
-                Some(after) => {
-                    let mut later: Vec<_> =
-                        entries.into_iter().filter(|entry| entry.cursor > after).collect();
-                    later.truncate(span.limit);
-                    later
-                }
-                None => entries.split_off(entries.len().saturating_sub(span.limit)),
+            let steps = self.steps(worker);
+            let entries = match span.after {
+                Some(after) => later(&steps, after, span.limit),
+                None => last(&steps, span.limit),
             };
             match deadline {
                 Some(deadline) if entries.is_empty() && Instant::now() < deadline => std::thread::sleep(LOOK),
-                _ => {
-                    entries.shrink_to_fit();
-                    return Ok(entries);
-                }
+                _ => return Ok(entries),
             }
         }
     }
@@ -378,8 +362,38 @@ pub fn which(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|path| path.join(program)).find(|path| path.is_file())
 }
 
+/// The first entries after a cursor. No more steps are read than it takes.
+fn later(steps: &[Step], after: u64, limit: usize) -> Vec<Entry> {
+    // Cursors of a step begin where those of the one before can no longer come.
+    let first = usize::try_from(after >> ENTRIES_BITS).unwrap_or(usize::MAX);
+    let mut entries = Vec::new();
+    for (index, step) in steps.iter().enumerate().skip(first) {
+        entries.extend(entries_of(step, index).into_iter().filter(|entry| entry.cursor > after));
+        if entries.len() >= limit {
+            break;
+        }
+    }
+    entries.truncate(limit);
+    entries
+}
+
+/// The last entries of all. No more steps are read than it takes.
+fn last(steps: &[Step], limit: usize) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (index, step) in steps.iter().enumerate().rev() {
+        let mut before = entries_of(step, index);
+        before.append(&mut entries);
+        entries = before;
+        if entries.len() >= limit {
+            break;
+        }
+    }
+    entries.split_off(entries.len().saturating_sub(limit))
+}
+
 /// What one step said, by the lines that it printed.
-fn entries_of(step: &Step, base: u64) -> Vec<Entry> {
+fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
+    let base = (index as u64) << ENTRIES_BITS;
     // Lines carry no time of their own; the step's beginning and end do.
     let begun = Some(step.file.started_at);
     let mut entries = Vec::new();
