@@ -135,7 +135,7 @@ impl Repository {
         let label = format!(".landing-{name}");
         let turn = self.turn(&label);
         let _turn = locked(&turn);
-        let folder = self.inner.places.state.join("landing").join(name);
+        let folder = self.test_folder(name);
         let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
         if !is_folder || self.clean_test_tree(commit, &folder, &label).is_err() {
             super::trash::delete(&folder)?;
@@ -151,6 +151,11 @@ impl Repository {
         let index = self.index(&label);
         fs::copy(&index, git_dir.join("index")).map_err(GitError::io("making a folder for tests", &index))?;
         Ok(folder)
+    }
+
+    /// Where `test_tree` puts the files.
+    pub fn test_folder(&self, name: &str) -> PathBuf {
+        self.inner.places.state.join("landing").join(name)
     }
 
     fn clean_test_tree(&self, commit: &Oid, folder: &Path, label: &str) -> Result<(), GitError> {
@@ -222,10 +227,14 @@ impl Repository {
 
     /// A file of main; `None` if it has none at that path.
     pub fn file_on_main(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
-        let main = self.main_tip()?;
-        match self.entry(&main, path)? {
+        self.file_in(&self.main_tip()?, path)
+    }
+
+    /// A file of a commit in `land.git`; `None` if it has none at that path, or a link or a folder.
+    pub fn file_in(&self, commit: &Oid, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        match self.entry(commit, path)? {
             Some(Entry { mode, oid: blob }) if mode.starts_with("100") => {
-                let call = self.land("reading a file of main").args(["cat-file", "blob", blob.as_str()]);
+                let call = self.land("reading a file of a commit").args(["cat-file", "blob", blob.as_str()]);
                 call.output_max(FILE_BYTES_MAX).ok().map(Some)
             }
             _ => Ok(None),

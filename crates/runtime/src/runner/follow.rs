@@ -179,7 +179,7 @@ async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
         env.push((name.to_owned(), value));
     }
     let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
-    let kept = Kept { name, argv, cwd: root, env, limit: timeout, sandbox: None };
+    let kept = Kept { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
     let failed = match kept::run(shared, kept, None).await {
         Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
         Ok(Ran::Over { exit, output }) => {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use kernel::command::Happened;
+use kernel::world::Place;
 use machines::names::{EffectId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
 use super::kept::{self, Kept, Ran};
 use super::{Shared, place, steps::Word};
-use crate::git::Oid;
+use crate::git::{GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
 use crate::workplace;
 
@@ -42,34 +43,17 @@ async fn look(
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
     let place = known.place.clone().ok_or_else(|| format!("task `{task}` has no tree"))?;
     let rules = shared.rules();
+    let begun = under_test(shared, id).await?;
     let (repository, of, tickets) =
         (shared.repository.clone(), task.clone(), rules.settings.tickets.dir.clone());
     let looked = shared
-        .blocking(move || -> Result<Looked, String> {
-            let said = |error: crate::git::GitError| error.to_string();
-            // A tree that is gone is rebuilt on what was last taken from it.
-            repository.prepare_tree(&of, &place.tree, &place.branch).map_err(said)?;
-            let message = format!(
-                "Leftover changes of {of}\n\nThe agent said that it was done and had not committed these."
-            );
-            let left =
-                repository.commit_leftovers(&of, &place.tree, &place.branch, &message).map_err(said)?;
-            let mut tip = repository.take_tip(&of, &place.tree, &place.branch).map_err(said)?.tip;
-            let main = repository.main_tip().map_err(said)?;
-            let tickets = tickets.to_str();
-            let mut found = repository.inspect(&tip, &main, tickets).map_err(said)?;
-            let mut dropped = found.ours.clone();
-            dropped.extend(found.tickets_changed.clone());
-            if !dropped.is_empty() {
-                let message = format!("Put back what is not the agent's to change\n\n{}", dropped.join("\n"));
-                tip = repository
-                    .without(&of, &place.tree, &place.branch, &main, &dropped, &message)
-                    .map_err(said)?;
-                found = repository.inspect(&tip, &main, tickets).map_err(said)?;
-            }
-            Ok(Looked { tip, found, dropped, left_out: left.left_out })
+        .blocking(move || match begun {
+            // What is in the tree beyond it by now is what the tests have written: no work of the agent's.
+            Some(tip) => look_at(&repository, tip, tickets.to_str()),
+            None => take_in(&repository, &of, &place, tickets.to_str()),
         })
-        .await?;
+        .await
+        .map_err(|error| error.to_string())?;
     let Looked { tip, found, dropped, left_out } = looked;
     for path in &dropped {
         shared.notice(format!(
@@ -104,7 +88,7 @@ async fn look(
         let needs_person = Some(SmolStr::new_static("no_tests"));
         return Ok(Some(Happened::GateGreen { tip: name, needs_person }));
     };
-    let tests = Tests { name: id.to_string(), command, cwd: tree };
+    let tests = Tests { name: id.to_string(), of: tip, command, cwd: tree };
     Ok(match run_tests(shared, known, worker, tests, words).await? {
         Tested::Green => {
             let needs_person = found.touches_config.then(|| SmolStr::new_static("touches_config"));
@@ -117,16 +101,58 @@ async fn look(
 
 struct Looked {
     tip: Oid,
-    found: crate::git::Inspection,
+    found: Inspection,
     dropped: Vec<String>,
     left_out: Vec<String>,
+}
+
+/// Commits what is left over in the tree, and puts back what is not the agent's to change.
+fn take_in(
+    repository: &Repository,
+    task: &TaskId,
+    place: &Place,
+    tickets: Option<&str>,
+) -> Result<Looked, GitError> {
+    // A tree that is gone is rebuilt on what was last taken from it.
+    repository.prepare_tree(task, &place.tree, &place.branch)?;
+    let message =
+        format!("Leftover changes of {task}\n\nThe agent said that it was done and had not committed these.");
+    let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message)?;
+    let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
+    let looked = look_at(repository, tip, tickets)?;
+    let dropped = [looked.found.ours.clone(), looked.found.tickets_changed.clone()].concat();
+    if dropped.is_empty() {
+        return Ok(Looked { left_out: left.left_out, ..looked });
+    }
+    let message = format!("Put back what is not the agent's to change\n\n{}", dropped.join("\n"));
+    let main = repository.main_tip()?;
+    let tip = repository.without(task, &place.tree, &place.branch, &main, &dropped, &message)?;
+    Ok(Looked { dropped, left_out: left.left_out, ..look_at(repository, tip, tickets)? })
+}
+
+fn look_at(repository: &Repository, tip: Oid, tickets: Option<&str>) -> Result<Looked, GitError> {
+    let found = repository.inspect(&tip, &repository.main_tip()?, tickets)?;
+    Ok(Looked { tip, found, dropped: Vec::new(), left_out: Vec::new() })
 }
 
 /// A test run to make.
 pub struct Tests {
     pub name: String,
+    /// The commit whose files they are run on.
+    pub of: Oid,
     pub command: String,
     pub cwd: std::path::PathBuf,
+}
+
+/// What a test run is on: it counts for this commit, tested by this command.
+fn on(commit: &Oid, command: &str) -> String {
+    format!("{commit} {command}")
+}
+
+/// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
+pub async fn under_test(shared: &Arc<Shared>, id: &EffectId) -> Result<Option<Oid>, String> {
+    let of = kept::standing(shared, id.as_str()).await?;
+    Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
 }
 
 /// What came of a test run.
@@ -156,6 +182,7 @@ pub async fn run_tests(
     let limit = rules.settings.test.timeout;
     let kept = Kept {
         name: tests.name,
+        of: on(&tests.of, &tests.command),
         argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
         env: place::environment(shared, &rules, None, task, worker, None)?,
         sandbox: place::sandbox(shared, &rules, &tests.cwd, &folders)?,

@@ -31,6 +31,7 @@ pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskI
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let kept = Kept {
         name: format!("{name}.{}", point.replace('.', "-")),
+        of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
         env: place::environment(shared, &rules, None, known, None, None)?,
         sandbox: place::sandbox(shared, &rules, &cwd, &folders)?,

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::{Shared, steps::Word};
+use super::Shared;
+use super::steps::{self, Word};
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
 
 /// What of a command's output is looked at: its end, which is where tools say what went wrong.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+/// The file that says what a run is on.
+const OF: &str = "of";
 /// How long its processes may take to end when they are asked to.
 const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(2) };
 
@@ -18,6 +21,8 @@ const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(
 pub struct Kept {
     /// The folder under `steps`, and what its processes are known by.
     pub name: String,
+    /// What it is run on, and as what: a run of the same name on anything else says nothing about this one.
+    pub of: String,
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub env: Vec<(String, String)>,
@@ -46,24 +51,22 @@ pub async fn run(
         sandbox: kept.sandbox,
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
     };
-    let adj = shared.adj.clone();
+    let stands = standing(shared, &kept.name).await?.is_some_and(|of| of == kept.of);
+    if !stands {
+        end(shared, &kept.name).await?;
+    }
+    let (adj, of) = (shared.adj.clone(), kept.of);
     let begin = {
         let dir = dir.clone();
         move || -> Result<Found, String> {
-            let found = keeper::look(&dir).map_err(|error| error.to_string())?;
-            let fresh = match &found {
-                Found::Never => true,
-                Found::Alive(_) => false,
-                Found::Over(exit) => matches!(exit.reason, Reason::Ended | Reason::Alone),
-                Found::Dead => {
-                    keeper::sweep_strays(&spec.effect).map_err(|error| error.to_string())?;
-                    true
-                }
-            };
-            if !fresh {
-                return Ok(found);
+            if stands {
+                return keeper::look(&dir).map_err(|error| error.to_string());
             }
-            set_aside(&dir).map_err(|error| format!("cannot set `{}` aside: {error}", dir.display()))?;
+            let failed = |error| format!("cannot use `{}`: {error}", dir.display());
+            set_aside(&dir).map_err(failed)?;
+            std::fs::create_dir_all(&dir).map_err(failed)?;
+            // One that is not whole is on nothing that anybody asks for, so the command is run again.
+            std::fs::write(dir.join(OF), of).map_err(failed)?;
             keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
         }
     };
@@ -98,11 +101,41 @@ pub async fn run(
             }
         }
     };
-    if matches!(exit.reason, Reason::Ended | Reason::Alone) {
+    if was_cut_off(&exit) {
         return Ok(Ran::Ended);
     }
     let output = shared.blocking(move || both_ends(&dir)).await;
     Ok(Ran::Over { exit, output })
+}
+
+/// What the run of this name is on, if it is under way or came to an end of its own. One that was cut off says nothing.
+pub async fn standing(shared: &Arc<Shared>, name: &str) -> Result<Option<String>, String> {
+    let dir = shared.layout.steps().join(name);
+    let look = move || match keeper::look(&dir).map_err(|error| error.to_string())? {
+        Found::Never | Found::Dead => Ok(None),
+        Found::Over(exit) if was_cut_off(&exit) => Ok(None),
+        // Without a word about what it is on, it is on nothing that anybody asks for.
+        Found::Alive(_) | Found::Over(_) => Ok(std::fs::read_to_string(dir.join(OF)).ok()),
+    };
+    shared.blocking(look).await
+}
+
+/// Nothing of the run of this name is alive when this returns.
+pub async fn end(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
+    let dir = shared.layout.steps().join(name);
+    match keeper::look(&dir).map_err(|error| error.to_string())? {
+        Found::Never | Found::Over(_) => Ok(()),
+        Found::Alive(_) => steps::end_kept(&dir).await,
+        Found::Dead => {
+            let mark = shared.layout.mark(name);
+            let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
+            swept.map(drop).map_err(|error| error.to_string())
+        }
+    }
+}
+
+fn was_cut_off(exit: &Exit) -> bool {
+    matches!(exit.reason, Reason::Ended | Reason::Alone)
 }
 
 async fn next(words: &mut Option<&mut mpsc::UnboundedReceiver<Word>>) -> Option<Word> {
@@ -113,7 +146,7 @@ async fn next(words: &mut Option<&mut mpsc::UnboundedReceiver<Word>>) -> Option<
 }
 
 /// Moves what an earlier attempt left out of the way. It is kept: it may say why that attempt ended.
-pub fn set_aside(dir: &std::path::Path) -> std::io::Result<()> {
+fn set_aside(dir: &std::path::Path) -> std::io::Result<()> {
     if !dir.exists() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Landing: a merge is made as objects, tested as merged, and only then does main move.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kernel::command::Happened;
@@ -9,10 +9,13 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests};
-use super::{Shared, tickets};
+use super::{Shared, kept, tickets};
 use crate::git::{Edit, Merged, Moved, Oid, Repository};
 use crate::layout::Layout;
 use crate::settings::{FILE, trust};
+
+/// The folder in which merges are tested: one is at a time.
+const FOLDER: &str = "merged";
 
 /// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
 pub async fn test_merge(
@@ -41,7 +44,7 @@ async fn merged(
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
-    let desk = shared.clone();
+    let (desk, name) = (shared.clone(), task.clone());
     let made = shared
         .blocking(move || -> Result<_, String> {
             let said = |error: crate::git::GitError| error.to_string();
@@ -51,6 +54,10 @@ async fn merged(
                 None => Vec::new(),
             };
             let merged = repository.merge(&main, &tip, &message, &edits, at / 1000).map_err(said)?;
+            if let Merged::Clean { commit, .. } = &merged {
+                repository.keep(&format!("landing-{name}"), commit).map_err(said)?;
+                distrust(&desk.layout, &repository, commit)?;
+            }
             Ok((main, merged))
         })
         .await;
@@ -65,26 +72,21 @@ async fn merged(
         Merged::Nothing => return Ok(Some(green(&main))),
         Merged::Clean { commit, tree } => (commit, tree),
     };
-    let (repository, kept, name) = (shared.repository.clone(), commit.clone(), task.clone());
-    let cwd = shared
-        .blocking(move || {
-            repository.keep(&format!("landing-{name}"), &kept)?;
-            repository.test_tree(&kept, "merged")
-        })
-        .await
-        .map_err(|error| error.to_string())?;
-    let (layout, repository, changed) = (shared.layout.clone(), shared.repository.clone(), cwd.join(FILE));
-    shared.blocking(move || distrust(&layout, &repository, &changed)).await?;
+    // The same files under the same command have been found green before.
+    let tested = |command: &str| Record::of(&shared.layout, &tree, command);
+    if shared.rules().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
+        return Ok(Some(green(&commit)));
+    }
+    let cwd = prepare(shared, id, &commit).await?;
     let Some(command) = gate::test_command(&shared.rules().settings, &cwd) else {
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
-    // The same files under the same command have been found green before.
-    let record = Record::of(&shared.layout, &tree, &command);
+    let record = tested(&command);
     if record.is_green() {
         return Ok(Some(green(&commit)));
     }
-    let tests = Tests { name: id.to_string(), command, cwd };
+    let tests = Tests { name: id.to_string(), of: commit.clone(), command, cwd };
     Ok(match gate::run_tests(shared, known, None, tests, None).await? {
         Tested::Green => {
             record.write();
@@ -95,6 +97,16 @@ async fn merged(
         }
         Tested::Ended => None,
     })
+}
+
+/// Makes the merge's files ready for their tests. Nothing is touched where the tests run on them already.
+async fn prepare(shared: &Arc<Shared>, id: &EffectId, merge: &Oid) -> Result<PathBuf, String> {
+    if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
+        return Ok(shared.repository.test_folder(FOLDER));
+    }
+    kept::end(shared, id.as_str()).await?;
+    let (repository, merge) = (shared.repository.clone(), merge.clone());
+    shared.blocking(move || repository.test_tree(&merge, FOLDER)).await.map_err(|error| error.to_string())
 }
 
 /// That a tree was tested green, by its id and the command. A cache: without it the tests are run again.
@@ -121,9 +133,10 @@ impl Record {
 }
 
 /// Settings that come in with an agent's branch are not in force when they arrive.
-fn distrust(layout: &Layout, repository: &Repository, merged: &Path) -> Result<(), String> {
-    let before = repository.file_on_main(FILE).map_err(|error| error.to_string())?.unwrap_or_default();
-    let after = std::fs::read(merged).unwrap_or_default();
+fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), String> {
+    let said = |error: crate::git::GitError| error.to_string();
+    let before = repository.file_on_main(FILE).map_err(said)?.unwrap_or_default();
+    let after = repository.file_in(merge, FILE).map_err(said)?.unwrap_or_default();
     if before == after {
         return Ok(());
     }

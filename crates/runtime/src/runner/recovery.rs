@@ -7,7 +7,7 @@ use kernel::{Ask, Effect, World};
 use machines::names::{EffectId, WorkerName};
 use machines::worker;
 
-use super::{RunError, Shared, Step, steps};
+use super::{RunError, Shared, Step, kept, steps};
 use crate::git::TreeFound;
 use crate::keeper::{self, Found};
 use crate::log::Fence;
@@ -46,7 +46,6 @@ async fn end_orphans(shared: &Arc<Shared>) {
     let world = shared.world();
     let Ok(entries) = std::fs::read_dir(shared.layout.steps()) else { return };
     for entry in entries.flatten() {
-        let dir = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(id) = EffectId::new(name.split('.').next().unwrap_or_default()) else { continue };
         let ended_by_effect = world
@@ -56,20 +55,8 @@ async fn end_orphans(shared: &Arc<Shared>) {
         if world.effects.contains_key(&id) || ended_by_effect {
             continue;
         }
-        match keeper::look(&dir) {
-            Ok(Found::Alive(_)) => {
-                if let Err(error) = steps::end_kept(&dir).await {
-                    shared.notice(format!("{name}: {error}"));
-                }
-            }
-            Ok(Found::Dead) => {
-                let mark = shared.layout.mark(&name);
-                let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
-                if let Err(error) = swept {
-                    shared.notice(format!("{name}: {error}"));
-                }
-            }
-            _ => {}
+        if let Err(error) = kept::end(shared, &name).await {
+            shared.notice(format!("{name}: {error}"));
         }
     }
 }
@@ -112,9 +99,7 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
                 Ok(Found::Alive(_) | Found::Over(_)) => true,
                 Ok(Found::Never) | Err(_) => tree != worker::Tree::Missing,
                 Ok(Found::Dead) => {
-                    let mark = shared.layout.mark(step.as_str());
-                    let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
-                    if let Err(error) = swept {
+                    if let Err(error) = kept::end(shared, step.as_str()).await {
                         shared.notice(format!("{step}: {error}"));
                     }
                     said_done =

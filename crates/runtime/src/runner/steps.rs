@@ -18,7 +18,7 @@ use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{Shared, hooks, place};
+use super::{Shared, hooks, kept, place};
 use crate::agents::{self, Ended, Input, Order, Reader, Said, Silence};
 use crate::crash;
 use crate::files::write_whole;
@@ -811,19 +811,10 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
             usage = receive.await.ok();
         }
     }
-    let dir = shared.layout.step(step);
-    let gone = match keeper::look(&dir) {
-        Ok(Found::Alive(_)) => end_kept(&dir).await,
-        Ok(Found::Dead) => {
-            let mark = shared.layout.mark(step.as_str());
-            shared.blocking(move || keeper::sweep_strays(&mark)).await.map(drop).map_err(|e| e.to_string())
-        }
-        Ok(Found::Never | Found::Over(_)) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = gone {
+    if let Err(error) = kept::end(shared, step.as_str()).await {
         return Some(Happened::Failed { error });
     }
+    let dir = shared.layout.step(step);
     let usage = usage.unwrap_or_else(|| Step::read(&dir).map_or(Usage::default(), |step| usage_of(&step)));
     match take_tip(shared, task).await {
         Ok(tip) => Some(Happened::StepEnded { tip, usage }),
@@ -840,10 +831,8 @@ async fn end_hooks(shared: &Arc<Shared>, step: &EffectId) -> Result<(), String> 
     let Ok(entries) = std::fs::read_dir(shared.layout.steps()) else { return Ok(()) };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('.'))
-            && matches!(keeper::look(&entry.path()), Ok(Found::Alive(_)))
-        {
-            end_kept(&entry.path()).await?;
+        if name.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('.')) {
+            kept::end(shared, &name).await?;
         }
     }
     Ok(())

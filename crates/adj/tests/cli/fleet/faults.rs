@@ -530,6 +530,60 @@ fn a_main_that_the_user_moves_during_a_landing_is_tested_anew() {
     }
 }
 
+/// What was found green is the merge of then. Who is killed before telling it, and finds main moved, tests what it lands.
+#[test]
+fn a_merge_that_was_tested_for_a_killed_server_does_not_stand_for_another_one() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+[[scenario.step]]
+on = "merge_conflict"
+do = [ { run = "git mv {task}.check other.check" }, { commit = "Otherwise" }, { done = true } ]
+"#;
+    for ended in [true, false] {
+        let repository = repository(&format!("stale-green-{ended}"), &[], SLOW, scenario, &["f-1"]);
+        let fleet = Fleet::start(&repository, "run --until-idle");
+        let folder = landing(&repository);
+        fleet.kill();
+        if ended {
+            std::fs::write(folder.join("go"), "").expect("a file");
+            until("the end of the tests", || keepers(&repository).is_empty().then_some(()));
+        } else {
+            // They wait on, and the next ones say so themselves.
+            std::fs::remove_file(folder.join("begun")).expect("they have begun");
+        }
+        // Green by itself, and green without it; not with it.
+        repository.write("users.check", "test ! -e f-1.check\n");
+        repository.commit("The user's own");
+        let fleet = Fleet::start(&repository, "run --until-idle");
+        for _ in 0..2 {
+            std::fs::write(landing(&repository).join("go"), "").expect("a file");
+        }
+        fleet.done();
+        repository.check(&["f-1"], TESTS);
+    }
+}
+
+/// What tests leave in the tree is no work of the agent's, also where they outlived the server that began them.
+#[test]
+fn what_a_gates_tests_write_is_not_committed_by_the_server_that_finds_them_again() {
+    let tests = format!(
+        "case $PWD in *agents*) touch begun; while [ ! -e \"$TMPDIR/go\" ]; do sleep 0.05; done;; esac\n{TESTS}"
+    );
+    let repository = repository("gate-killed", &[], &tests, ONE, &["f-1"]);
+    let fleet = Fleet::start(&repository, "run --until-idle");
+    let tree = tree(&repository, "f-1");
+    until("tests of the gate", || tree.join("begun").exists().then_some(()));
+    fleet.kill();
+    let fleet = Fleet::start(&repository, "run --until-idle");
+    let temp = repository.dir().join(".adjutant/tmp/f-1");
+    std::fs::write(temp.join("go"), "").expect("a file");
+    fleet.done();
+    repository.check(&["f-1"], TESTS);
+    assert!(!repository.git_says("cat-file -e main:begun"), "{}", repository.git("log --stat main"));
+}
+
 /// A main that goes elsewhere while an agent works is what its work is merged with.
 #[test]
 fn a_main_that_is_forced_elsewhere_during_a_task_is_what_the_work_lands_on() {
