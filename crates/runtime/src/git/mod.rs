@@ -172,12 +172,12 @@ impl Repository {
         &self.inner.git_dir
     }
 
-    /// Whether git would leave this path out of a task's tree; a directory's ends in `/`. Not known means no.
-    pub fn ignores(&self, tree: &str, path: &Path) -> bool {
-        let Ok(name) = names::tree_name(tree) else { return false };
-        let files = self.inner.places.trees.join(name);
-        let index = self.inner.places.state.join("index").join(format!(".ignores-{name}"));
-        let call = self.land_with_tree("asking what is ignored", &files, &index);
+    /// Whether git would leave this path out of a folder with the project's files; a directory's ends in `/`. Not known
+    /// means no.
+    pub fn ignores(&self, folder: &Path, path: &Path) -> bool {
+        // Nothing is read from it and nothing written to it: ignored is what the patterns say.
+        let index = self.inner.places.state.join("index/.ignores");
+        let call = self.land_with_tree("asking what is ignored", folder, &index);
         // This command refuses paths that are declared literal; behind `./` none has a meaning of its own.
         let call =
             call.env("GIT_LITERAL_PATHSPECS", "0").args(["check-ignore", "--quiet", "--no-index", "--"]);

@@ -1,5 +1,6 @@
 //! Hooks: command lines of the user's at certain points, with a time limit and their output kept.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use machines::names::TaskId;
@@ -14,6 +15,24 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 
 /// Runs a hook in a task's tree, as the agent would: in its sandbox and environment. False: it was ended.
 pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskId) -> Result<bool, String> {
+    let place = shared.world().task(task).and_then(|task| task.place.clone());
+    let place = place.ok_or_else(|| format!("task `{task}` has no tree"))?;
+    in_folder(shared, point, name, task, shared.layout.tree(&place.tree)).await
+}
+
+/// The name that a hook at this point is run by, for an effect.
+pub fn name(point: &str, effect: &str) -> String {
+    format!("{effect}.{}", point.replace('.', "-"))
+}
+
+/// As `in_tree`, in a folder of the task's other than its tree.
+pub async fn in_folder(
+    shared: &Arc<Shared>,
+    point: &str,
+    effect: &str,
+    task: &TaskId,
+    cwd: PathBuf,
+) -> Result<bool, String> {
     let rules = shared.rules();
     let hooks = &rules.settings.hooks;
     let hook = match point {
@@ -26,11 +45,9 @@ pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskI
     let Some(Hook { command, timeout }) = hook else { return Ok(true) };
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let cwd = known.place.as_ref().map(|place| shared.layout.tree(&place.tree));
-    let cwd = cwd.ok_or_else(|| format!("task `{task}` has no tree"))?;
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let kept = Kept {
-        name: format!("{name}.{}", point.replace('.', "-")),
+        name: name(point, effect),
         of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
         env: place::environment(shared, &rules, None, known, None, None)?,

@@ -134,6 +134,13 @@ pub async fn end(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
     }
 }
 
+/// The next run of this name begins anew, whatever came of the one before.
+pub async fn begin_anew(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
+    end(shared, name).await?;
+    let dir = shared.layout.steps().join(name);
+    set_aside(&dir).map_err(|error| format!("cannot set `{}` aside: {error}", dir.display()))
+}
+
 fn was_cut_off(exit: &Exit) -> bool {
     matches!(exit.reason, Reason::Ended | Reason::Alone)
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests};
-use super::{Shared, kept, tickets};
+use super::{Shared, hooks, kept, tickets, trees};
 use crate::git::{Edit, Merged, Moved, Oid, Repository};
 use crate::layout::Layout;
 use crate::settings::{FILE, trust};
@@ -77,7 +77,11 @@ async fn merged(
     if shared.rules().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
         return Ok(Some(green(&commit)));
     }
-    let cwd = prepare(shared, id, &commit).await?;
+    let cwd = match prepare(shared, id, task, &commit).await? {
+        Ready::Yes(cwd) => cwd,
+        Ready::Red(output) => return Ok(Some(Happened::MergeRed { output })),
+        Ready::Ended => return Ok(None),
+    };
     let Some(command) = gate::test_command(&shared.rules().settings, &cwd) else {
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
@@ -99,14 +103,38 @@ async fn merged(
     })
 }
 
-/// Makes the merge's files ready for their tests. Nothing is touched where the tests run on them already.
-async fn prepare(shared: &Arc<Shared>, id: &EffectId, merge: &Oid) -> Result<PathBuf, String> {
+enum Ready {
+    /// The merge's files are in this folder.
+    Yes(PathBuf),
+    /// They cannot be made ready: what was printed on the way.
+    Red(String),
+    Ended,
+}
+
+/// Makes the merge's files ready for their tests, as a task's tree is made ready for an agent. Nothing is touched where
+/// the tests run on them already.
+async fn prepare(shared: &Arc<Shared>, id: &EffectId, task: &TaskId, merge: &Oid) -> Result<Ready, String> {
     if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
-        return Ok(shared.repository.test_folder(FOLDER));
+        return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
-    kept::end(shared, id.as_str()).await?;
-    let (repository, merge) = (shared.repository.clone(), merge.clone());
-    shared.blocking(move || repository.test_tree(&merge, FOLDER)).await.map_err(|error| error.to_string())
+    let hook = "worktree.create";
+    for name in [id.to_string(), hooks::name(hook, id.as_str())] {
+        kept::begin_anew(shared, &name).await?;
+    }
+    let (layout, repository, rules) = (shared.layout.clone(), shared.repository.clone(), shared.rules());
+    let merge = merge.clone();
+    let folder = shared
+        .blocking(move || -> Result<PathBuf, String> {
+            let folder = repository.test_tree(&merge, FOLDER).map_err(|error| error.to_string())?;
+            // What cannot be put there was said when the task's own tree was made.
+            trees::set_up(&layout, &repository, &rules.settings, &folder).map(|_| folder)
+        })
+        .await?;
+    Ok(match hooks::in_folder(shared, hook, id.as_str(), task, folder.clone()).await {
+        Ok(true) => Ready::Yes(folder),
+        Ok(false) => Ready::Ended,
+        Err(error) => Ready::Red(format!("Merged with main, it cannot be made ready for its tests. {error}")),
+    })
 }
 
 /// That a tree was tested green, by its id and the command. A cache: without it the tests are run again.

@@ -1,5 +1,6 @@
 //! Trees: making them ready, saving what is in them, and putting them away.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kernel::command::Happened;
@@ -8,7 +9,10 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::{Shared, hooks, place};
+use crate::git::Repository;
 use crate::layout::Layout;
+use crate::settings::Settings;
+use crate::workplace::{self, SetUp};
 
 /// Makes a task's tree, or finds it again, with what the settings want in it beside what git has.
 pub async fn prepare(
@@ -46,10 +50,7 @@ async fn prepared(
                 }
             }
             let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
-            let ignored = |path: &std::path::Path| repository.ignores(&name, path);
-            let said =
-                crate::workplace::set_up(layout.root(), &layout.tree(&name), &rules.settings, &ignored)
-                    .map_err(|error| error.to_string())?;
+            let said = set_up(&layout, &repository, &rules.settings, &layout.tree(&name))?;
             Ok::<_, String>((tip, made.exists(), said))
         })
         .await;
@@ -70,9 +71,20 @@ async fn prepared(
     Ok(Some(SmolStr::new(tip.as_str())))
 }
 
+/// Puts what the settings want beside what git has into a folder with the project's files.
+pub fn set_up(
+    layout: &Layout,
+    repository: &Repository,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<SetUp, String> {
+    let ignored = |path: &Path| repository.ignores(folder, path);
+    workplace::set_up(layout.root(), folder, settings, &ignored).map_err(|error| error.to_string())
+}
+
 /// Says that the hook has run in the tree that stands: a hook that failed or was cut off is run again. It lies where no
 /// agent can put something else in its place.
-fn made(layout: &Layout, task: &TaskId) -> std::path::PathBuf {
+fn made(layout: &Layout, task: &TaskId) -> PathBuf {
     layout.state().join("made").join(task.as_str())
 }
 

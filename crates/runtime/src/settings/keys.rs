@@ -190,7 +190,7 @@ pub const SECTIONS: &[Section] = &[
         path: "hooks",
         about: "Command lines of yours that are run at these points, with their output kept.",
         keys: &[
-            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step; failing fails the step."),
+            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and where a merge is tested before its tests; failing fails the step or the merge."),
             key("worktree.remove", Kind::Shell, "", "Runs in a tree before it is removed."),
             key("step.before", Kind::Shell, "", "Runs in the tree before each step; failing fails the step."),
             key("step.after", Kind::Shell, "", "Runs in the tree after each step."),

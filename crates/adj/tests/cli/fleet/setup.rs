@@ -130,6 +130,28 @@ do = [
     assert_eq!(repository.read("cache/big"), "shared\n");
 }
 
+/// What a project needs for its tests it needs for the tests of a merge too.
+#[test]
+fn a_merge_is_tested_with_the_ignored_files_and_the_hook_that_a_tree_is_made_with() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+    let repository = Repository::new("setup-merged", scenario, &["t-1", "t-2"]);
+    repository.write(".gitignore", ".env\ncache\n/made\n");
+    repository.write(".env", "from env\n");
+    repository.write("cache/big", "shared\n");
+    repository.write(
+        "tests.sh",
+        "set -e\ngrep -q 'from env' .env\ngrep -q shared cache/big\ntest \"$(cat made)\" = once\n",
+    );
+    let worktree = "[worktree]\ncopy = [\".env\"]\nsymlink = [\"cache\"]\n[hooks]\nworktree.create = 'echo once >> made'\n[test]";
+    repository.set(&[("[test]", worktree)]);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1", "t-2"], "true");
+}
+
 /// Each hook runs where and when it should, with its output kept, and a failing one says so.
 #[test]
 fn hooks_run_at_their_points_with_a_time_limit_and_their_output_kept() {
