@@ -39,15 +39,31 @@ pub(super) struct Entry {
     pub oid: Oid,
 }
 
-/// An entry to put at a path, or `None` to take out what is there.
-pub(super) type Put = (String, Option<Entry>);
+/// An entry to put at a path, or `None` to take out what is there. Git's paths need not be text.
+pub(super) type Put = (Vec<u8>, Option<Entry>);
 
 /// One changed file, as `git diff-tree` has it.
 struct Changed {
-    path: String,
-    mode: String,
-    old: Option<Oid>,
-    new: Option<Oid>,
+    path: Vec<u8>,
+    old: Option<Entry>,
+    new: Option<Entry>,
+}
+
+impl Changed {
+    /// For people: what is no text in it is replaced.
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.path).into_owned()
+    }
+
+    fn is_submodule(&self) -> bool {
+        self.new.as_ref().is_some_and(|entry| entry.mode == "160000")
+    }
+
+    /// At this path or below it. A link in a folder's place is no less in it than its files are.
+    fn is_in(&self, folder: &str) -> bool {
+        let rest = self.path.strip_prefix(folder.trim_end_matches('/').as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
 }
 
 impl Repository {
@@ -55,51 +71,48 @@ impl Repository {
     pub fn inspect(&self, tip: &Oid, main: &Oid, tickets: Option<&str>) -> Result<Inspection, GitError> {
         let base = self.merge_base(tip, main)?;
         let changed = self.changed(&base, tip)?;
-        let inside = |path: &str, folder: &str| {
-            path.strip_prefix(folder.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let trees =
-            self.inner.places.trees.strip_prefix(&self.inner.places.root).ok().and_then(|path| path.to_str());
         let paths = |wanted: &dyn Fn(&Changed) -> bool| -> Vec<String> {
-            changed.iter().filter(|file| wanted(file)).map(|file| file.path.clone()).collect()
+            changed.iter().filter(|file| wanted(file)).map(Changed::shown).collect()
         };
         Ok(Inspection {
             empty: changed.is_empty(),
             conflict_markers: self.conflict_markers(&changed)?,
-            ours: paths(&|file| {
-                inside(&file.path, ".adjutant") || trees.is_some_and(|trees| inside(&file.path, trees))
-            }),
-            tickets_changed: paths(&|file| tickets.is_some_and(|tickets| inside(&file.path, tickets))),
-            touches_config: changed.iter().any(|file| file.path == CONFIG),
-            submodules: paths(&|file| file.mode == "160000"),
+            ours: paths(&|file| self.is_ours(file)),
+            tickets_changed: paths(&|file| is_ticket(file, tickets)),
+            touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
+            submodules: paths(&Changed::is_submodule),
             changed: paths(&|_| true),
         })
     }
 
-    /// A commit on top of the tip in which these files are as they were where the branch left main. The task's tree
-    /// sees it, in its files too.
-    pub fn without(
+    /// Whether a changed file is in our own folders.
+    fn is_ours(&self, file: &Changed) -> bool {
+        let places = &self.inner.places;
+        let trees = places.trees.strip_prefix(&places.root).ok().and_then(|path| path.to_str());
+        file.is_in(".adjutant") || trees.is_some_and(|trees| file.is_in(trees))
+    }
+
+    /// A commit on top of the tip in which our own folders and the folder of tickets are as they were where the branch
+    /// left main. The task's tree sees it, in its files too.
+    pub fn put_back(
         &self,
         task: &TaskId,
         tree: &str,
         branch: &str,
         main: &Oid,
-        paths: &[String],
+        tickets: Option<&str>,
         message: &str,
     ) -> Result<Oid, GitError> {
         let name = tree_name(tree)?;
         check_branch(branch)?;
-        paths.iter().try_for_each(|path| check_path(path))?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
         let tip = self.bring_tip(task, name, branch)?;
         let base = self.merge_base(&tip, main)?;
         let changed = self.changed(&base, &tip)?;
-        let mut puts = Vec::new();
-        for file in changed.iter().filter(|file| paths.contains(&file.path)) {
-            let before = self.entry(&base, &file.path)?;
-            puts.push((file.path.clone(), before));
-        }
+        let not_the_agents = |file: &Changed| self.is_ours(file) || is_ticket(file, tickets);
+        let puts: Vec<Put> =
+            changed.into_iter().filter(not_the_agents).map(|file| (file.path, file.old)).collect();
         if puts.is_empty() {
             return Ok(tip);
         }
@@ -173,14 +186,15 @@ impl Repository {
                 "--",
             ])
             .ok()?;
-        let mut fields =
-            output.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let mut fields = output.split(|byte| *byte == 0);
+        let entry = |mode: &str, oid: &str| Oid::new(oid).map(|oid| Entry { mode: mode.to_owned(), oid });
         let mut changed = Vec::new();
         // `:100644 100755 <old> <new> M` and the path, each ended by a NUL.
         while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
+            let what = String::from_utf8_lossy(what).into_owned();
             let parts: Vec<&str> = what.trim_start_matches(':').split(' ').collect();
-            let [_, mode, old, new, _] = parts[..] else { continue };
-            changed.push(Changed { path, mode: mode.to_owned(), old: Oid::new(old), new: Oid::new(new) });
+            let [old_mode, mode, old, new, _] = parts[..] else { continue };
+            changed.push(Changed { path: path.to_owned(), old: entry(old_mode, old), new: entry(mode, new) });
         }
         Ok(changed)
     }
@@ -188,19 +202,18 @@ impl Repository {
     /// Markers are looked for in the files themselves: what an agent says about its files in `.gitattributes` could
     /// hide them from a diff.
     fn conflict_markers(&self, changed: &[Changed]) -> Result<Vec<(String, usize)>, GitError> {
-        let files: Vec<&Changed> =
-            changed.iter().filter(|file| file.mode != "160000" && file.new.is_some()).collect();
-        let wanted: Vec<Oid> =
-            files.iter().flat_map(|file| [&file.new, &file.old]).flatten().cloned().collect();
+        let files = || changed.iter().filter(|file| !file.is_submodule());
+        let oids = |file: &Changed| [file.new.clone(), file.old.clone()].into_iter().flatten();
+        let wanted: Vec<Oid> = files().flat_map(oids).map(|entry| entry.oid).collect();
         let contents = self.contents(&wanted)?;
-        let text = |oid: &Option<Oid>| oid.as_ref().and_then(|oid| contents.get(oid));
+        let text = |entry: &Option<Entry>| entry.as_ref().and_then(|entry| contents.get(&entry.oid));
         let mut found = Vec::new();
-        for file in files {
+        for file in files() {
             let Some(new) = text(&file.new) else { continue };
             let Some(line) = first_marker(new) else { continue };
             let before = text(&file.old).map_or(0, |old| markers(old));
             if markers(new) > before {
-                found.push((file.path.clone(), line));
+                found.push((file.shown(), line));
             }
         }
         Ok(found)
@@ -281,29 +294,24 @@ impl Repository {
                 }
             }
         }
-        let mut below: BTreeMap<String, Vec<Put>> = BTreeMap::new();
+        let mut below: BTreeMap<Vec<u8>, Vec<Put>> = BTreeMap::new();
         for (path, entry) in entries {
-            match path.split_once('/') {
-                Some((folder, rest)) => {
-                    below.entry(folder.to_owned()).or_default().push((rest.to_owned(), entry))
+            match (path.iter().position(|byte| *byte == b'/'), entry) {
+                (Some(slash), entry) => {
+                    let (folder, rest) = (path[..slash].to_owned(), path[slash + 1..].to_owned());
+                    below.entry(folder).or_default().push((rest, entry));
                 }
-                None => {
-                    match entry {
-                        Some(entry) => lines.insert(path.into_bytes(), entry),
-                        None => lines.remove(path.as_bytes()),
-                    };
-                }
+                (None, Some(entry)) => drop(lines.insert(path, entry)),
+                (None, None) => drop(lines.remove(&path)),
             }
         }
         for (folder, entries) in below {
-            let existing = lines
-                .get(folder.as_bytes())
-                .filter(|entry| entry.mode == "040000")
-                .map(|entry| entry.oid.clone());
+            let existing =
+                lines.get(&folder).filter(|entry| entry.mode == "040000").map(|entry| entry.oid.clone());
             match self.rewrite(existing.as_ref(), entries)? {
-                Some(oid) => lines.insert(folder.into_bytes(), Entry { mode: "040000".to_owned(), oid }),
+                Some(oid) => lines.insert(folder, Entry { mode: "040000".to_owned(), oid }),
                 // Git has no empty folders.
-                None => lines.remove(folder.as_bytes()),
+                None => lines.remove(&folder),
             };
         }
         if lines.is_empty() { Ok(None) } else { self.make_tree(lines.into_iter().collect()).map(Some) }
@@ -323,6 +331,10 @@ impl Repository {
         }
         self.land("writing a tree").args(["mktree", "-z", "--missing"]).input(input).oid()
     }
+}
+
+fn is_ticket(file: &Changed, tickets: Option<&str>) -> bool {
+    tickets.is_some_and(|tickets| file.is_in(tickets))
 }
 
 fn is_marker(line: &[u8]) -> bool {

@@ -123,7 +123,7 @@ impl Repository {
                 Some(entry) if entry.mode == "100755" => entry.mode,
                 _ => "100644".to_owned(),
             };
-            entries.push((edit.path.clone(), Some(Entry { mode, oid: blob })));
+            entries.push((edit.path.clone().into_bytes(), Some(Entry { mode, oid: blob })));
         }
         self.with_entries(tree, entries)
     }
@@ -308,7 +308,7 @@ impl Repository {
             {
                 return Ok(None);
             }
-            self.put_back(checkout, merge, &action)?;
+            self.put_branch_back(checkout, merge, &action)?;
             return Ok(None);
         }
         if main.is_none_or(|main| main.oid != *old) {
@@ -338,7 +338,7 @@ impl Repository {
 
     /// The user switched branches between our look and git's: another branch, or a detached `HEAD`, was moved to the
     /// merge, or main from somewhere else than it should have been. It is put back to where it was, its files too.
-    fn put_back(&self, checkout: &Path, merge: &Oid, action: &str) -> Result<(), GitError> {
+    fn put_branch_back(&self, checkout: &Path, merge: &Oid, action: &str) -> Result<(), GitError> {
         let doing = "putting a branch back";
         let on = self.checkout(doing, checkout).args(["symbolic-ref", "--quiet", "HEAD"]).line().ok();
         let candidates: Vec<Reference> = references::read(self.user(doing), &["refs/heads/"])?

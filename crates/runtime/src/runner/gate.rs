@@ -126,7 +126,7 @@ fn take_in(
     }
     let message = format!("Put back what is not the agent's to change\n\n{}", dropped.join("\n"));
     let main = repository.main_tip()?;
-    let tip = repository.without(task, &place.tree, &place.branch, &main, &dropped, &message)?;
+    let tip = repository.put_back(task, &place.tree, &place.branch, &main, tickets, &message)?;
     Ok(Looked { dropped, left_out: left.left_out, ..look_at(repository, tip, tickets)? })
 }
 

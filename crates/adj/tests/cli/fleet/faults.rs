@@ -823,6 +823,7 @@ task = "f-1"
 do = [
   { run = "sed -i 's/^status: open/status: closed/; s/^priority: 2/priority: 0/' .tickets/f-2.md", quiet = true },
   { run = "mkdir -p .adjutant && echo own > .adjutant/token && git add --force .adjutant", quiet = true },
+  { run = 'echo own > "$(printf ".adjutant/\377")"; ln -s / agents; git add --force .adjutant agents', quiet = true },
   { write = "{task}.check", text = "true\n" }, { commit = "All of it" }, { done = true },
 ]
 [[scenario]]
@@ -835,13 +836,13 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     repository.ticket("f-2", &["f-1"]);
     repository.commit("Tickets");
     let said = Fleet::start(&repository, "run --until-idle").done();
-    for path in [".tickets/f-2.md", ".adjutant/token"] {
+    for path in [".tickets/f-2.md", ".adjutant/token", ".adjutant/\u{fffd}", "agents"] {
         assert!(said.contains(&format!("the agent's change to `{path}` was dropped")), "{said}");
     }
     let landed = repository.git("log --first-parent --format=%H main -- f-1.check");
     let ticket = repository.git(&format!("show {landed}:.tickets/f-2.md"));
     assert!(ticket.contains("status: open") && ticket.contains("priority: 2"), "{ticket}");
-    assert!(!repository.git_says("cat-file -e main:.adjutant/token"));
+    assert_eq!(repository.git("ls-tree -r --name-only main -- .adjutant agents"), "");
     repository.check(&["f-1", "f-2"], TESTS);
 }
 

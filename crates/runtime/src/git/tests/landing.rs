@@ -1,5 +1,8 @@
 //! Merges, and what is looked at before them.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::*;
 
 const AT: i64 = 1_700_000_000;
@@ -138,19 +141,28 @@ fn files_that_are_not_the_agents_to_change_are_put_back() {
     project.prepare();
     write(&project.tree().join("tickets/c1.md"), "closed by the agent\n");
     write(&project.tree().join("tickets/c2.md"), "made up\n");
-    project.agent_commits("work", "work\n");
+    // A name that is no text, and links in the places of our folders.
+    write(&project.tree().join(OsStr::from_bytes(b"tickets/\xff.md")), "made up\n");
+    for ours in [".adjutant", "agents"] {
+        std::os::unix::fs::symlink("/tmp", project.tree().join(ours)).unwrap();
+        project.agent(&["add", "-f", ours]);
+    }
+    let tip = project.agent_commits("work", "work\n");
     let main = project.repository.main_tip().unwrap();
-    let paths = ["tickets/c1.md".to_owned(), "tickets/c2.md".to_owned(), "README".to_owned()];
-    let tip =
-        project.repository.without(&task(), TREE, BRANCH, &main, &paths, "Tickets are not changed").unwrap();
+    project.take();
+    let seen = project.repository.inspect(&tip, &main, Some("tickets")).unwrap();
+    assert_eq!(seen.ours, [".adjutant", "agents"]);
+    assert_eq!(seen.tickets_changed, ["tickets/c1.md", "tickets/c2.md", "tickets/\u{fffd}.md"]);
+    let put_back =
+        || project.repository.put_back(&task(), TREE, BRANCH, &main, Some("tickets"), "Not theirs");
+    let tip = put_back().unwrap();
     assert_eq!(project.repository.inspect(&tip, &main, Some("tickets")).unwrap().changed, ["work"]);
     assert_eq!(oid(&project.agent(&["rev-parse", "HEAD"])), tip);
     assert_eq!(project.agent(&["status", "--porcelain"]), "");
     assert_eq!(fs::read_to_string(project.tree().join("tickets/c1.md")).unwrap(), "open\n");
     assert!(!project.tree().join("tickets/c2.md").exists());
     assert_eq!(project.leftovers().commit, None);
-    let again = project.repository.without(&task(), TREE, BRANCH, &main, &paths, "Again").unwrap();
-    assert_eq!(again, tip);
+    assert_eq!(put_back().unwrap(), tip);
 }
 
 #[test]
