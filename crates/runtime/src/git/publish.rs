@@ -14,6 +14,9 @@ use super::{GitError, Isolation, Oid, Repository, locked};
 /// How often a tip is published again when someone else moves the same references meanwhile.
 const RACES_MAX: usize = 5;
 
+/// How many branches of the user's a worktree's branch goes past before it is given up.
+const BRANCH_NAMES_MAX: usize = 9;
+
 /// A tip that was taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
@@ -164,25 +167,44 @@ impl Repository {
     /// The task's branch goes from the user's repository, if it is where we left it and nobody has it checked out.
     pub fn delete_branch(&self, task: &TaskId, branch: &str) -> Result<BranchDeleted, GitError> {
         check_branch(branch)?;
-        let known = references::read(
-            self.land("reading what was published"),
-            &[&task_reference(task), &published_reference(task)],
-        )?;
-        for name in [branch.to_owned(), other_name(branch)] {
-            let reference = format!("refs/heads/{name}");
-            let Some(found) = self.user_reference(&reference)? else { continue };
+        let known = self.known_tips(task)?;
+        let mut kept = BranchDeleted::WasGone;
+        for (reference, found) in self.branches_named(branch)? {
+            let Some(found) = found else { continue };
+            if !known.contains(&found.oid) {
+                kept = BranchDeleted::MovedByUser { now: found.oid };
+                continue;
+            }
             if let Some(at) = found.checked_out {
                 return Ok(BranchDeleted::CheckedOut { at });
-            }
-            if !known.iter().any(|known| known.oid == found.oid) {
-                return Ok(BranchDeleted::MovedByUser { now: found.oid });
             }
             let change = Change { name: &reference, old: Expected::This(&found.oid), new: None };
             let gone =
                 references::change(self.user("deleting a branch"), &self.zero(), "adjutant", &[change])?;
             return if gone { Ok(BranchDeleted::Deleted) } else { Err(GitError::Contended { reference }) };
         }
-        Ok(BranchDeleted::WasGone)
+        Ok(kept)
+    }
+
+    /// Every name that a task's branch may have in the user's repository, the best first, and what is there.
+    pub(super) fn branches_named(&self, branch: &str) -> Result<Vec<(String, Option<Reference>)>, GitError> {
+        let numbered = (2..=BRANCH_NAMES_MAX).map(|number| format!("{branch}-{number}"));
+        let names = [branch.to_owned(), other_name(branch)].into_iter().chain(numbered);
+        let names: Vec<String> = names.map(|name| format!("refs/heads/{name}")).collect();
+        let patterns: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = self.user_references("looking for a task's branch", &patterns)?;
+        let there = |name: &String| found.iter().find(|found| found.name == *name).cloned();
+        Ok(names.iter().map(|name| (name.clone(), there(name))).collect())
+    }
+
+    /// Where we last put what the user sees of a task: its tip, and its branch.
+    pub(super) fn known_tips(&self, task: &TaskId) -> Result<Vec<Oid>, GitError> {
+        let references = [task_reference(task), published_reference(task)];
+        let found = references::read(
+            self.land("reading what was published"),
+            &references.each_ref().map(String::as_str),
+        )?;
+        Ok(found.into_iter().map(|reference| reference.oid).collect())
     }
 
     /// The name that the branch can have in the user's repository: its own, or one without the slash where a branch

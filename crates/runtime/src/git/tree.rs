@@ -123,9 +123,9 @@ impl Repository {
         check_branch(branch)?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
-        self.require_tree(task, name)?;
+        let record = self.require_tree(task, name)?;
         let tip = self.bring_tip(task, name, branch)?;
-        self.publish(task, branch, &tip)
+        self.publish(task, &record.branch, &tip)
     }
 
     /// Commits whatever the tree holds beyond its tip, and publishes it. The agent's clone sees the commit. Repositories
@@ -625,13 +625,8 @@ impl Repository {
     fn make_worktree(&self, task: &TaskId, name: &str, branch: &str, tip: &Oid) -> Result<(), GitError> {
         let doing = "making the task's worktree";
         let path = self.inner.places.trees.join(name);
-        let branch = self.published_name(branch)?;
-        self.give(std::slice::from_ref(tip), &[])?;
+        let branch = self.worktree_branch(task, name, branch)?;
         let reference = format!("refs/heads/{branch}");
-        if self.user_reference(&reference)?.is_none() {
-            let change = Change { name: &reference, old: Expected::Nothing, new: Some(tip) };
-            references::change(self.user(doing), &self.zero(), "adjutant: task begun", &[change])?;
-        }
         // What is there now, if anything, is ours and half made: `open_tree` has seen its record.
         remove_folder(&path)?;
         self.forget_worktree(&path)?;
@@ -642,6 +637,12 @@ impl Repository {
         let directory = identity(&making)?;
         let mut record = Record { task: task.to_string(), branch, directory, worktree: None, ready: false };
         self.write_record(name, &record)?;
+        // After the record, which says whose it is: a branch of that name that no record knows is the user's.
+        if self.user_reference(&reference)?.is_none() {
+            self.give(std::slice::from_ref(tip), &[])?;
+            let change = Change { name: &reference, old: Expected::Nothing, new: Some(tip) };
+            references::change(self.user(doing), &self.zero(), "adjutant: task begun", &[change])?;
+        }
         crate::crash::point("putting a tree in place");
         fs::rename(&making, &path).map_err(GitError::io(doing, &path))?;
         // `--no-checkout` makes it in a moment; the files follow, by the same way as in a clone.
@@ -658,6 +659,20 @@ impl Repository {
         record.worktree = Some(id);
         record.ready = true;
         self.write_record(name, &record)
+    }
+
+    /// The branch for a worktree: the task's own name for it or the next one, past branches that are the user's.
+    fn worktree_branch(&self, task: &TaskId, name: &str, branch: &str) -> Result<String, GitError> {
+        let recorded = self.record(name)?.filter(|record| record.task == task.as_str());
+        let known = self.known_tips(task)?;
+        for (reference, found) in self.branches_named(&self.published_name(branch)?)? {
+            let candidate = reference.trim_start_matches("refs/heads/").to_owned();
+            let is_recorded = recorded.as_ref().is_some_and(|record| record.branch == candidate);
+            if is_recorded || found.is_none_or(|found| known.contains(&found.oid)) {
+                return Ok(candidate);
+            }
+        }
+        Err(GitError::Exists { what: format!("branch `{branch}`, and each like it,") })
     }
 
     /// Removes what the user's repository knows of a worktree that is no longer at this path, of that one only.

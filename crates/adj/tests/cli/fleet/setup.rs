@@ -259,11 +259,26 @@ do = [ { append = "{task}.txt", text = "y\n" }, { done = true } ]
 "#;
     let repository = Repository::new("setup-worktree", scenario, &["t-1", "t-2"]);
     repository.set(&[("workers = 2", "workers = 2\nisolation = \"worktree\"")]);
-    repository.ok("run --until-idle");
+    // Branches of the user's own that are called as the workers' would be.
+    repository.git("checkout -q -b theirs");
+    repository.write("theirs.txt", "not to be landed\n");
+    repository.commit("Theirs");
+    repository.git("checkout -q main");
+    for name in ["agent/A-t-1", "agent/B-t-1"] {
+        repository.git(&format!("branch {name} theirs"));
+    }
+    let said = repository.ok("run --until-idle");
+    assert!(said.contains("t-1: a branch of yours is in the way; its branch is called agent-"), "{said}");
     repository.check(&["t-1", "t-2"], "sh tests.sh");
+    assert!(!repository.git_says("cat-file -e main:theirs.txt"), "what is theirs is not landed");
+    for name in ["agent/A-t-1", "agent/B-t-1"] {
+        assert_eq!(repository.git(&format!("rev-parse {name}")), repository.git("rev-parse theirs"));
+        repository.git(&format!("branch -D {name}"));
+    }
     assert_eq!(repository.read("t-2.txt"), "x\ny\n");
     assert_eq!(repository.git("worktree list").lines().count(), 1, "no worktree is left");
     assert_eq!(repository.git("branch --list agent/*"), "", "no branch is left");
+    assert_eq!(repository.git("branch --list agent-*"), "", "no branch is left");
 }
 
 /// What an agent tries against its surroundings, and what came of each.

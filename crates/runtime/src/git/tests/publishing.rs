@@ -263,6 +263,29 @@ fn a_worktree_of_the_users_repository_lives_and_goes_alone() {
 }
 
 #[test]
+fn a_worktree_goes_past_a_branch_of_the_users_that_has_its_name() {
+    let project = Project::with(Isolation::Worktree, |folder, root| {
+        folder.git(root, &["branch", BRANCH]);
+        folder.git(root, &["checkout", "-q", "-b", "agent-A-c1"]);
+        folder.git(root, &["commit", "-q", "--allow-empty", "-m", "theirs"]);
+        folder.git(root, &["checkout", "-q", "main"]);
+    });
+    let theirs = project.git(&["rev-parse", BRANCH, "agent-A-c1"]);
+    // As after a crash: asked twice, it is the same branch.
+    for _ in 0..2 {
+        project.prepare();
+        assert_eq!(project.agent(&["symbolic-ref", "--short", "HEAD"]), "agent/A-c1-2");
+    }
+    project.agent_commits("work", "work\n");
+    assert_eq!(project.take().branch, Published::As("agent/A-c1-2".to_owned()));
+    assert_eq!(project.land(), Moved::Moved);
+    project.repository.remove_tree(&task(), TREE, "e1").unwrap();
+    assert_eq!(project.repository.delete_branch(&task(), BRANCH).unwrap(), BranchDeleted::Deleted);
+    assert_eq!(project.git(&["rev-parse", BRANCH, "agent-A-c1"]), theirs);
+    assert_eq!(project.git(&["branch", "--list", "agent*"]).lines().count(), 2);
+}
+
+#[test]
 fn what_stands_in_the_way_of_a_repository_is_named_with_the_way_out() {
     let obstacles = |folder: &Folder, root: &Path| folder.open(root, Isolation::Clone).obstacles().unwrap();
     let project = Project::new();
