@@ -24,7 +24,7 @@ pub trait Control: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FleetStatus {
-    /// Workers are given tasks. An owner that only answers requests runs no fleet.
+    /// It runs a fleet, or is about to, or is coming to its end. An owner that only answers requests does not.
     pub running: bool,
     pub pid: u32,
     #[serde(serialize_with = "as_time")]

@@ -40,6 +40,13 @@ impl Exit {
         }
     }
 
+    /// The kind of end that a process of ours reported.
+    pub fn of_code(code: i32) -> Option<Exit> {
+        [Exit::Done, Exit::Failed, Exit::Usage, Exit::Refused, Exit::NotFound, Exit::Unreachable]
+            .into_iter()
+            .find(|exit| i32::from(exit.code()) == code)
+    }
+
     /// The problem's name, and the HTTP status that says the same.
     fn problem(self) -> (&'static str, u16) {
         match self {

@@ -1,6 +1,7 @@
 //! `adj run`: the fleet at work, told as it happens, until it is stopped or idle.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -316,12 +317,12 @@ struct Running {
 
 impl Control for Running {
     fn status(&self) -> FleetStatus {
-        let world = self.handle.world();
         FleetStatus {
-            running: world.fleet_running,
+            // From its first request to its last: it can be told to stop, or to stop sooner, at any of them.
+            running: true,
             pid: std::process::id(),
             since: self.since,
-            workers: world.workers.len() as u32,
+            workers: self.handle.world().workers.len() as u32,
             sandbox: self.sandbox.clone(),
         }
     }
@@ -419,6 +420,7 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
     std::fs::create_dir_all(&logs)?;
     let path = logs.join("run.log");
     let log = std::fs::File::options().create(true).append(true).open(&path)?;
+    let before = log.metadata()?.len();
     let mut child = std::process::Command::new(std::env::current_exe()?);
     child.arg("--project").arg(project.root()).arg("--no-color").arg("run");
     if command.once {
@@ -446,15 +448,11 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
             return Ok(());
         }
         if let Some(status) = child.try_wait()? {
-            if status.success() {
-                return Ok(writeln!(
-                    context.out,
-                    "the fleet has run and ended; its lines are in {}",
-                    super::project::shown(&path)
-                )?);
-            }
-            return Err(Failure::new(Exit::Failed, format!("the fleet ended at once, with {status}"))
-                .hint(format!("its last lines are in {}", super::project::shown(&path))));
+            let shown = super::project::shown(&path);
+            return match status.success() {
+                true => Ok(writeln!(context.out, "the fleet has run and ended; its lines are in {shown}")?),
+                false => Err(ended_at_once(&path, before, status)),
+            };
         }
         if std::time::Instant::now() > deadline {
             return Err(Failure::new(Exit::Unreachable, "the fleet was started and does not answer")
@@ -462,4 +460,17 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
         }
         std::thread::sleep(Duration::from_millis(30));
     }
+}
+
+/// What a fleet in the background said when it could not begin, as if it had been said here.
+fn ended_at_once(log: &Path, before: u64, status: std::process::ExitStatus) -> Failure {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
+    let last =
+        |prefix: &str| text.lines().rev().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
+    let shown = super::project::shown(log);
+    let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Failed);
+    let message = last("error: ").unwrap_or_else(|| format!("the fleet ended at once, with {status}"));
+    Failure::new(exit, message)
+        .hint(last("hint: ").unwrap_or_else(|| format!("its last lines are in {shown}")))
 }

@@ -649,6 +649,51 @@ do = [ { append = "{task}.txt", text = "two\n" }, { done = true } ]
     repository.check(&["t-1", "t-2", "t-3"], "sh tests.sh");
 }
 
+/// The first thing that a fleet hears may be that it is to stop.
+#[test]
+fn a_fleet_in_the_background_is_stopped_as_soon_as_it_answers() {
+    let scenario = "[[scenario]]\n[[scenario.step]]\ndo = [ { hang = true } ]\n";
+    let repository = Repository::new("detach-stop", scenario, &["t-1"]);
+    let started: Value = serde_json::from_str(&repository.ok("run --detach --json")).expect("one document");
+    let stopped = repository.ok("stop --now");
+    assert_eq!(stopped, format!("stopped (pid {})\n", started["pid"]));
+    assert_eq!(repository.strays(), Vec::<String>::new());
+}
+
+/// Whoever waits for a clean stop and has no more patience says so from another terminal.
+#[test]
+fn adj_stop_now_hurries_a_stop_that_is_under_way() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "kept\n" }, { hang = true } ]
+"#;
+    let repository = Repository::new("stop-sooner", scenario, &["t-1"]);
+    let running = repository.start("run");
+    let name = repository.wait_worker("t-1", "working");
+    wait("its file", || (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(()));
+    let begun = Instant::now();
+    let mut patient = repository.command("stop").stdout(Stdio::null()).spawn().expect("adj runs");
+    wait("the stop to begin", || (repository.json("why t-1")["guards"][0]["holds"] == false).then_some(()));
+    assert!(repository.ok("doctor").contains("fleet: it runs as pid"), "it is there until it has gone");
+    assert!(repository.ok("stop --now").contains("stopped (pid"));
+    assert!(patient.wait().expect("it ends").success());
+    assert!(begun.elapsed() < Duration::from_secs(25), "a clean stop gives a turn 30 seconds");
+    let (code, lines) = running.ended();
+    assert_eq!(code, 0, "{lines}");
+    assert_eq!(repository.strays(), Vec::<String>::new());
+}
+
+#[test]
+fn a_fleet_in_the_background_that_cannot_begin_says_why() {
+    let repository = Repository::new("detach-wrong", "", &[]);
+    repository.git("branch -m main trunk");
+    let ran = repository.adj("run --detach");
+    let alone = repository.adj("run");
+    assert_eq!((ran.code, ran.stderr), (alone.code, alone.stderr), "as it says without --detach");
+    assert_ne!(ran.code, 0);
+}
+
 /// People edit tickets while agents work on them.
 #[test]
 fn tickets_that_are_added_changed_or_closed_while_the_fleet_runs_are_seen_at_once() {
