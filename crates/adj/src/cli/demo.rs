@@ -22,7 +22,7 @@ const HELP: &str = "\
 Nine tickets, four workers. The agents play a scenario, and everything else is real: they edit and
 commit in trees of their own, one writes code that fails its tests, one says DONE without having
 done anything, two change the same line, one is killed in the middle of its work.
-It takes about 15 seconds. The repository stays, to be looked at.";
+It takes about ten seconds. The repository stays, to be looked at.";
 
 /// The sample, as it is written out.
 const FILES: &[(&str, &str)] = &[
@@ -139,6 +139,9 @@ fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bo
         text += &format!("  git -C {dir} log --graph --oneline\n");
         for command in ["board", "history ta-3", "cost", "verify"] {
             text += &format!("  {adj} --project {dir} {command}\n");
+        }
+        if crate::outside::which("adj").is_none() {
+            text += "To have adj on your path: cargo install --path crates/adj\n";
         }
         text += "In your own repository: adj init && adj run\n";
     }

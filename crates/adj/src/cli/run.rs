@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use super::project::Project;
 use super::screen::{self, Screen};
-use super::story::{Line, Tone};
+use super::story::{self, Line, Story, Tone};
 use super::terminal::{self, Paint, dollars, duration};
-use super::{Context, Exit, Failure, Globals};
+use super::{Context, Exit, Failure, Globals, text};
 use crate::api::{Control, FleetStatus, Problem};
 use crate::server::{self, Served, Socket, Tokens};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
+use kernel::world::Spend;
 use machines::names::{AgentName, RunId};
 use machines::task::Status;
 use runtime::clock;
@@ -55,6 +56,8 @@ const FRAME: Duration = Duration::from_millis(80);
 const STANDSTILL: Duration = Duration::from_secs(1);
 /// Records that are read at once.
 const RECORDS: usize = 500;
+/// Things for a person that a summary names one by one.
+const SUMMARY_LINES_MAX: usize = 10;
 /// How long a fleet in the background may take until it answers.
 const DETACH: Duration = Duration::from_secs(20);
 
@@ -90,7 +93,11 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     match ended.left() {
         0 => Ok(()),
         left if command.until_idle => {
-            Err(Failure::new(Exit::Failed, format!("{left} tasks are not done and need a person"))
+            let message = match left {
+                1 => "1 task is not done and needs a person".to_owned(),
+                _ => format!("{left} tasks are not done and need a person"),
+            };
+            Err(Failure::new(Exit::Failed, message)
                 .hint("`adj board` shows them, `adj why TASK` says what each waits for"))
         }
         _ => Ok(()),
@@ -113,7 +120,7 @@ fn check_agent(settings: &Settings) -> Result<(), Failure> {
     if !needs_program || crate::outside::which(program).is_some() {
         return Ok(());
     }
-    let shown = super::text::visible(program);
+    let shown = text::visible(program);
     Err(Failure::new(Exit::Unreachable, format!("agent `{name}` needs `{shown}`, which is not on the PATH"))
         .hint(format!("install it, or name another program in [agents.{name}] of adjutant.toml")))
 }
@@ -132,7 +139,9 @@ pub struct Fleet {
 /// What a fleet left when it ended.
 pub struct Ended {
     pub world: Arc<World>,
-    pub story: super::story::Story,
+    pub story: Story,
+    /// What had been spent before it began.
+    before: Spend,
     pub millis: i64,
 }
 
@@ -147,18 +156,14 @@ impl Fleet {
         let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
         let quiet = globals.quiet || globals.json;
         let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun);
-        let ended = runtime.block_on(self.serve(project, &owner, screen))?;
+        let before = owner.handle().world().spend.clone();
+        let story = runtime.block_on(self.serve(project, &owner, screen))?;
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
-        Ok(Ended { world: owner.handle().world(), story: ended, millis: clock::now() - begun })
+        Ok(Ended { world: owner.handle().world(), story, before, millis: clock::now() - begun })
     }
 
-    async fn serve(
-        self,
-        project: &Project,
-        owner: &Owner,
-        mut screen: Screen<'_>,
-    ) -> Result<super::story::Story, Failure> {
+    async fn serve(self, project: &Project, owner: &Owner, mut screen: Screen<'_>) -> Result<Story, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
         let handle = owner.handle();
         let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
@@ -250,7 +255,7 @@ async fn watch(
     while let Ok(text) = heard.try_recv() {
         screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
     }
-    screen.draw(&handle.world(), clock::now())?;
+    screen.close()?;
     match ended {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Failure::new(Exit::Failed, error.to_string())),
@@ -261,12 +266,11 @@ async fn watch(
 
 fn stop(runner: &Runner, screen: &mut Screen<'_>, at: i64) -> io::Result<()> {
     let (how, text) = match runner.stopping() {
-        Stop::No => {
-            (Stop::Clean, "stopping: every agent comes to the end of its turn; Ctrl-C again ends them now")
-        }
+        Stop::No => (Stop::Clean, "stopping: every agent comes to the end of its turn"),
         _ => (Stop::Now, "ending every agent now; what they have written is kept"),
     };
     runner.stop(how);
+    screen.stopping();
     screen.line(Line { at, tone: Tone::Loud, text: text.to_owned() })
 }
 
@@ -344,14 +348,10 @@ impl Ended {
         self.world.tasks.values().filter(|task| open(task)).count()
     }
 
-    fn done(&self) -> usize {
-        self.world.tasks.values().filter(|task| task.status() == Status::Done).count()
-    }
-
     pub fn document(&self) -> serde_json::Value {
         json!({
             "tasks": self.world.tasks.len(),
-            "done": self.done(),
+            "done": screen::done_of_all(&self.world).0,
             "landed": self.story.landed,
             "survived": self.story.survived,
             "cost": {"usd": self.world.spend.cost as f64 / 1e6, "unpricedSteps": self.world.spend.unpriced},
@@ -360,55 +360,78 @@ impl Ended {
     }
 
     pub fn summary(&self, globals: &Globals) -> String {
-        let paint = Paint::new(globals, io::stdout().is_terminal());
-        let width = terminal::size().map_or(100, |(width, _)| width);
-        let (done, all) = (self.done(), self.world.tasks.len());
+        let terminal = io::stdout().is_terminal();
+        let paint = Paint::new(globals, terminal);
+        let width = terminal::size().map_or(100, |(width, _)| width).saturating_sub(14);
+        let (done, all) = screen::done_of_all(&self.world);
         let headline = format!("{done} of {all} tasks DONE, {} landed in this run", self.story.landed);
         let mut lines = vec![if self.left() == 0 {
             paint.green(format!("✓ {headline}"))
         } else {
             paint.yellow(format!("! {headline}"))
         }];
+        let mut say = |label: &str, text: &str| {
+            for (index, line) in terminal::wrap(text, width).into_iter().enumerate() {
+                lines.push(format!("  {:10}{line}", if index == 0 { label } else { "" }));
+            }
+        };
         let survived = screen::survived(&self.story);
-        for (index, line) in terminal::wrap(&survived, width.saturating_sub(14)).into_iter().enumerate() {
-            if !line.is_empty() {
-                lines.push(format!("  {:10}{line}", if index == 0 { "survived" } else { "" }));
-            }
+        if !survived.is_empty() {
+            say("survived", &survived);
         }
-        let spend = &self.world.spend;
-        let unpriced = screen::unpriced(spend.unpriced);
-        lines.push(format!(
-            "  {:10}{}{unpriced}, {} tokens",
-            "cost",
-            dollars(spend.cost),
-            terminal::thousands(spend.input_tokens + spend.output_tokens)
-        ));
-        lines.push(format!("  {:10}{}", "time", duration(self.millis)));
-        if all == 0 {
-            let how = "nothing to do: put a ticket into .tickets, or `adj task add \"…\"`";
-            lines.push(format!("  {:10}{how}", "you"));
+        say("cost", &self.cost());
+        say("time", &duration(self.millis));
+        if self.world.tasks.is_empty() {
+            say("you", "nothing to do yet: put a ticket into .tickets, or `adj task add TITLE`");
         }
-        for task in self.world.tasks.values() {
-            if let Some(what) = waits(task) {
-                lines.push(format!("  {:10}{}: {what}", "you", task.id));
-            }
+        if let Some(left) = self.goes_on() {
+            say("left", &left);
+        }
+        let for_you = story::for_you(&self.world);
+        let shown = &for_you[..for_you.len().min(SUMMARY_LINES_MAX)];
+        let wide = shown.iter().map(|you| you.command.len()).max().unwrap_or(0);
+        for you in shown {
+            let what = text::visible(&you.what);
+            let what = if terminal { terminal::cut(&what, width.saturating_sub(wide + 2)) } else { what };
+            lines.push(format!("  {:10}{:wide$}  {what}", "you", you.command));
+        }
+        if shown.len() < for_you.len() {
+            let more = for_you.len() - shown.len();
+            lines.push(format!("  {:10}and {more} more: adj approvals, adj board", ""));
         }
         format!("\n{}\n", lines.join("\n"))
     }
-}
 
-/// What a task waits for a person to do.
-fn waits(task: &kernel::world::Task) -> Option<String> {
-    let id = &task.id;
-    match task.status() {
-        Status::NeedsApproval => {
-            let approval = task.approval.as_ref()?;
-            Some(format!("waits for a decision: adj approve {approval}, or adj deny {approval}"))
+    /// What this run cost, and all of them together where that is more.
+    fn cost(&self) -> String {
+        let spend = &self.world.spend;
+        let (steps, tokens) = (spend.unpriced, spend.input_tokens + spend.output_tokens);
+        let all = dollars(spend.cost);
+        let before = &self.before;
+        if *before == Default::default() {
+            return format!("{all}{}, {} tokens", screen::unpriced(steps), terminal::thousands(tokens));
         }
-        Status::Blocked => Some(format!("BLOCKED: adj why {id}")),
-        Status::Review if task.approved.is_none() => Some(format!("waits for a review: adj review {id}")),
-        Status::Review => task.held_up.as_ref().map(|why| format!("waits to land: {why}")),
-        _ => None,
+        let now = dollars(spend.cost.saturating_sub(before.cost));
+        let steps = steps.saturating_sub(before.unpriced);
+        let tokens = tokens.saturating_sub(before.input_tokens + before.output_tokens);
+        let tokens = terminal::thousands(tokens);
+        format!("{now}{}, {tokens} tokens; {all} with all runs before", screen::unpriced(steps))
+    }
+
+    /// The tasks that the next run goes on with, without a person.
+    fn goes_on(&self) -> Option<String> {
+        let count = |statuses: &[Status]| {
+            self.world.tasks.values().filter(|task| statuses.contains(&task.status())).count()
+        };
+        let (begun, waiting) = (count(&[Status::InProgress]), count(&[Status::Inbox, Status::Assigned]));
+        let landing = self.world.queue.len();
+        let parts = [(begun, "in work"), (waiting, "not begun"), (landing, "approved and not landed")];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| format!("{}; `adj run` goes on from here", parts.join(", ")))
     }
 }
 

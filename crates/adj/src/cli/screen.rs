@@ -1,22 +1,28 @@
-//! The live view of a fleet: one frame of workers, board and last lines, rewritten in place.
+//! The live view of a fleet: what happened scrolls by, and under it stands a frame of workers, board and what waits for
+//! a person, rewritten in place.
 
 use super::story::{self, COLUMNS, Line, Story, column_of};
-use super::terminal::{self, Paint, column, cut, dollars};
+use super::terminal::{self, Paint, column, columns, cut, dollars};
 use kernel::World;
 use kernel::event::Event;
+use machines::task::Status;
 use machines::{Wire, worker};
 use std::io::{self, Write};
 
 const WIDTH_MAX: usize = 110;
-const LOG_LINES_MIN: usize = 4;
-const LOG_LINES_MAX: usize = 12;
+/// Lines of the terminal that the frame leaves to what happened.
+const STORY_LINES_MIN: usize = 4;
 /// Workers that are shown one by one; of more only the busy ones are.
 const WORKERS_MAX: usize = 12;
-/// Lines of task names in the board.
+/// Lines of task names in the board, and on a terminal with few lines.
 const BOARD_LINES_MAX: usize = 4;
-const LINES_KEPT: usize = 200;
+const BOARD_LINES_FEW: usize = 2;
+/// A terminal with fewer lines has few.
+const MANY_LINES: usize = 30;
+/// Things for a person that are shown one by one; the rest is counted.
+const YOU_LINES_MAX: usize = 4;
 
-/// What is told, and how: a frame on a terminal, plain lines elsewhere.
+/// What is told, and how: over a frame on a terminal, plain lines elsewhere.
 pub struct Screen<'o> {
     out: &'o mut dyn Write,
     paint: Paint,
@@ -25,7 +31,10 @@ pub struct Screen<'o> {
     quiet: bool,
     begun: i64,
     heading: String,
+    /// What Ctrl-C would do now.
+    interrupt: &'static str,
     pub story: Story,
+    /// Told since the last frame, and not on the terminal yet.
     lines: Vec<Line>,
     /// The height of the frame that stands there.
     height: usize,
@@ -47,6 +56,7 @@ impl<'o> Screen<'o> {
             quiet,
             begun,
             heading,
+            interrupt: "Ctrl-C stops",
             story: Story::default(),
             lines: Vec::new(),
             height: 0,
@@ -63,35 +73,49 @@ impl<'o> Screen<'o> {
 
     /// Says something that the log does not hold.
     pub fn line(&mut self, line: Line) -> io::Result<()> {
-        if !self.live {
-            if !self.quiet {
-                writeln!(self.out, "{}", line.print(self.paint, usize::MAX))?;
-            }
-            return self.out.flush();
+        if self.live {
+            self.lines.push(line);
+            return Ok(());
         }
-        self.lines.push(line);
-        if self.lines.len() > LINES_KEPT {
-            self.lines.remove(0);
+        if !self.quiet {
+            writeln!(self.out, "{}", line.print(self.paint, usize::MAX))?;
         }
-        Ok(())
+        self.out.flush()
     }
 
-    /// Draws the frame anew, over the one that stands there.
+    /// Ctrl-C was pressed, or the like.
+    pub fn stopping(&mut self) {
+        self.interrupt = "stopping; Ctrl-C again ends the agents now";
+    }
+
+    /// Draws the frame anew, over the one that stands there and under what was told since.
     pub fn draw(&mut self, world: &World, now: i64) -> io::Result<()> {
         if !self.live {
             return Ok(());
         }
         let (width, height) = terminal::size().unwrap_or((80, 24));
         let frame = self.frame(world, now - self.begun, width.min(WIDTH_MAX), height);
-        // In one write and as one update, so that no half of a frame is seen.
+        self.put(&frame)
+    }
+
+    /// Takes the frame away. What was told stays.
+    pub fn close(&mut self) -> io::Result<()> {
+        if self.live { self.put(&[]) } else { Ok(()) }
+    }
+
+    /// In one write and as one update, so that no half of a frame is seen.
+    fn put(&mut self, frame: &[String]) -> io::Result<()> {
         let up = if self.height > 0 { format!("\x1b[{}A", self.height) } else { String::new() };
-        // What the last frame had and this one has not is wiped.
-        let rest = self.height.saturating_sub(frame.len());
-        let wipe: String = (0..rest).map(|_| "\r\x1b[K\n").collect();
-        let back = if rest > 0 { format!("\x1b[{rest}A") } else { String::new() };
+        let width = terminal::size().map_or(usize::MAX, |(width, _)| width);
+        let told: String =
+            self.lines.iter().map(|line| format!("{}\n", line.print(self.paint, width))).collect();
+        let told = told.lines();
+        let body: String =
+            told.chain(frame.iter().map(String::as_str)).map(|line| format!("\r{line}\x1b[K\n")).collect();
+        self.lines.clear();
         self.height = frame.len();
-        let body: String = frame.iter().map(|line| format!("\r{line}\x1b[K\n")).collect();
-        self.out.write_all(format!("\x1b[?2026h{up}{body}{wipe}{back}\x1b[?2026l").as_bytes())?;
+        // At last whatever stands below is wiped: the rest of a higher frame, and the echo of a key.
+        self.out.write_all(format!("\x1b[?2026h{up}{body}\r\x1b[J\x1b[?2026l").as_bytes())?;
         self.out.flush()
     }
 
@@ -99,31 +123,67 @@ impl<'o> Screen<'o> {
         let paint = self.paint;
         // One column is left free: a terminal that is made narrower must not wrap a line.
         let width = width.saturating_sub(1);
+        let board = if height < MANY_LINES { BOARD_LINES_FEW } else { BOARD_LINES_MAX };
+        let height = height.saturating_sub(1 + STORY_LINES_MIN).max(1);
+        let (done, all) = done_of_all(world);
         let unpriced = unpriced(world.spend.unpriced);
         let facts = format!(
-            "{}   {} of {} done   {}{unpriced}   Ctrl-C stops",
+            "{}   {done} of {all} done   {}{unpriced}   {}",
             story::clock(elapsed),
-            world.tasks.values().filter(|task| column_of(world, task) == COLUMNS.len() - 1).count(),
-            world.tasks.len(),
             dollars(world.spend.cost),
+            self.interrupt,
         );
         let mut frame = vec![
+            String::new(),
             format!("{} {}", paint.bold("adjutant"), cut(&self.heading, width.saturating_sub(9))),
             paint.dim(cut(&facts, width)),
             String::new(),
-            paint.dim(cut("  WORKER  STATE    TASK", width)),
         ];
-        let many = world.workers.len() > WORKERS_MAX;
-        let busy = world.workers.values().filter(|worker| !many || worker.machine.task.is_some());
-        frame.extend(busy.take(WORKERS_MAX).map(|worker| self.worker(world, worker, width)));
-        frame.push(String::new());
-        frame.extend(self.board(world, width));
-        frame.push(String::new());
-        let room = height.saturating_sub(frame.len() + 1).clamp(LOG_LINES_MIN, LOG_LINES_MAX);
-        let from = self.lines.len().saturating_sub(room);
-        frame.extend(self.lines[from..].iter().map(|line| line.print(paint, width)));
-        frame.truncate(height.saturating_sub(1).max(1));
+        let mut rest = vec![String::new()];
+        rest.extend(self.board(world, width, board));
+        rest.extend(self.for_you(world, width));
+        // What a person must do is never pushed off by workers, of whom there may be many.
+        frame.extend(self.workers(world, width, height.saturating_sub(frame.len() + rest.len())));
+        frame.extend(rest);
+        frame.truncate(height);
         frame
+    }
+
+    /// The workers, in at most so many lines.
+    fn workers(&self, world: &World, width: usize, height: usize) -> Vec<String> {
+        let mut lines = vec![self.paint.dim(cut("  WORKER  STATE    TASK", width))];
+        let room = WORKERS_MAX.min(height.saturating_sub(2)).max(1);
+        let many = world.workers.len() > room;
+        let shown = world.workers.values().filter(|worker| !many || worker.machine.task.is_some()).take(room);
+        lines.extend(shown.map(|worker| self.worker(world, worker, width)));
+        match world.workers.len() + 1 - lines.len() {
+            0 => {}
+            more => lines.push(self.paint.dim(cut(&format!("  and {more} more: adj ps"), width))),
+        }
+        lines
+    }
+
+    /// What waits for a person, with the command that answers it first: that must not be cut off.
+    fn for_you(&self, world: &World, width: usize) -> Vec<String> {
+        let all = story::for_you(world);
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), self.paint.bold("FOR YOU")];
+        let shown = if all.len() > YOU_LINES_MAX { YOU_LINES_MAX - 1 } else { all.len() };
+        let wide = all[..shown].iter().map(|you| you.command.len()).max().unwrap_or(0);
+        for you in &all[..shown] {
+            let what = cut(&super::text::visible(&you.what), width.saturating_sub(wide + 4));
+            lines.push(format!(
+                "{} {}  {what}",
+                self.paint.cyan("→"),
+                self.paint.bold(column(&you.command, wide))
+            ));
+        }
+        if shown < all.len() {
+            lines.push(cut(&format!("  and {} more: adj approvals, adj board", all.len() - shown), width));
+        }
+        lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
     fn worker(&self, world: &World, worker: &kernel::world::Worker, width: usize) -> String {
@@ -152,7 +212,7 @@ impl<'o> Screen<'o> {
     }
 
     /// The columns that a task goes through, each with those that are there.
-    fn board(&self, world: &World, width: usize) -> Vec<String> {
+    fn board(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
         let cell = (width / COLUMNS.len()).max(4);
         let mut there: Vec<Vec<String>> = vec![Vec::new(); COLUMNS.len()];
         for task in world.tasks.values() {
@@ -164,7 +224,8 @@ impl<'o> Screen<'o> {
             .map(|(name, tasks)| column(&format!("{name} {}", tasks.len()), cell))
             .collect();
         let mut lines = vec![self.paint.dim(headings.trim_end())];
-        let rows: Vec<Vec<String>> = there.iter().map(|tasks| fill(tasks, cell.saturating_sub(1))).collect();
+        let rows: Vec<Vec<String>> =
+            there.iter().map(|tasks| fill(tasks, cell.saturating_sub(1), lines_max)).collect();
         let height = rows.iter().map(Vec::len).max().unwrap_or(0);
         for row in 0..height {
             let cells: String = rows
@@ -188,24 +249,30 @@ impl<'o> Screen<'o> {
 }
 
 /// Names in lines of at most `width` columns; what does not fit is counted.
-fn fill(names: &[String], width: usize) -> Vec<String> {
+fn fill(names: &[String], width: usize, lines_max: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let fits = lines.last().is_some_and(|line| line.chars().count() + 1 + name.chars().count() <= width);
+        let fits = lines.last().is_some_and(|line| columns(line) + 1 + columns(name) <= width);
         if fits {
             let line = lines.last_mut().expect("there is a last one");
             line.push(' ');
             line.push_str(name);
-        } else if lines.len() == BOARD_LINES_MAX {
+        } else if lines.len() == lines_max {
             // The last line makes room, and what stood there counts too.
-            let left = names.len() - index + lines[BOARD_LINES_MAX - 1].split(' ').count();
-            lines[BOARD_LINES_MAX - 1] = cut(&format!("and {left} more"), width);
+            let left = names.len() - index + lines[lines_max - 1].split(' ').count();
+            lines[lines_max - 1] = cut(&format!("+{left}"), width);
             break;
         } else {
             lines.push(cut(name, width));
         }
     }
     lines
+}
+
+/// Tasks that are done, and those that are or will be: what was canceled will not.
+pub fn done_of_all(world: &World) -> (usize, usize) {
+    let count = |status: Status| world.tasks.values().filter(|task| task.status() == status).count();
+    (count(Status::Done), world.tasks.len() - count(Status::Canceled))
 }
 
 /// What stands behind a sum that is not the whole of it.
@@ -246,27 +313,29 @@ mod tests {
         for (width, height) in [(40, 20), (60, 24), (80, 24), (110, 50)] {
             let mut out = Vec::new();
             let mut screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
-            let mut seen = 0;
+            let (mut seen, mut for_you) = (0, 0);
             watch(|world, at, event| {
                 screen.tell(world, at, event).unwrap();
                 seen += 1;
                 if seen % 50 == 0 {
                     let frame = screen.frame(world, at, width, height);
-                    assert!(frame.len() < height, "{width}x{height}: {frame:#?}");
+                    assert!(frame.len() < height - STORY_LINES_MIN, "{width}x{height}: {frame:#?}");
                     for line in &frame {
-                        assert!(line.chars().count() < width, "{width}x{height}: {line}");
+                        assert!(columns(line) < width, "{width}x{height}: {line}");
                     }
+                    for_you += frame.iter().filter(|line| line.starts_with("→ adj ")).count();
                 }
             });
+            assert!(for_you > 0 || height < 24, "{width}x{height}: nothing was asked of a person");
         }
     }
 
     #[test]
     fn names_that_do_not_fit_their_column_are_counted() {
         let names: Vec<String> = (1..=30).map(|number| format!("t-{number}")).collect();
-        let lines = fill(&names, 8);
+        let lines = fill(&names, 8, BOARD_LINES_MAX);
         assert_eq!(lines.len(), BOARD_LINES_MAX);
-        assert_eq!(lines.last().map(String::as_str), Some("and 24 …"));
-        assert_eq!(fill(&names[..3], 8), ["t-1 t-2", "t-3"]);
+        assert_eq!(lines.last().map(String::as_str), Some("+24"));
+        assert_eq!(fill(&names[..3], 8, BOARD_LINES_MAX), ["t-1 t-2", "t-3"]);
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
-use super::terminal::{Paint, cut};
+use super::terminal::{Paint, wrap};
 use kernel::World;
+use kernel::config::Review;
 use kernel::event::Event;
 use kernel::world::{Holder, SentBack, Task};
 use machines::task::Status;
 use machines::{Wire, run, worker};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a line is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,9 @@ pub enum Tone {
     Plain,
     Good,
     Wrong,
-    /// A person is needed, or something was killed.
+    /// It goes on when a person has decided.
+    You,
+    /// Something came to an end that nobody wanted.
     Loud,
 }
 
@@ -29,15 +32,29 @@ pub struct Line {
 }
 
 impl Line {
+    /// In lines of at most `width` columns, so that no word is torn apart; the first has the time.
     pub fn print(&self, paint: Paint, width: usize) -> String {
-        let text = cut(&super::text::visible(&self.text), width.saturating_sub(11));
-        let (mark, text) = match self.tone {
-            Tone::Plain => (" ".to_owned(), text),
-            Tone::Good => (paint.green("✓"), paint.green(text)),
-            Tone::Wrong => (paint.yellow("!"), text),
-            Tone::Loud => (paint.red("✗"), paint.bold(text)),
+        const INDENT: usize = 11;
+        let text = super::text::visible(&self.text);
+        let lines = match width.saturating_sub(INDENT) {
+            0 => vec![text],
+            width => wrap(&text, width),
         };
-        format!("{} {mark} {text}", paint.dim(clock(self.at)))
+        let painted = |text: &String| match self.tone {
+            Tone::Plain | Tone::Wrong => text.clone(),
+            Tone::Good => paint.green(text),
+            Tone::You | Tone::Loud => paint.bold(text),
+        };
+        let lines: Vec<String> = lines.iter().map(painted).collect();
+        let mark = match self.tone {
+            Tone::Plain => " ".to_owned(),
+            Tone::Good => paint.green("✓"),
+            Tone::Wrong => paint.yellow("!"),
+            Tone::You => paint.cyan("→"),
+            Tone::Loud => paint.red("✗"),
+        };
+        let between = format!("\n{:INDENT$}", "");
+        format!("{} {mark} {}", paint.dim(clock(self.at)), lines.join(&between))
     }
 }
 
@@ -53,6 +70,8 @@ pub struct Story {
     /// Who held each task last.
     holders: BTreeMap<String, String>,
     healthy: BTreeMap<String, bool>,
+    /// Tasks with a step of unknown price: one is told of, the summary counts them all.
+    unpriced: BTreeSet<String>,
     /// What went wrong, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
@@ -114,13 +133,17 @@ impl Story {
                     _ => None,
                 }
             }
-            Event::GatePassed(passed) => Some(match &passed.needs_person {
-                Some(reason) => (
-                    Tone::Loud,
-                    format!("{}: a person must look at it ({reason}): adj review {}", passed.id, passed.id),
-                ),
-                None => (Tone::Plain, format!("{}: the tests pass", passed.id)),
-            }),
+            Event::GatePassed(passed) => {
+                let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
+                Some(match &passed.needs_person {
+                    Some(reason) => {
+                        let why = needs(reason);
+                        (Tone::You, format!("{id}: a person must look at it ({why}): adj review {id}"))
+                    }
+                    None if by_policy => (Tone::Plain, format!("{id}: the tests pass")),
+                    None => (Tone::You, format!("{id}: the tests pass; it waits for you: adj review {id}")),
+                })
+            }
             Event::EmptyDiffSeen(seen) => self.wrong(
                 "DONE without a change",
                 format!("{}: \"DONE\", says the agent; nothing has changed", seen.id),
@@ -156,17 +179,13 @@ impl Story {
             }
             Event::ApprovalAsked(asked) => {
                 let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-                Some((
-                    Tone::Loud,
-                    format!("{task}{} adj approve {}, or adj deny {}", asked.question, asked.id, asked.id),
-                ))
+                let text = format!("{task}{0} (adj approve {1}, or adj deny {1})", asked.question, asked.id);
+                Some((Tone::You, text))
             }
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;
-                self.wrong(
-                    "step of unknown price",
-                    format!("{task}: the price of a step is not known; what was set aside is charged"),
-                )
+                let text = format!("{task}: the price of a step is not known; what was set aside is charged");
+                self.unpriced.insert(task.to_string()).then_some((Tone::Wrong, text))
             }
             // Once it is only a lock that somebody holds for a moment.
             Event::EffectFailed(failed) if failed.tries == 2 => {
@@ -218,6 +237,62 @@ pub fn doing(world: &World, worker: &kernel::world::Worker) -> String {
     }
 }
 
+/// Something that a person must do.
+pub struct ForYou {
+    /// The command that does it, or that shows what there is to decide.
+    pub command: String,
+    pub what: String,
+}
+
+/// All that waits for a person, questions first: an agent waits for each of them.
+pub fn for_you(world: &World) -> Vec<ForYou> {
+    let open = world.approvals.values().filter(|approval| approval.decided.is_none());
+    let mut questions: Vec<_> = open.collect();
+    questions.sort_by_key(|approval| approval.asked_at);
+    let questions = questions.into_iter().map(|approval| {
+        let task = approval.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+        ForYou {
+            command: format!("adj approve {}", approval.id),
+            what: format!("{task}{}", approval.question),
+        }
+    });
+    questions.chain(world.tasks.values().filter_map(|task| of_task(world, task))).collect()
+}
+
+/// What a task waits for a person to do, besides questions.
+fn of_task(world: &World, task: &Task) -> Option<ForYou> {
+    let id = &task.id;
+    let title = task.title.lines().next().unwrap_or_default();
+    let (command, what) = match task.status() {
+        Status::Blocked => {
+            let reason = task.machine.block_reason.map_or("", |reason| reason.name());
+            ("why", format!("{id} is BLOCKED ({reason}): {title}"))
+        }
+        Status::Review if waits_for_review(world, task) => match &task.needs_person {
+            Some(reason) => ("review", format!("{id} needs your eyes, {}: {title}", needs(reason))),
+            None => ("review", format!("{id} is ready: {title}")),
+        },
+        Status::Review => ("why", format!("{id} waits to land: {}", task.held_up.as_ref()?)),
+        _ => return None,
+    };
+    Some(ForYou { command: format!("adj {command} {id}"), what })
+}
+
+fn waits_for_review(world: &World, task: &Task) -> bool {
+    task.approved.is_none() && (task.needs_person.is_some() || world.config.fleet.review != Review::Auto)
+}
+
+/// Why a policy does not approve, in words.
+fn needs(reason: &str) -> &str {
+    match reason {
+        "no_changes" => "it changes nothing",
+        "no_tests" => "no tests were found",
+        "max_steps" => "it took all its steps",
+        "touches_config" => "it changes adjutant.toml",
+        other => other,
+    }
+}
+
 /// The columns that a task goes through, as the live view shows them.
 pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"];
 
@@ -228,7 +303,7 @@ pub fn column_of(world: &World, task: &Task) -> usize {
         Status::Inbox | Status::Assigned => 0,
         Status::Review if landing || task.queued.is_some() => 3,
         Status::Review if task.held_up.is_some() => 4,
-        Status::Review if task.approved.is_none() && task.needs_person.is_some() => 4,
+        Status::Review if waits_for_review(world, task) => 4,
         Status::Review => 2,
         Status::NeedsApproval | Status::Blocked => 4,
         Status::Done | Status::Canceled => 5,

@@ -60,17 +60,40 @@ pub fn size() -> Option<(usize, usize)> {
     Some((usize::from(width.0), usize::from(height.0)))
 }
 
-/// `text` in at most `width` columns. Every character that we print is one column wide.
+/// The columns that a terminal gives to a text.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(wide).sum()
+}
+
+/// The columns of one character: two for those of East Asia and for pictures, none for what stands over another.
+fn wide(letter: char) -> usize {
+    match u32::from(letter) {
+        0x300..=0x36f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
+        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// `text` in at most `width` columns.
 pub fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut room = width.saturating_sub(1);
+    let fits = |letter: &char| {
+        let fits = wide(*letter) <= room;
+        room = room.saturating_sub(wide(*letter));
+        fits
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// `text` in exactly `width` columns.
 pub fn column(text: &str, width: usize) -> String {
-    format!("{:width$}", cut(text, width))
+    let text = cut(text, width);
+    let rest = width.saturating_sub(columns(&text));
+    text + &" ".repeat(rest)
 }
 
 /// `text` in lines of at most `width` columns, broken between words.
@@ -80,7 +103,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         let line = lines.last_mut().expect("there is always one");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
+        } else if columns(line) + 1 + columns(word) <= width {
             line.push(' ');
             line.push_str(word);
         } else {
@@ -139,5 +162,7 @@ mod tests {
     fn text_keeps_to_its_columns() {
         assert_eq!((cut("landing", 4), column("t1", 4)), ("lan…".to_owned(), "t1  ".to_owned()));
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!((cut("日本語", 5), column("日本", 5)), ("日本…".to_owned(), "日本 ".to_owned()));
+        assert_eq!((cut("日本語", 4), cut("e\u{301}a", 2)), ("日…".to_owned(), "e\u{301}a".to_owned()));
     }
 }

@@ -96,7 +96,6 @@ struct Plain {
     left_out: usize,
     errors: String,
     notices: Notices,
-    said_price: bool,
 }
 
 impl Plain {
@@ -125,16 +124,7 @@ impl Reader for Plain {
             self.done.line(&text);
         }
         Self::keep(&mut self.output, &mut self.left_out, &text);
-        let mut said = Vec::new();
-        if !self.said_price {
-            self.said_price = true;
-            said.extend(self.notices.say(format!(
-                "the price of `{}` is not known: this step is charged what was set aside for it",
-                self.program
-            )));
-        }
-        said.push(Said::Text(super::shortened(&text, TEXT_BYTES_MAX)));
-        said
+        vec![Said::Text(super::shortened(&text, TEXT_BYTES_MAX))]
     }
 
     fn error_line(&mut self, line: &[u8]) -> Vec<Said> {

@@ -107,19 +107,13 @@ fn a_session_that_would_leave_its_directory_is_refused() {
     }
 }
 
-/// The whole output is the last message; its price is not known, and that is said.
+/// The whole output is the last message; its price is not known.
 #[test]
 fn a_command_that_ends_well_has_finished_at_an_unknown_price() {
     let adapter = adapter("command").unwrap();
     let mut reader = adapter.reader(&Order { command: vec!["agent".to_owned()], ..order() });
     let (said, ended) = read(&mut *reader, "working\nDONE", &Exit::code(0));
-    assert_eq!(
-        said[0],
-        Said::Notice(
-            "the price of `agent` is not known: this step is charged what was set aside for it".to_owned()
-        )
-    );
-    assert_eq!(said[1..], [Said::Text("working".to_owned()), Said::Text("DONE".to_owned())]);
+    assert_eq!(said, [Said::Text("working".to_owned()), Said::Text("DONE".to_owned())]);
     let usage = kernel::command::Usage { cost: None, ..Default::default() };
     assert_eq!(ended, Ended::Finished { done: true, output: "working\nDONE".to_owned(), usage });
 }

@@ -207,7 +207,11 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     let repository = repository("hostile-settings", &[], TESTS, &scenario, &["settings"]);
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "a person must look at it: {}", ran.stdout);
-    assert!(ran.stdout.contains("settings: a person must look at it (touches_config)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("settings: a person must look at it (it changes adjutant.toml)"),
+        "{}",
+        ran.stdout
+    );
     repository.ok("review settings --approve");
     repository.ok("run --until-idle");
     assert!(repository.read("adjutant.toml").contains("step.before"), "it has landed");

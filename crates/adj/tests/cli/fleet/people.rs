@@ -338,7 +338,7 @@ do = [ { write = "t.check", text = "true\n" }, { commit = "Green" }, { done = tr
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("t-1 is BLOCKED (stuck)"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("need a person") && ran.stderr.contains("adj why TASK"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs a person") && ran.stderr.contains("adj why TASK"), "{}", ran.stderr);
     let running = repository.start("run");
     assert!(repository.ok("why A").contains("adj retry A"), "it says the way out");
     repository.ok("retry A");
@@ -784,7 +784,7 @@ do = [
     repository.wait_task("t-1", "NEEDS_APPROVAL");
     let asked = repository.json("approvals")[0]["id"].as_str().expect("a question").to_owned();
     repository.ok(&format!("approve {asked}"));
-    running.wait_for("a person must look at it (touches_config)");
+    running.wait_for("a person must look at it (it changes adjutant.toml)");
     repository.ok("merge t-1");
     running.wait_for("t-1 landed");
     running.wait_for("adj config trust");
