@@ -65,14 +65,8 @@ pub fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }
 
-/// The columns of one character: two for those of East Asia and for pictures, none for what stands over another.
 fn wide(letter: char) -> usize {
-    match u32::from(letter) {
-        0x300..=0x36f | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
-        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    unicode_width::UnicodeWidthChar::width(letter).unwrap_or(0)
 }
 
 /// `text` in at most `width` columns.
