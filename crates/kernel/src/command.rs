@@ -309,9 +309,9 @@ pub enum Happened {
     MainMoved,
     /// Main was not where it was expected: test again.
     MainWasMoved,
-    /// The user's checkout has changes in the way.
+    /// The user's checkout is in the way: why, and the command that clears it.
     CheckoutInTheWay {
-        files: Vec<String>,
+        why: String,
         command: String,
     },
 

@@ -230,9 +230,9 @@ pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Rule
     Ok(())
 }
 
-pub(super) fn held_up(d: &mut Draft, id: &TaskId, files: &[String], command: &str) -> Ruled {
+pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> Ruled {
     d.rule(Rule::LandingHeldUp);
-    let why = format!("waiting: your checkout has local changes in {}, run {command}", files.join(", "));
+    let why = format!("waiting: {why}, run {command}");
     d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("held up") });
     d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)) });
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);

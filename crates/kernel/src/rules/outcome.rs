@@ -85,7 +85,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                     )?;
                 }
                 Happened::MergeRed { output } => landing_failed(d, task, output.clone())?,
-                Happened::CheckoutInTheWay { files, command } => held_up(d, task, files, command)?,
+                Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
                 other => {
                     landing_failed(d, task, format!("The merge could not be tested: {}", describe(other)))?
                 }
@@ -102,9 +102,9 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                 d.emit(LandingEnded { id: task.clone(), why: SmolStr::new_static("main was moved") });
                 test_merge(d, task)?;
             }
-            Happened::CheckoutInTheWay { files, command } => {
+            Happened::CheckoutInTheWay { why, command } => {
                 d.end(id, "done");
-                held_up(d, task, files, command)?;
+                held_up(d, task, why, command)?;
             }
             // It is written down: whether main was moved is known only to git, so it is asked again.
             other => tried(d, id, &describe(other)),

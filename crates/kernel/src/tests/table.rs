@@ -321,7 +321,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "main-elsewhere" => table.outcome("move_main", id, Happened::MainWasMoved),
         "in-the-way" => {
             let what = Happened::CheckoutInTheWay {
-                files: vec!["a.rs".to_owned()],
+                why: "your checkout has local changes in a.rs".to_owned(),
                 command: "git stash".to_owned(),
             };
             table.outcome("move_main", id, what)

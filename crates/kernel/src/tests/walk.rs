@@ -119,7 +119,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::MoveMain { .. } => vec![
             Happened::MainMoved,
             Happened::MainWasMoved,
-            Happened::CheckoutInTheWay { files: vec!["a".to_owned()], command: "git stash".to_owned() },
+            Happened::CheckoutInTheWay { why: "it has changes".to_owned(), command: "git stash".to_owned() },
         ],
         Effect::WriteTicket { .. } => vec![Happened::TicketWritten],
         Effect::DeleteBranch { .. } => vec![Happened::BranchDeleted],

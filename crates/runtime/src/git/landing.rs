@@ -48,8 +48,8 @@ pub enum Moved {
     Moved,
     /// Main was not where it was expected.
     WasMoved { now: Oid },
-    /// The user's checkout is not to be touched as it is. `command` clears the way.
-    InTheWay { files: Vec<String>, command: String },
+    /// The user's checkout is not to be touched as it is. `why` is a clause for people, `command` clears the way.
+    InTheWay { why: String, files: Vec<String>, command: String },
 }
 
 impl Repository {
@@ -198,6 +198,11 @@ impl Repository {
                 given = true;
             }
             let Some(checkout) = &main.checked_out else {
+                if let Some(checkout) = self.rebase_of_main() {
+                    // Git would refuse to end a rebase whose branch has moved meanwhile.
+                    let why = format!("a rebase of {} is under way in {}", places.main, checkout.display());
+                    return Ok(in_the_way(why, Vec::new(), &checkout, "rebase --continue"));
+                }
                 let reference = self.main_reference();
                 let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };
                 if references::change(self.user("moving main"), &self.zero(), "adjutant: landed", &[change])?
@@ -214,6 +219,24 @@ impl Repository {
         // The last attempt may have been the one that moved it.
         let now = self.main_tip()?;
         Ok(if now == *merge { Moved::Moved } else { Moved::WasMoved { now } })
+    }
+
+    /// The checkout in which the user is rebasing main: it is on no branch until that is done.
+    fn rebase_of_main(&self) -> Option<PathBuf> {
+        let main = self.main_reference();
+        let rebases = |git_dir: &Path| {
+            ["rebase-merge", "rebase-apply"].iter().any(|state| {
+                fs::read_to_string(git_dir.join(state).join("head-name"))
+                    .is_ok_and(|name| name.trim_end() == main)
+            })
+        };
+        if rebases(&self.inner.git_dir) {
+            return Some(self.inner.places.root.clone());
+        }
+        let linked = fs::read_dir(self.inner.git_dir.join("worktrees")).into_iter().flatten().flatten();
+        let git_dir = linked.map(|entry| entry.path()).find(|git_dir| rebases(git_dir))?;
+        let link = fs::read_to_string(git_dir.join("gitdir")).ok()?;
+        Path::new(link.trim_end()).parent().map(Path::to_owned)
     }
 
     /// Whether the user's main has this commit.
@@ -270,22 +293,21 @@ impl Repository {
 
     /// Moves a checkout that has main checked out. `None` says that something was tried and main must be read again.
     fn fast_forward(&self, checkout: &Path, merge: &Oid, old: &Oid) -> Result<Option<Moved>, GitError> {
+        let main = &self.inner.places.main;
         if checkout.starts_with(&self.inner.places.trees) {
             // An agent's worktree has taken main. It is not ours to change under it.
-            let command = format!("git -C {} checkout --detach", shell(&checkout.display().to_string()));
-            return Ok(Some(Moved::InTheWay { files: Vec::new(), command }));
+            let why = format!("{main} is checked out in the agent's {}", checkout.display());
+            return Ok(Some(in_the_way(why, Vec::new(), checkout, "checkout --detach")));
         }
         if !checkout.is_dir() {
             // On a disk that is away, or deleted by hand: only the user knows.
-            let command =
-                format!("git -C {} worktree prune", shell(&self.inner.places.root.display().to_string()));
-            return Ok(Some(Moved::InTheWay { files: vec![checkout.display().to_string()], command }));
+            let why = format!("{main} is checked out in {}, which is not there", checkout.display());
+            return Ok(Some(in_the_way(why, Vec::new(), &self.inner.places.root, "worktree prune")));
         }
         if let Some(files) = self.filtered(checkout, old, merge)? {
             // Their content comes from a program in the user's settings, which we do not run.
-            let command =
-                format!("git -C {} merge --ff-only {merge}", shell(&checkout.display().to_string()));
-            return Ok(Some(Moved::InTheWay { files, command }));
+            let why = format!("filters of yours have to write {}", files.join(", "));
+            return Ok(Some(in_the_way(why, files, checkout, &format!("merge --ff-only {merge}"))));
         }
         #[cfg(test)]
         if let Some(hook) = locked(&self.inner.before_merge).take() {
@@ -315,7 +337,7 @@ impl Repository {
             // It was moved while we tried: the caller reads it again.
             return Ok(None);
         }
-        match in_the_way(&output.stderr, checkout) {
+        match complaint(&output.stderr, checkout) {
             Some(answer) => Ok(Some(answer)),
             None => Err(output.failed("moving main in a checkout", checkout.to_owned())),
         }
@@ -405,26 +427,23 @@ impl Repository {
     }
 }
 
+fn in_the_way(why: String, files: Vec<String>, at: &Path, command: &str) -> Moved {
+    Moved::InTheWay { why, files, command: format!("git -C {} {command}", shell(&at.display().to_string())) }
+}
+
 /// What git says is in the way, and what clears it. `None` if git said something else.
-fn in_the_way(said: &str, checkout: &Path) -> Option<Moved> {
-    let at = shell(&checkout.display().to_string());
+fn complaint(said: &str, checkout: &Path) -> Option<Moved> {
+    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
     if said.contains("index.lock") && said.contains("File exists") {
-        let command = format!(
-            "git -C {at} status   # another git is at work there, or one was killed and left .git/index.lock"
-        );
-        return Some(Moved::InTheWay { files: vec![".git/index.lock".to_owned()], command });
+        let lock = ".git/index.lock".to_owned();
+        let why = format!("another git is at work in your checkout, or was killed and left {lock}");
+        return Some(in_the_way(why, vec![lock], checkout, "status"));
     }
-    if said.contains("not concluded your merge")
-        || said.contains("unmerged files")
-        || said.contains("needs merge")
-    {
-        return Some(Moved::InTheWay { files: Vec::new(), command: format!("git -C {at} status") });
+    if says(&["not concluded your", "unmerged files", "needs merge"]) {
+        let why = "a merge of your own is under way in your checkout".to_owned();
+        return Some(in_the_way(why, Vec::new(), checkout, "status"));
     }
-    if !said.contains("would be overwritten")
-        && !said.contains("would lose untracked files")
-        && !said.contains("not uptodate")
-        && !said.contains("would be removed")
-    {
+    if !says(&["would be overwritten", "would lose untracked files", "not uptodate", "would be removed"]) {
         return None;
     }
     let files: Vec<String> = said
@@ -434,8 +453,8 @@ fn in_the_way(said: &str, checkout: &Path) -> Option<Moved> {
         .take(FILES_NAMED_MAX)
         .collect();
     let named: String = files.iter().map(|file| format!(" {}", shell(file))).collect();
-    let command = format!("git -C {at} stash push --include-untracked --{named}");
-    Some(Moved::InTheWay { files, command })
+    let why = format!("your checkout has local changes in {}", files.join(", "));
+    Some(in_the_way(why, files, checkout, &format!("stash push --include-untracked --{named}")))
 }
 
 /// A word for a shell that a person types into.

@@ -183,7 +183,7 @@ pub async fn move_main(shared: &Arc<Shared>, merge: &SmolStr, old: &SmolStr) -> 
     Some(match moved {
         Ok(Moved::Moved) => Happened::MainMoved,
         Ok(Moved::WasMoved { .. }) => Happened::MainWasMoved,
-        Ok(Moved::InTheWay { files, command }) => Happened::CheckoutInTheWay { files, command },
+        Ok(Moved::InTheWay { why, command, .. }) => Happened::CheckoutInTheWay { why, command },
         Err(error) => Happened::Failed { error },
     })
 }

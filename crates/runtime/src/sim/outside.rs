@@ -273,7 +273,7 @@ impl Outside {
                     Happened::MainWasMoved
                 } else if mishap(&mut self.works, task, &[Fault::CheckoutInTheWay]).is_some() {
                     Happened::CheckoutInTheWay {
-                        files: vec!["notes.txt".to_owned()],
+                        why: "your checkout has local changes in notes.txt".to_owned(),
                         command: "git stash".to_owned(),
                     }
                 } else {

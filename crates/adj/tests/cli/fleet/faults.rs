@@ -683,6 +683,24 @@ fn land_past(lock: &str) {
     repository.check(&["f-1"], TESTS);
 }
 
+/// A person who is rebasing main is on no branch, and would not be able to end it if main moved.
+#[test]
+fn a_rebase_of_main_is_waited_for() {
+    let changes = [("[test]", "[limits]\ncheckout = \"1s\"\n\n[test]")];
+    let repository = repository("rebase", &changes, SLOW, ONE, &["f-1"]);
+    let fleet = Fleet::start(&repository, "run");
+    let folder = landing(&repository);
+    let rebase = ["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"];
+    assert!(repository.git_command(&rebase).status().expect("git runs").success());
+    std::fs::write(folder.join("go"), "").expect("a file");
+    fleet.until_said("waiting: a rebase of main is under way in");
+    repository.git("rebase --continue");
+    fleet.until_said("f-1 landed");
+    repository.ok("stop");
+    fleet.done();
+    repository.check(&["f-1"], TESTS);
+}
+
 /// Whatever an agent prints is kept as it is, shown harmless, and makes nothing slow or wrong.
 #[test]
 fn output_of_any_kind_is_survived_and_shown_harmless() {

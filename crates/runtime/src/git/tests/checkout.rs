@@ -31,7 +31,7 @@ fn local_changes_in_the_same_file_are_in_the_way_until_they_are_not() {
     let project = with_work(Isolation::Clone, |_, _| {});
     write(&project.root().join("src/one"), "mine\n");
     let (merge, old) = project.merge();
-    let Moved::InTheWay { files, command } = project.repository.move_main(&merge, &old).unwrap() else {
+    let Moved::InTheWay { files, command, .. } = project.repository.move_main(&merge, &old).unwrap() else {
         panic!()
     };
     assert_eq!(files, ["src/one"]);
@@ -267,7 +267,7 @@ fn a_locked_index_of_the_users_is_waited_for_and_never_removed() {
     let (merge, old) = project.merge();
     let lock = project.root().join(".git/index.lock");
     write(&lock, "");
-    let Moved::InTheWay { files, command } = project.repository.move_main(&merge, &old).unwrap() else {
+    let Moved::InTheWay { files, command, .. } = project.repository.move_main(&merge, &old).unwrap() else {
         panic!()
     };
     assert_eq!(files, [".git/index.lock"]);
@@ -291,6 +291,30 @@ fn a_merge_of_the_users_own_that_is_under_way_is_not_disturbed() {
     assert!(matches!(answer, Moved::InTheWay { .. }), "{answer:?}");
     assert!(project.root().join(".git/MERGE_HEAD").exists());
     assert_eq!(read(&project, "README"), "side\n");
+}
+
+/// Git refuses to end a rebase whose branch was moved by another.
+#[test]
+fn a_rebase_of_main_that_is_under_way_is_waited_for() {
+    for linked in [false, true] {
+        let project = with_work(Isolation::Clone, |_, _| {});
+        let mut at = project.root();
+        if linked {
+            at = project.folder.path.join("linked");
+            project.git(&["checkout", "-q", "--detach"]);
+            project.git(&["worktree", "add", "-q", "../linked", "main"]);
+        }
+        let (merge, old) = project.merge();
+        project.folder.git(&at, &["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"]);
+        let Moved::InTheWay { why, command, .. } = project.repository.move_main(&merge, &old).unwrap() else {
+            panic!()
+        };
+        assert_eq!(why, format!("a rebase of main is under way in {}", at.display()));
+        assert_eq!(command, format!("git -C {} rebase --continue", at.display()));
+        assert_eq!(project.repository.main_tip().unwrap(), old);
+        project.folder.git(&at, &["rebase", "--continue"]);
+        assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::Moved);
+    }
 }
 
 /// Settings of the user's that change what `git merge` does.

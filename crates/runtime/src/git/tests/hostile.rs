@@ -163,7 +163,7 @@ fn a_landing_that_a_filter_would_have_to_write_waits_for_the_user() {
     write(&project.tree().join(".gitattributes"), "*.secret filter=canary\n");
     write(&project.tree().join("a.secret"), "x\n");
     let (merge, old) = project.merge();
-    let Moved::InTheWay { files, command } = project.repository.move_main(&merge, &old).unwrap() else {
+    let Moved::InTheWay { files, command, .. } = project.repository.move_main(&merge, &old).unwrap() else {
         panic!("it was moved");
     };
     assert_eq!(files, ["a.secret"]);
