@@ -65,6 +65,8 @@ impl Repository {
     ) -> Result<Merged, GitError> {
         let output = self
             .land("merging")
+            // How files are merged is for main to say, where `land.git` has no checkout to look into (since git 2.43).
+            .set("attr.tree", main.as_str())
             .args([
                 "merge-tree",
                 "--write-tree",

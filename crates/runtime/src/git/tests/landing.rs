@@ -38,6 +38,48 @@ fn a_conflict_names_its_files_once() {
     assert_eq!(merged, Merged::Conflict { files: vec!["src/one".to_owned(), "src/two".to_owned()] });
 }
 
+/// Where both sides add to a list, `merge=union` keeps both; an agent does not get to say so for main.
+#[test]
+fn files_are_merged_as_mains_attributes_say() {
+    let project = Project::with(Isolation::Clone, |folder, root| {
+        write(&root.join(".gitattributes"), "list merge=union\n");
+        write(&root.join("list"), "begun\n");
+        write(&root.join("plain"), "begun\n");
+        folder.git(root, &["add", "-A"]);
+        folder.git(root, &["commit", "-q", "-m", "a list"]);
+    });
+    project.prepare();
+    write(&project.tree().join("list"), "begun\nagent\n");
+    write(&project.tree().join(".gitattributes"), "* merge=union\n");
+    let tip = project.agent_commits("work", "work\n");
+    let main = project.user_commits("list", "begun\nuser\n");
+    project.take();
+    project.repository.main_tip().unwrap();
+    let commit = match project.repository.merge(&main, &tip, "Land", &[], AT).unwrap() {
+        Merged::Clean { commit, .. } => commit,
+        // Before that version git cannot be told, and the agent has to merge.
+        Merged::Conflict { .. } if !is_since(&project, 2, 43) => return,
+        other => panic!("{other:?}"),
+    };
+    let merged = project.repository.file_in(&commit, "list").unwrap().unwrap();
+    let mut lines: Vec<&str> = std::str::from_utf8(&merged).unwrap().lines().collect();
+    lines.sort();
+    assert_eq!(lines, ["agent", "begun", "user"]);
+    project.agent_commits("plain", "agent\n");
+    let main = project.user_commits("plain", "user\n");
+    let tip = project.take().tip;
+    project.repository.main_tip().unwrap();
+    let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
+    assert_eq!(merged, Merged::Conflict { files: vec!["plain".to_owned()] });
+}
+
+fn is_since(project: &Project, major: u32, minor: u32) -> bool {
+    let version = project.git(&["version"]);
+    let numbers = version.trim_start_matches("git version ").split('.');
+    let numbers: Vec<u32> = numbers.take(2).map(|number| number.parse().unwrap()).collect();
+    (numbers[0], numbers[1]) >= (major, minor)
+}
+
 #[test]
 fn a_history_of_its_own_is_a_conflict_without_files() {
     let project = Project::new();
