@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::inspect::Entry;
 use super::names::{check_part, check_path};
 use super::references::{self, Change, Expected, Reference};
-use super::{GitError, Oid, Repository, lock, locked};
+use super::{GitError, Oid, Repository, lock, locked, without_filters};
 
 /// How often moving main begins again when the user switches branches meanwhile.
 const MOVES_MAX: usize = 3;
@@ -279,7 +279,8 @@ impl Repository {
             return Ok(false);
         }
         let content = fs::read(&file).map_err(GitError::io("reading a file", &file))?;
-        let call = self.user("comparing a file").args(["hash-object", "--stdin", &format!("--path={path}")]);
+        let call = without_filters(self.user("comparing a file"), &self.filters_now()?);
+        let call = call.args(["hash-object", "--stdin", &format!("--path={path}")]);
         if call.input(content).oid()? != blob {
             return Ok(false);
         }
@@ -306,7 +307,8 @@ impl Repository {
             let why = format!("{main} is checked out in {}, which is not there", checkout.display());
             return Ok(Some(in_the_way(why, Vec::new(), &self.inner.places.root, "worktree prune")));
         }
-        if let Some(files) = self.filtered(checkout, old, merge)? {
+        let filters = self.filters_now()?;
+        if let Some(files) = self.filtered(checkout, old, merge, &filters)? {
             // Their content comes from a program in the user's settings, which we do not run.
             let why = format!("filters of yours have to write {}", files.join(", "));
             return Ok(Some(in_the_way(why, files, checkout, &format!("merge --ff-only {merge}"))));
@@ -316,8 +318,7 @@ impl Repository {
             hook();
         }
         let action = format!("adjutant {}", merge.short());
-        let output = self
-            .checkout("moving main in a checkout", checkout)
+        let output = without_filters(self.checkout("moving main in a checkout", checkout), &filters)
             .env("GIT_REFLOG_ACTION", &action)
             .set("core.logAllRefUpdates", "true")
             .args(["merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures"])
@@ -381,7 +382,7 @@ impl Repository {
                 &[change],
             )? {
                 // Between two commits, local changes to other files stay; git refuses if one is in the way.
-                self.checkout(doing, checkout)
+                without_filters(self.checkout(doing, checkout), &self.filters_now()?)
                     .args(["read-tree", "-m", "-u", merge.as_str(), before.as_str()])
                     .long()
                     .ok()?;
@@ -391,8 +392,14 @@ impl Repository {
     }
 
     /// The files between two commits that a filter of the user's would have to write.
-    fn filtered(&self, checkout: &Path, old: &Oid, new: &Oid) -> Result<Option<Vec<String>>, GitError> {
-        if self.inner.user.filters.is_empty() {
+    fn filtered(
+        &self,
+        checkout: &Path,
+        old: &Oid,
+        new: &Oid,
+        filters: &[String],
+    ) -> Result<Option<Vec<String>>, GitError> {
+        if filters.is_empty() {
             return Ok(None);
         }
         let changed = self
@@ -421,7 +428,7 @@ impl Repository {
         let fields: Vec<&str> = text.split('\0').collect();
         let files: Vec<String> = fields
             .chunks_exact(3)
-            .filter(|file| self.inner.user.filters.iter().any(|filter| filter == file[2]))
+            .filter(|file| filters.iter().any(|filter| filter == file[2]))
             .map(|file| file[0].to_owned())
             .take(FILES_NAMED_MAX)
             .collect();

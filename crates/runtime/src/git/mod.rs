@@ -236,20 +236,34 @@ impl Repository {
         self.inner.user.pass_on(call).set("core.untrackedCache", "false").long()
     }
 
-    /// A call in the user's repository, with every filter of theirs off.
+    /// A call in the user's repository, with every filter off that it named when it was opened.
     fn user(&self, doing: &'static str) -> Call {
         let inner = &self.inner;
         let mut call = Call::hardened(doing, &inner.places.root).env("GIT_DIR", &inner.git_dir);
         if !inner.bare {
             call = call.env("GIT_WORK_TREE", &inner.places.root);
         }
-        inner.user.without_filters(inner.user.pass_on(call))
+        without_filters(inner.user.pass_on(call), &inner.user.filters)
     }
 
-    /// A call in one of the user's checkouts, found by git itself.
+    /// A call in one of the user's checkouts, whose git directory is found by git itself. Its files are not: whoever can
+    /// write to that directory could have them written elsewhere.
     fn checkout(&self, doing: &'static str, at: &Path) -> Call {
         let user = &self.inner.user;
-        user.without_filters(user.pass_on(Call::hardened(doing, at)))
+        let call = Call::hardened(doing, at).env("GIT_WORK_TREE", at);
+        without_filters(user.pass_on(call), &user.filters)
+    }
+
+    /// The filters that the user's settings define by now: those of the repository may have changed since it was opened,
+    /// and an agent in a worktree can change them too.
+    fn filters_now(&self) -> Result<Vec<String>, GitError> {
+        let asked = self.user("looking for filters").args(["config", "-z", "--name-only", "--list"]).ok()?;
+        let asked = String::from_utf8_lossy(&asked).into_owned();
+        let mut filters = self.inner.user.filters.clone();
+        filters.extend(asked.split('\0').filter_map(filter_name));
+        filters.sort();
+        filters.dedup();
+        Ok(filters)
     }
 
     /// Whoever holds it is alone at work on that tree.
@@ -322,16 +336,16 @@ impl UserSettings {
         }
         call
     }
+}
 
-    fn without_filters(&self, mut call: Call) -> Call {
-        for filter in &self.filters {
-            for part in ["clean", "smudge", "process"] {
-                call = call.set(format!("filter.{filter}.{part}"), "");
-            }
-            call = call.set(format!("filter.{filter}.required"), "false");
+fn without_filters(mut call: Call, filters: &[String]) -> Call {
+    for filter in filters {
+        for part in ["clean", "smudge", "process"] {
+            call = call.set(format!("filter.{filter}.{part}"), "");
         }
-        call
+        call = call.set(format!("filter.{filter}.required"), "false");
     }
+    call
 }
 
 /// `a.b` of `filter.a.b.clean`.

@@ -171,6 +171,34 @@ fn a_landing_that_a_filter_would_have_to_write_waits_for_the_user() {
     project.folder.assert_no_canary();
 }
 
+/// An agent in a worktree can write to the user's git directory, also after it was opened.
+#[test]
+fn what_an_agent_in_a_worktree_plants_in_the_users_settings_is_not_run_by_us() {
+    let project = Project::with(Isolation::Worktree, |_, _| {});
+    let canary = write_canary(&project.folder.path);
+    project.prepare();
+    plant(&project.root().join(".git"), &canary);
+    let elsewhere = project.folder.path.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let config = project.root().join(".git/config");
+    let planted = fs::read_to_string(&config).unwrap();
+    write(&config, format!("{planted}[core]\n\tworktree = {}\n", elsewhere.display()));
+    write(&project.root().join(".git/info/attributes"), "README filter=canary\n");
+    write(&project.tree().join("new"), "new\n");
+    let (merge, old) = project.merge();
+    assert!(project.repository.checkout_copy_unchanged("README").unwrap());
+    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::Moved);
+    assert_eq!(fs::read_to_string(project.root().join("new")).unwrap(), "new\n");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    write(&project.tree().join(".gitattributes"), "src/* filter=a=b.c\n");
+    write(&project.tree().join("src/one"), "changed\n");
+    let (merge, old) = project.merge();
+    let answer = project.repository.move_main(&merge, &old).unwrap();
+    assert!(matches!(&answer, Moved::InTheWay { files, .. } if files == &["src/one"]), "{answer:?}");
+    project.repository.remove_tree(&task(), TREE, "e1").unwrap();
+    project.folder.assert_no_canary();
+}
+
 #[test]
 fn links_out_of_the_git_directory_are_not_followed() {
     let project = Project::new();
