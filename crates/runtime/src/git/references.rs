@@ -112,18 +112,20 @@ impl Repository {
         Ok(found.into_iter().find(|reference| reference.name == name))
     }
 
-    /// References of the user's repository. A bare repository's own `HEAD` is no checkout, whatever git calls it.
+    /// References of the user's repository. What git calls the checkout of its main worktree is only a guess from where
+    /// the git directory is: that directory itself, where it does not lie in the checkout. A bare repository has none.
     pub(super) fn user_references(
         &self,
         doing: &'static str,
         patterns: &[&str],
     ) -> Result<Vec<Reference>, GitError> {
+        let inner = &self.inner;
         let mut found = read(self.user(doing), patterns)?;
-        if self.inner.bare {
-            let is_itself = |at: &mut PathBuf| *at == self.inner.git_dir || *at == self.inner.places.root;
-            found.iter_mut().for_each(|reference| {
-                reference.checked_out.take_if(is_itself);
-            });
+        for reference in &mut found {
+            let guessed = |at: &mut PathBuf| *at == inner.git_dir || *at == inner.places.root;
+            if reference.checked_out.take_if(guessed).is_some() && !inner.bare {
+                reference.checked_out = Some(inner.places.root.clone());
+            }
         }
         Ok(found)
     }

@@ -6,6 +6,7 @@ mod faults;
 mod hostile;
 mod kills;
 mod many;
+mod odd;
 mod people;
 mod policies;
 mod setup;

@@ -1,0 +1,72 @@
+//! Repositories that are not like others: a whole life in each.
+
+use super::{Repository, TESTS};
+
+const ONE: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+
+/// A life in it ends as in any other.
+#[track_caller]
+fn lives(repository: &Repository) -> String {
+    let said = repository.ok("run --until-idle");
+    repository.check(&["o-1"], TESTS);
+    assert!(repository.dir().join("o-1.check").exists(), "the checkout follows main:\n{said}");
+    said
+}
+
+/// As `Repository::new`, made by another way to make a repository.
+fn made(name: &str, init: &str) -> Repository {
+    let repository = Repository::new(name, ONE, &["o-1"]);
+    std::fs::remove_dir_all(repository.dir().join(".git")).expect("it goes");
+    repository.git(init);
+    repository.commit("Begin");
+    repository
+}
+
+#[test]
+fn a_git_directory_that_lies_elsewhere() {
+    let elsewhere = std::env::temp_dir().join(format!("adj-elsewhere-{}.git", std::process::id()));
+    let repository =
+        made("odd-elsewhere", &format!("init -q -b main --separate-git-dir={}", elsewhere.display()));
+    lives(&repository);
+    std::fs::remove_dir_all(elsewhere).expect("it goes");
+}
+
+/// Every kind of file goes through leftovers, gate, merge and checkout as it is.
+#[test]
+fn files_of_every_kind_and_name() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "sh make.sh; rm make.sh", quiet = true }, { write = "{task}.check", text = "true\n" }, { done = true } ]
+"#;
+    let repository = Repository::new("odd-names", scenario, &["o-1"]);
+    let make = "printf a > ./-dash; : > \"$(printf 'new\\nline')\"; : > empty; ln -s base.check link\n\
+                printf x > run.sh; chmod +x run.sh tests.sh; printf y > \"$(printf 'bad\\377')\"; mkdir 'a b'\n\
+                printf z > 'a b/\u{fc}'; git mv Case.check cASE.check; printf 'x\\r\\ny\\r\\n' > crlf.txt\n";
+    repository.write("make.sh", make);
+    repository.write("Case.check", "true\n");
+    repository.write(".gitattributes", "crlf.txt eol=crlf\n");
+    repository.commit("Before");
+    lives(&repository);
+    let files = repository.git("ls-tree -r main");
+    let expected = [
+        "\t-dash",
+        "\t\"new\\nline\"",
+        "\tempty",
+        "\tlink",
+        "100755 blob c1b0730e0133447badcfd47fd144e254807b06e1\trun.sh",
+        "\t\"bad\\377\"",
+        "\t\"a b/\\303\\274\"",
+        "\tcASE.check",
+    ];
+    for file in expected {
+        assert!(files.contains(file), "{file}:\n{files}");
+    }
+    assert!(files.contains("120000 blob") && !files.contains("\tCase.check") && !files.contains("make.sh"));
+    assert_eq!(repository.git("show main:crlf.txt"), "x\ny");
+    assert_eq!(repository.read("crlf.txt"), "x\r\ny\r\n");
+}
