@@ -16,6 +16,8 @@ use crate::settings::{FILE, trust};
 
 /// The folder in which merges are tested: one is at a time.
 const FOLDER: &str = "merged";
+/// How much of a title goes into the merge's first line.
+const SUBJECT_CHARS_MAX: usize = 200;
 
 /// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
 pub async fn test_merge(
@@ -38,7 +40,7 @@ async fn merged(
 ) -> Result<Option<Happened>, String> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let message = format!("{task}: {}\n", known.title.lines().next().unwrap_or_default());
+    let message = format!("{task}: {}\n", subject(&known.title));
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
     // The same merge has the same id when it is made again: its time is that of the approval.
@@ -101,6 +103,12 @@ async fn merged(
         }
         Tested::Ended => None,
     })
+}
+
+/// A title in a commit's first line. People write anything there, and git takes no NUL.
+fn subject(title: &str) -> String {
+    let line = title.lines().next().unwrap_or_default();
+    line.chars().take(SUBJECT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 enum Ready {

@@ -70,3 +70,14 @@ do = [ { run = "sh make.sh; rm make.sh", quiet = true }, { write = "{task}.check
     assert_eq!(repository.git("show main:crlf.txt"), "x\ny");
     assert_eq!(repository.read("crlf.txt"), "x\r\ny\r\n");
 }
+
+/// What a ticket's title holds is anybody's, and its merge lands all the same.
+#[test]
+fn a_title_that_git_would_not_take() {
+    let repository = Repository::new("odd-title", ONE, &["o-1"]);
+    let ticket = repository.read(".tickets/o-1.md").replace("# Do o-1", "# Do \0 it\u{1b}[31m");
+    repository.write(".tickets/o-1.md", &ticket);
+    repository.commit("A title");
+    lives(&repository);
+    assert_eq!(repository.git("log -1 --format=%s main"), "o-1: Do   it [31m");
+}
