@@ -98,6 +98,11 @@ impl Repository {
         Ok(tip)
     }
 
+    /// Whether the task's tree is there. Something else in its place is an error.
+    pub fn stands(&self, task: &TaskId, tree: &str) -> Result<bool, GitError> {
+        Ok(self.open_tree(task, tree_name(tree)?)?.is_some())
+    }
+
     /// What there is of the task's tree, files compared one by one with its tip.
     pub fn look(&self, task: &TaskId, tree: &str, branch: &str) -> Result<TreeFound, GitError> {
         let name = tree_name(tree)?;

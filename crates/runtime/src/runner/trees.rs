@@ -9,7 +9,7 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::{Shared, hooks, place};
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::layout::Layout;
 use crate::settings::Settings;
 use crate::workplace::{self, SetUp};
@@ -100,6 +100,10 @@ pub async fn save(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<
     Some(match saved {
         Ok(Some(saved)) => Happened::WorkSaved { reference: saved.reference },
         Ok(None) => nothing_saved(),
+        Err(error @ GitError::NotOurs { .. }) => {
+            shared.notice(format!("{task}: {error}"));
+            nothing_saved()
+        }
         Err(error) => Happened::Failed { error: error.to_string() },
     })
 }
@@ -112,13 +116,24 @@ fn nothing_saved() -> Happened {
 /// Saves everything in the tree to a ref, then puts the tree away.
 pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<Happened> {
     let Some(place) = place_of(shared, task) else { return Some(Happened::TreeRemoved { reference: None }) };
-    if shared.layout.tree(&place.tree).exists() {
-        match hooks::in_tree(shared, "worktree.remove", id.as_str(), task).await {
+    let stands = {
+        let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
+        shared.blocking(move || repository.stands(&of, &tree)).await
+    };
+    match stands {
+        Ok(true) => match hooks::in_tree(shared, "worktree.remove", id.as_str(), task).await {
             Ok(true) => {}
             Ok(false) => return None,
             // The tree goes all the same: it is in the trash for days.
             Err(error) => shared.notice(format!("{task}: {error}")),
+        },
+        Ok(false) => {}
+        // The task's own is gone, and what somebody put in its place is for them to remove.
+        Err(error @ GitError::NotOurs { .. }) => {
+            shared.notice(format!("{task}: {error}"));
+            return Some(Happened::TreeRemoved { reference: None });
         }
+        Err(error) => return Some(Happened::Failed { error: error.to_string() }),
     }
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
     let layout = shared.layout.clone();
