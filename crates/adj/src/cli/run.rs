@@ -22,7 +22,7 @@ use machines::task::Status;
 use runtime::clock;
 use runtime::layout::Layout;
 use runtime::owner::{Handle, Owner};
-use runtime::runner::{self, Options, Runner, Stop};
+use runtime::runner::{self, Options, RunError, Runner, Stop};
 use runtime::settings::{Adapter, Settings, trust};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -182,7 +182,10 @@ impl Fleet {
         };
         let from = handle.world().seq;
         let opened = Runner::open(handle.clone(), options, notices);
-        let runner = opened.map_err(|error| failed(&error).hint("`adj doctor` looks for what is wrong"))?;
+        let runner = opened.map_err(|error| match &error {
+            RunError::Obstacle(obstacle) => failed(&error).hint(obstacle.hint()),
+            _ => failed(&error).hint("`adj doctor` looks for what is wrong"),
+        })?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let served = Served {
             project: Arc::new(handle.clone()),

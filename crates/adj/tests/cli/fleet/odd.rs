@@ -1,7 +1,7 @@
 //! Repositories that are not like others: a whole life in each.
 
 use super::faults::{Fleet, repository};
-use super::{Repository, TESTS};
+use super::{Repository, SETTINGS, TESTS};
 
 const ONE: &str = r#"
 [[scenario]]
@@ -34,6 +34,20 @@ fn a_git_directory_that_lies_elsewhere() {
         made("odd-elsewhere", &format!("init -q -b main --separate-git-dir={}", elsewhere.display()));
     lives(&repository);
     std::fs::remove_dir_all(elsewhere).expect("it goes");
+}
+
+#[test]
+fn a_main_of_another_name_in_a_folder_with_a_space() {
+    let repository = made("odd sp\u{e4}ce", "init -q -b tr\u{fc}nk/1");
+    let refused = repository.adj("run --until-idle");
+    assert_eq!(refused.code, 1, "{}", refused.stdout);
+    assert!(refused.stderr.contains("there is no branch `main`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("tr\u{fc}nk/1"), "the way out is said: {}", refused.stderr);
+    repository.write("adjutant.toml", &format!("[project]\nmain = \"tr\u{fc}nk/1\"\n{SETTINGS}"));
+    repository.commit("Settings");
+    repository.ok("run --until-idle");
+    assert!(repository.read(".tickets/o-1.md").contains("status: closed"));
+    assert_eq!(repository.git("status --porcelain"), "");
 }
 
 /// Every kind of file goes through leftovers, gate, merge and checkout as it is.
