@@ -1,7 +1,7 @@
 //! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
 
 use super::project::Project;
-use super::text::{self, Table, cell, spent};
+use super::text::{self, Table, cell, spent, spent_short};
 use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -24,14 +24,25 @@ pub fn ps(context: Context) -> Result<(), Failure> {
             cell(&worker["task"]),
             cell(&worker["step_count"]),
             (count("total_input_tokens") + count("total_output_tokens")).to_string(),
-            spent(&worker["total_cost_usd"], &worker["unpriced_steps"]),
+            spent_short(&worker["total_cost_usd"], &worker["unpriced_steps"]),
             since.map_or("-".to_owned(), text::age),
         ]);
     }
     if table.is_empty() && !context.globals.quiet {
-        return Ok(writeln!(context.out, "no workers; `adj spawn` makes one")?);
+        return Ok(writeln!(
+            context.out,
+            "no workers yet; `adj run` makes as many as adjutant.toml says, `adj spawn` makes one"
+        )?);
     }
-    Ok(write!(context.out, "{table}")?)
+    write!(context.out, "{table}")?;
+    if workers.iter().any(|worker| worker["status"] != "idle") {
+        // Else a worker that is `working` would look alive.
+        project.hint_without_fleet(
+            &context.globals,
+            "no fleet runs here; `adj run` goes on with what they have",
+        );
+    }
+    Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -91,7 +102,7 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(approvals)))?);
     }
-    let mut table = Table::new(&["ID", "TASK", "CAUSE", "DECIDED", "QUESTION"]);
+    let mut table = Table::wrapped(&["ID", "TASK", "CAUSE", "DECIDED", "QUESTION"]);
     for approval in &approvals {
         let decided = cell(&approval["decided"]["decision"]);
         let [id, task, cause, question] =

@@ -78,7 +78,7 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(&why))?);
     }
     writeln!(context.out, "{}  {}", cell(&why["id"]), cell(&why["state"]))?;
-    let mut table = Table::new(&["HOLDS", "GUARD", "BECAUSE"]);
+    let mut table = Table::wrapped(&["HOLDS", "GUARD", "BECAUSE"]);
     for guard in why["guards"].as_array().into_iter().flatten() {
         let holds = if guard["holds"] == true { "yes" } else { "NO" };
         table.row([holds.to_owned(), cell(&guard["guard"]), cell(&guard["detail"])]);

@@ -221,6 +221,15 @@ impl Project {
         Ok(self.over_socket(&request)?.and_then(|fleet| fleet["pid"].as_u64()))
     }
 
+    /// A hint for whoever asked for something that only a fleet does, where none runs.
+    pub fn hint_without_fleet(&self, globals: &Globals, hint: &str) {
+        let asked = !globals.json && !globals.quiet;
+        // What was asked for is done; that this cannot be known is no reason to say otherwise.
+        if asked && self.get("/fleet", &[]).is_ok_and(|fleet| fleet["running"] == false) {
+            eprintln!("hint: {hint}");
+        }
+    }
+
     fn own(&self) -> Result<Owner, Failure> {
         Ok(Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?)
     }

@@ -97,6 +97,8 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         let tip = looked_at(&task, command.tip.as_deref())?;
         let body = json!({"approve": false, "tip": tip, "note": changes});
         let task = project.ask(Method::Post, &format!("/tasks/{}/review", command.task), body, None)?;
+        project
+            .hint_without_fleet(&context.globals, "no fleet runs here; `adj run` passes it on to the agent");
         return told(&task, context);
     }
     // What can be said is said, also where the diff cannot be had.
@@ -142,7 +144,9 @@ fn approve(
     let tip = looked_at(task, tip)?;
     let body = json!({"approve": true, "tip": tip, "note": note});
     let path = format!("/tasks/{}/review", cell(&task["id"]));
-    told(&project.ask(Method::Post, &path, body, None)?, context)
+    let task = project.ask(Method::Post, &path, body, None)?;
+    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` lands it");
+    told(&task, context)
 }
 
 /// The tip as it is called in full. What was read a moment ago is what is approved, and nothing that came since.

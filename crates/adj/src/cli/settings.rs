@@ -43,9 +43,14 @@ fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
             let level = cell(&item["level"]);
             let level = if level == "ok" { level } else { level.to_uppercase() };
             let [subject, said] = ["subject", "text"].map(|name| visible(&cell(&item[name])));
-            writeln!(context.out, "{level:<7}  {subject}: {said}")?;
+            writeln!(
+                context.out,
+                "{}",
+                text::hanging(&format!("{level:<7}  "), &format!("{subject}: {said}"))
+            )?;
             if let Some(hint) = item["hint"].as_str().filter(|_| !context.globals.quiet) {
-                writeln!(context.out, "{:7}  hint: {}", "", visible(hint))?;
+                let label = format!("{:7}  hint: ", "");
+                writeln!(context.out, "{}", text::hanging(&label, &visible(hint)))?;
             }
         }
     }

@@ -53,6 +53,9 @@ pub enum Command {
     Dep(Dep),
 }
 
+/// What is said where there would be an empty list.
+const NO_TASKS: &str = "no tasks; put a ticket into .tickets and `adj run`, or `adj task add TITLE`";
+
 const MOVE_HELP: &str = "\
 What a move requires is in `adj machine show task`. It can be given by option, or as a whole by --payload:
   adj task move t-1 IN_PROGRESS --plan 'read it' --plan 'fix it' --plan 'test it'
@@ -316,7 +319,10 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
         table.row(["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name])));
     }
     if table.is_empty() && !context.globals.quiet {
-        return Ok(writeln!(context.out, "no tasks; `adj task add TITLE` adds one")?);
+        let every = list.all && list.status.is_empty() && list.assignee.is_none();
+        let none =
+            if every { NO_TASKS } else { "no such tasks; `adj task ls --all` lists all that there are" };
+        return Ok(writeln!(context.out, "{none}")?);
     }
     Ok(write!(context.out, "{table}")?)
 }
@@ -333,11 +339,15 @@ pub fn board(context: Context) -> Result<(), Failure> {
         }
         return Ok(writeln!(context.out, "{}", text::json(&Value::Object(board)))?);
     }
+    if tasks.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "{NO_TASKS}")?);
+    }
     for status in Status::ALL {
         let there: Vec<_> = tasks.iter().filter(|task| task["status"] == status.name()).collect();
         writeln!(context.out, "{} ({})", status.name(), there.len())?;
         for task in there {
-            writeln!(context.out, "  {}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
+            let line = format!("  {}  {}", cell(&task["id"]), visible(&cell(&task["title"])));
+            writeln!(context.out, "{}", text::fitting(&line))?;
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Text on a terminal: what people and agents wrote is shown as text and cannot move the cursor, and columns line up.
 
+use super::terminal::{self, column, columns, cut, wrap};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -59,14 +60,25 @@ pub fn json_lines(document: &Value) -> String {
     plain.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
-/// Rows under a head, in columns as wide as they must be. The last column is not filled up.
+/// Rows under a head, in columns as wide as they must be. The last column gets what the terminal has left, and is not
+/// filled up.
 pub struct Table {
     rows: Vec<Vec<String>>,
+    wrap: bool,
 }
 
+/// A last column that has less room than this is left as it is: what is cut to a few letters says nothing.
+const LAST_WIDTH_MIN: usize = 12;
+
 impl Table {
+    /// What does not fit is cut.
     pub fn new(head: &[&str]) -> Table {
-        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()] }
+        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()], wrap: false }
+    }
+
+    /// What does not fit goes on in the next line: for sentences, which say what to do at their end.
+    pub fn wrapped(head: &[&str]) -> Table {
+        Table { wrap: true, ..Table::new(head) }
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -76,25 +88,59 @@ impl Table {
     pub fn is_empty(&self) -> bool {
         self.rows.len() < 2
     }
+
+    /// For a terminal of that many columns; without one, every line is whole.
+    fn print(&self, terminal: Option<usize>) -> String {
+        let last = self.rows.iter().map(Vec::len).max().unwrap_or(0).saturating_sub(1);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| columns(cell)).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..last).map(width).collect();
+        let before: usize = widths.iter().map(|width| width + 2).sum();
+        let room = terminal.map(|terminal| terminal.saturating_sub(before));
+        let room = room.filter(|room| *room >= LAST_WIDTH_MIN);
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&column(cell, *width));
+                line.push_str("  ");
+            }
+            let cell = row.get(last).map(String::as_str).unwrap_or_default();
+            let lines = match room {
+                Some(room) if self.wrap => wrap(cell, room),
+                Some(room) => vec![cut(cell, room)],
+                None => vec![cell.to_owned()],
+            };
+            for (index, cell) in lines.iter().enumerate() {
+                let begin = if index == 0 { line.clone() } else { " ".repeat(before) };
+                let _ = writeln!(text, "{}", (begin + cell).trim_end());
+            }
+        }
+        text
+    }
 }
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
-                let _ = write!(line, "{cell:<width$}  ");
-            }
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
+        f.write_str(&self.print(terminal::size().map(|(width, _)| width)))
     }
+}
+
+/// A line that fits the terminal where there is one.
+pub fn fitting(line: &str) -> String {
+    terminal::size().map_or_else(|| line.to_owned(), |(width, _)| cut(line, width))
+}
+
+/// `text` behind `label`, in as many lines as the terminal needs; each further one is under the first.
+pub fn hanging(label: &str, text: &str) -> String {
+    let indent = columns(label);
+    let lines = match terminal::size().map(|(width, _)| width.saturating_sub(indent)) {
+        Some(width) if width >= LAST_WIDTH_MIN => wrap(text, width),
+        _ => vec![text.to_owned()],
+    };
+    format!("{label}{}", lines.join(&format!("\n{:indent$}", "")))
 }
 
 /// A member as a cell: text as it is, nothing as `-`, lists joined.
@@ -129,6 +175,12 @@ pub fn spent(usd: &Value, unpriced_steps: &Value) -> String {
     }
 }
 
+/// The same where there is little room.
+pub fn spent_short(usd: &Value, unpriced_steps: &Value) -> String {
+    let at_least = if unpriced_steps.as_u64().unwrap_or(0) > 0 { "≥ " } else { "" };
+    format!("{at_least}{}", dollars(usd))
+}
+
 pub fn dollars(value: &Value) -> String {
     format!("${:.2}", value.as_f64().unwrap_or(0.0))
 }
@@ -159,6 +211,16 @@ mod tests {
         let mut table = Table::new(&["ID", "TITLE"]);
         table.row(["t-1".to_owned(), "x\ny".to_owned()]);
         table.row(["c-1234".to_owned(), String::new()]);
-        assert_eq!(table.to_string(), "ID      TITLE\nt-1     x\\ny\nc-1234\n");
+        assert_eq!(table.print(None), "ID      TITLE\nt-1     x\\ny\nc-1234\n");
+    }
+
+    #[test]
+    fn the_last_column_keeps_to_the_terminal() {
+        let mut table = Table::new(&["ID", "TITLE"]);
+        table.row(["t-1".to_owned(), "paint the door and the wall".to_owned()]);
+        assert_eq!(table.print(Some(20)), "ID   TITLE\nt-1  paint the door…\n");
+        assert_eq!(table.print(Some(10)), table.print(None), "too narrow to say anything");
+        table.wrap = true;
+        assert_eq!(table.print(Some(20)), "ID   TITLE\nt-1  paint the door\n     and the wall\n");
     }
 }

@@ -114,11 +114,11 @@ fn raw(entry: &Value, harmless: bool, out: &mut dyn Write) -> Result<(), Failure
 /// `12:03:11 call     Bash(make test)`; further lines are under the first.
 fn lines_of(entry: &Value) -> Vec<String> {
     let at = cell(&entry["at"]);
-    let at = at.get(11..19).unwrap_or("--:--:--");
+    let at = at.get(11..19).unwrap_or("");
     let kind = visible(&cell(&entry["kind"]));
     let text = entry["text"].as_str().unwrap_or_default();
     let mut lines = text.lines().map(visible_code);
-    let first = format!("{at} {kind:<8} {}", lines.next().unwrap_or_default());
+    let first = format!("{at:8} {kind:<8} {}", lines.next().unwrap_or_default());
     let rest = lines.map(|line| format!("{:17} {line}", ""));
     std::iter::once(first.trim_end().to_owned()).chain(rest).collect()
 }
@@ -134,6 +134,6 @@ mod tests {
             "cursor": 1, "at": "2026-01-02T03:04:05.678Z", "kind": "call", "text": "Bash(a\u{1b}[2J)\n  b",
         });
         assert_eq!(lines_of(&entry), ["03:04:05 call     Bash(a\\u{1b}[2J)", "                    b"]);
-        assert_eq!(lines_of(&json!({"kind": "end"})), ["--:--:-- end"]);
+        assert_eq!(lines_of(&json!({"kind": "end"})), ["         end"]);
     }
 }

@@ -58,24 +58,26 @@ pub struct Cleanup {
 }
 
 pub fn assign(command: &Assign, context: Context) -> Result<(), Failure> {
-    act(&command.name, "assign", json!({"task": command.task}), context)
+    act(&command.name, "assign", json!({"task": command.task}), "begins it", context)
 }
 
 pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
-    act(&command.name, "kill", json!({}), context)
+    act(&command.name, "kill", json!({}), "saves what it wrote", context)
 }
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
-    act(&command.name, "retry", json!({}), context)
+    act(&command.name, "retry", json!({}), "goes on with it", context)
 }
 
 pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {
-    act(&command.name, "cleanup", json!({"force": command.force}), context)
+    act(&command.name, "cleanup", json!({"force": command.force}), "saves and removes its tree", context)
 }
 
-fn act(name: &str, action: &str, body: Value, context: Context) -> Result<(), Failure> {
+/// `then`: what a fleet does about it. Where none runs, it is done by the next one.
+fn act(name: &str, action: &str, body: Value, then: &str, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let worker = project.ask(Method::Post, &format!("/workers/{name}/{action}"), body, None)?;
+    project.hint_without_fleet(&context.globals, &format!("no fleet runs here; `adj run` {then}"));
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&worker))?);
     }

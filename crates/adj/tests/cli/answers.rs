@@ -280,12 +280,14 @@ fn the_tip_that_was_read_is_the_one_that_is_approved() {
     canned.asked();
     for arguments in [&["merge", "A"][..], &["review", "c-1", "--approve", "--tip", "0123456"]] {
         assert_eq!(canned.ok(arguments), format!("c-1  REVIEW  approved at {tip}\n"));
-        let (route, body) = canned.asked().pop().unwrap();
+        let posted = canned.asked().into_iter().find(|(route, _)| route.starts_with("POST"));
+        let (route, body) = posted.unwrap();
         assert_eq!(route, "POST /tasks/c-1/review");
         assert_eq!(body, json!({"approve": true, "tip": tip, "note": ""}));
     }
     canned.ok(&["review", "c-1", "--approve", "--tip", "012"]);
-    assert_eq!(canned.asked().pop().unwrap().1["tip"], "012", "too short to mean one commit");
+    let short = canned.asked().into_iter().any(|(_, body)| body["tip"] == "012");
+    assert!(short, "too short to mean one commit");
     assert_eq!(canned.run(&["review", "c-1", "--approve", "--changes", "x"]).code, 2);
 }
 

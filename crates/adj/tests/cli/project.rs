@@ -77,7 +77,7 @@ impl Drop for Repository {
 #[test]
 fn a_task_is_added_listed_moved_and_shown() {
     let here = Repository::new();
-    assert_eq!(here.ok(&["task", "ls"]), "no tasks; `adj task add TITLE` adds one\n");
+    assert_eq!(here.ok(&["task", "ls"]), "no such tasks; `adj task ls --all` lists all that there are\n");
     let id = here.ok(&["task", "add", "Fix the\u{1b}[31m door", "--body", "It squeaks.\nLoudly.", "-p", "1"]);
     assert_eq!(id, "t-1\n");
     here.ok(&["task", "add", "Paint it", "--id", "c-2", "--depends-on", "t-1"]);

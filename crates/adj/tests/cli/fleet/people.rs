@@ -338,6 +338,9 @@ do = [ { write = "t.check", text = "true\n" }, { commit = "Green" }, { done = tr
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("t-1 is BLOCKED (stuck)"), "{}", ran.stdout);
+    let ps = repository.adj("ps");
+    assert!(ps.stderr.contains("no fleet runs here"), "a worker that is not idle looks alive: {}", ps.stderr);
+    assert_eq!(repository.adj("ps --quiet").stderr, "");
     assert!(ran.stderr.contains("needs a person") && ran.stderr.contains("adj why TASK"), "{}", ran.stderr);
     let running = repository.start("run");
     assert!(repository.ok("why A").contains("adj retry A"), "it says the way out");
