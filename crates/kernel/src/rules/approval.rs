@@ -20,6 +20,14 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         ));
     }
     check_text(d, "note", Some(&decision.note))?;
+    // Taken in silence, whoever meant another question would have allowed this one.
+    let at_limit = matches!(approval.cause, ApprovalCause::TurnLimit | ApprovalCause::Budget);
+    if decision.raise.is_some() && !at_limit {
+        return Err(Refusal::field("raise", format!("`{id}` asks for no limit to be raised")));
+    }
+    if decision.complete && approval.cause != ApprovalCause::TurnLimit {
+        return Err(Refusal::field("complete", format!("`{id}` does not ask whether a run is complete")));
+    }
     let word = match (decision.approve, decision.complete) {
         (true, true) => "completed",
         (true, false) => "approved",

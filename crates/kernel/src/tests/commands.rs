@@ -87,6 +87,12 @@ fn only_the_system_reports_outcomes_and_only_people_decide() {
     assert_eq!(table.tell(agent("coder", Role::Lead), forged).unwrap_err().status, 403);
     let decision = Decision { approve: true, note: String::new(), to: None, raise: None, complete: false };
     let decide = Ask::Decide { id: approval.clone(), decision: decision.clone() };
+    for meant_for_another in
+        [Decision { raise: Some(5), ..decision.clone() }, Decision { complete: true, ..decision.clone() }]
+    {
+        let ask = Ask::Decide { id: approval.clone(), decision: meant_for_another };
+        assert_eq!(table.ann(ask).unwrap_err().status, 422);
+    }
     assert_eq!(table.tell(agent("coder", Role::Lead), decide.clone()).unwrap_err().status, 403);
     table.ann(decide.clone()).unwrap();
     assert_eq!(table.ann(decide).unwrap_err().code, "DECIDED");

@@ -53,6 +53,7 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
         let approve = !stage.random.once_in(5);
         let task = approval.task.as_ref().and_then(|task| stage.world.task(task));
         let codeless = task.is_some_and(|task| !task.has_code());
+        let at_limit = matches!(approval.cause, task::ApprovalCause::TurnLimit | task::ApprovalCause::Budget);
         let decision = Decision {
             approve,
             note: if stage.random.once_in(2) { "go on".to_owned() } else { String::new() },
@@ -61,7 +62,7 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
                 (false, 0) if stage.has(Fault::Cancel) => Some(Status::Canceled),
                 _ => None,
             },
-            raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1),
+            raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1).filter(|_| at_limit),
             complete: approve && approval.cause == task::ApprovalCause::TurnLimit && stage.random.once_in(3),
         };
         ask(stage, Ask::Decide { id: approval.id.clone(), decision })?;
