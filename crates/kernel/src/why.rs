@@ -2,7 +2,8 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{BudgetScope, Dependency, Holder, SentBack, Task};
+use crate::world::{BudgetScope, Dependency, Holder, SentBack, Task, day_of};
+use machines::Millis;
 use machines::names::{AgentName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
 use serde::Serialize;
@@ -16,6 +17,15 @@ pub struct Guard {
 }
 
 const NOT_RUNNING: &str = "the fleet is not running; `adj run` starts it";
+
+/// Whether anybody carries anything out.
+fn fleet_running(world: &World) -> Guard {
+    guard(
+        "fleetRunning",
+        world.fleet_running,
+        if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
+    )
+}
 
 fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
     Guard { guard, holds, detail: detail.into() }
@@ -108,15 +118,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
                 None => "nobody has it".to_owned(),
             },
         ),
-        guard(
-            "nothingUnfinished",
-            task.unfinished.is_empty() && task.gate.is_none(),
-            if task.gate.is_some() {
-                "its gate is running".to_owned()
-            } else {
-                format!("{} effects of the past are under way", task.unfinished.len())
-            },
-        ),
+        nothing_unfinished(task),
         guard(
             "ownAgent",
             task.machine.assignee_ids.is_empty()
@@ -155,6 +157,20 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     guards
 }
 
+fn nothing_unfinished(task: &Task) -> Guard {
+    guard(
+        "nothingUnfinished",
+        task.unfinished.is_empty() && task.gate.is_none(),
+        match task.unfinished.len() {
+            _ if task.gate.is_some() => "its gate is running".to_owned(),
+            0 => "nothing from before is under way".to_owned(),
+            count => {
+                format!("{count} from before under way, such as saving its work; a running fleet ends it")
+            }
+        },
+    )
+}
+
 fn first_failing(guards: Vec<Guard>) -> Option<String> {
     guards.into_iter().find(|guard| !guard.holds).map(|guard| format!("{}: {}", guard.guard, guard.detail))
 }
@@ -190,8 +206,9 @@ fn last_words(world: &World, task: &Task) -> Option<String> {
 }
 
 /// What stands between a task and its end.
-pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
+pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let task = world.task(id)?;
+    let day = day_of(now);
     let agent = &world.config.fleet.agent;
     let mut guards = Vec::new();
     match task.status() {
@@ -202,12 +219,20 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
             let reason =
                 task.machine.block_reason.map_or("no reason".to_owned(), |reason| reason.to_string());
             let last = last_words(world, task).map(|words| format!(": {words}")).unwrap_or_default();
-            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; only a person leads it out: `adj retry`, `adj assign` or `adj task move {id} IN_PROGRESS`")));
+            // A worker that is stuck with it keeps its place and its session.
+            let holder = world.workers.values().find(|worker| worker.machine.task.as_ref() == Some(id));
+            let out = holder.map_or(format!("`adj assign WORKER {id}`"), |worker| {
+                format!("`adj retry {0}`, `adj kill {0}`", worker.name)
+            });
+            let out = format!("only a person leads it out: {out} or `adj task move {id} IN_PROGRESS`");
+            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}")));
+            guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
         Status::NeedsApproval => {
             let question = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));
             let detail = question.map_or("a person must decide".to_owned(), |approval| {
-                format!("`{}`: {}", approval.id, approval.question)
+                let (id, question) = (&approval.id, &approval.question);
+                format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)")
             });
             guards.push(guard("decided", false, detail));
         }
@@ -217,10 +242,13 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
                 task.approved.is_some(),
                 match (&task.approved, &task.needs_person) {
                     (Some(approved), _) => format!("by {}", approved.by),
-                    (None, Some(reason)) => format!("a person must look at it: {reason}"),
-                    (None, None) => format!("review = \"{}\"", world.config.fleet.review),
+                    (None, Some(reason)) => {
+                        format!("a person must look at it ({reason}): `adj review {id}`")
+                    }
+                    (None, None) => format!("review = \"{}\": `adj review {id}`", world.config.fleet.review),
                 },
             ));
+            guards.push(fleet_running(world));
             guards.push(guard(
                 "checkoutFree",
                 task.held_up.is_none(),
@@ -234,11 +262,7 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
             ));
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
-            guards.push(guard(
-                "fleetRunning",
-                world.fleet_running,
-                if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
-            ));
+            guards.push(fleet_running(world));
             guards.push(guard(
                 "workerIdle",
                 !world.idle.is_empty() || task.lease.is_some(),
@@ -247,7 +271,12 @@ pub fn of_task(world: &World, id: &TaskId, day: i64) -> Option<Vec<Guard>> {
             guards.extend(fleet_guards(world, agent, day));
             guards.extend(task_guards(world, task, agent));
             if let Some(worker) = world.leaseholder(id) {
-                guards.extend(of_worker(world, &worker.name, day).unwrap_or_default());
+                guards.extend(
+                    of_worker(world, &worker.name, now)
+                        .unwrap_or_default()
+                        .into_iter()
+                        .filter(|guard| guard.guard != "fleetRunning"),
+                );
             }
         }
     }
@@ -262,7 +291,9 @@ fn idle_workers(world: &World) -> String {
     let stuck =
         world.workers.values().filter(|worker| worker.machine.status == machines::worker::State::Stuck);
     let stuck: Vec<&str> = stuck.map(|worker| worker.name.as_str()).collect();
-    let (Some(first), 0) = (stuck.first(), idle) else { return format!("{idle} idle workers") };
+    let (Some(first), 0) = (stuck.first(), idle) else {
+        return if idle == 1 { "1 idle worker".to_owned() } else { format!("{idle} idle workers") };
+    };
     let mut names = stuck[..stuck.len().min(NAMED_MAX)].join(", ");
     if stuck.len() > NAMED_MAX {
         names.push_str(", …");
@@ -274,7 +305,7 @@ fn idle_workers(world: &World) -> String {
 }
 
 /// What a worker waits for.
-pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard>> {
+pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Guard>> {
     use machines::worker::State;
     let worker = world.worker(name)?;
     let state = worker.machine.status;
@@ -291,33 +322,42 @@ pub fn of_worker(world: &World, name: &WorkerName, day: i64) -> Option<Vec<Guard
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
     if let Some(due) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.due()) {
-        guards.push(guard("backoffOver", false, format!("the next try is due at {due}")));
+        guards.push(guard("backoffOver", false, next_try(due, now)));
     }
     match state {
         State::Idle => {
-            guards.push(guard(
-                "fleetRunning",
-                world.fleet_running,
-                if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
-            ));
-            guards.extend(fleet_guards(world, &worker.agent, day));
+            guards.push(fleet_running(world));
+            guards.extend(fleet_guards(world, &worker.agent, day_of(now)));
             guards.push(guard(
                 "workThere",
                 !world.claimable.is_empty(),
-                format!("{} tasks could be claimed", world.claimable.len()),
+                match world.claimable.len() {
+                    1 => "1 task could be claimed".to_owned(),
+                    count => format!("{count} tasks could be claimed"),
+                },
             ));
         }
         State::Stuck => {
-            let error = worker.last_error.clone().unwrap_or_default();
+            let task = worker.machine.task.as_ref().and_then(|id| world.task(id));
+            let error = worker.last_error.clone().filter(|error| !error.is_empty());
+            let error = error.or_else(|| last_words(world, task?)).unwrap_or_default();
+            let gap = if error.is_empty() { "" } else { "; " };
             guards.push(guard(
                 "notStuck",
                 false,
-                format!("{error}; `adj retry {name}` or `adj kill {name}`"),
+                format!("{error}{gap}`adj retry {name}` or `adj kill {name}`"),
             ));
         }
-        _ => {}
+        _ => guards.push(fleet_running(world)),
     }
     Some(guards)
+}
+
+fn next_try(due: Millis, now: Millis) -> String {
+    match (due - now + 999) / 1000 {
+        ..=0 => "the next try is due".to_owned(),
+        seconds => format!("the next try is due in {seconds} s"),
+    }
 }
 
 /// What a person must decide about dependencies, by name.

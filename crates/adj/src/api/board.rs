@@ -4,7 +4,7 @@ use super::{Call, Problem, Routed, created, name, ok, view};
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
-use kernel::world::{Task, day_of};
+use kernel::world::Task;
 use machines::Wire;
 use machines::names::{AgentName, ApprovalId, TaskId};
 use machines::task::{Payload, Status, TaskType};
@@ -144,7 +144,7 @@ pub fn remove_dependency(call: &Call, id: &str, on: &str) -> Routed {
 pub fn why(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
-    let guards = kernel::why::of_task(&world, &id, day_of(call.request.at)).ok_or_else(|| no_task(&id))?;
+    let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_task(&id))?;
     let guards = super::fleet::as_seen_from_here(call, guards);
     let status = world.task(&id).map(|task| format!("task.{}", task.status()));
     Ok(ok(json!({"id": id, "state": status, "guards": guards})))

@@ -2,7 +2,7 @@
 
 use super::{Call, Problem, Routed, created, name, ok, view};
 use kernel::why::Guard;
-use kernel::world::{Worker, day_of};
+use kernel::world::Worker;
 use kernel::{Ask, World};
 use machines::Millis;
 use machines::names::{AgentName, RunId, TaskId, WorkerName};
@@ -121,7 +121,7 @@ fn free_name(world: &World) -> WorkerName {
 pub fn why(call: &Call, named: &str) -> Routed {
     let world = call.world();
     let worker = known(&world, named)?;
-    let guards = kernel::why::of_worker(&world, &worker.name, day_of(call.request.at)).unwrap_or_default();
+    let guards = kernel::why::of_worker(&world, &worker.name, call.request.at).unwrap_or_default();
     let guards = as_seen_from_here(call, guards);
     let state = format!("worker.{}", worker.machine.status);
     Ok(ok(json!({"id": worker.name, "state": state, "guards": guards})))

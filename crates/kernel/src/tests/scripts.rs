@@ -734,6 +734,33 @@ fn a_task_that_waits_for_a_place_is_told_which_workers_are_stuck() {
     let expected =
         "no worker is idle: 1 of 1 stuck (A); `adj retry A` puts it back to work, `adj kill A` frees it";
     assert_eq!(idle(&table, "t2", "workerIdle"), (false, expected.to_owned()));
+    let out = idle(&table, "t1", "notBlocked").1;
+    assert!(out.contains("`adj retry A`, `adj kill A` or `adj task move t1 IN_PROGRESS`"), "{out}");
+    let why = crate::why::of_worker(&table.world, &worker("A"), 0).unwrap();
+    let stuck = &why.iter().find(|guard| guard.guard == "notStuck").unwrap().detail;
+    assert!(stuck.ends_with("; `adj retry A` or `adj kill A`") && !stuck.starts_with(';'), "{stuck}");
+}
+
+/// Whoever asks why is told what to type, and times as people count them.
+#[test]
+fn why_names_the_command_that_leads_on() {
+    let of = |table: &Table, name: &str| {
+        let of_task = crate::why::of_task(&table.world, &task("t1"), table.now).unwrap();
+        of_task.into_iter().find(|guard| guard.guard == name).unwrap_or_else(|| panic!("no {name}")).detail
+    };
+    let table = check(
+        Table::with(|config| config.fleet.review = crate::config::Review::Human),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green         -> task t1 REVIEW",
+    );
+    assert_eq!(of(&table, "approved"), "review = \"human\": `adj review t1`");
+    assert_eq!(of(&table, "fleetRunning"), "the fleet is at work");
+    let table = check(Table::new(config()), "ticket t1\nfleet 1\ntree\nfails -> worker A working");
+    let next = of(&table, "backoffOver");
+    assert!(next.starts_with("the next try is due in ") && next.ends_with(" s"), "{next}");
 }
 
 /// Caps: not claimed, and `why` says which.

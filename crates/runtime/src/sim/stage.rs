@@ -651,8 +651,7 @@ impl<'t> Stage<'t> {
                     self.allowed(&task, "was canceled")?;
                 }
                 (status, _) => {
-                    let why = kernel::why::of_task(&self.world, &task.id, kernel::world::day_of(self.now))
-                        .unwrap_or_default();
+                    let why = kernel::why::of_task(&self.world, &task.id, self.now).unwrap_or_default();
                     let failing = why
                         .iter()
                         .find(|guard| !guard.holds)
