@@ -41,31 +41,42 @@ const AT_ONCE: usize = 4;
 /// happened.
 #[test]
 fn a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened() {
-    let mut lives: Vec<(&str, &str)> =
-        kernel::Effect::KINDS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]).collect();
-    lives.reverse();
-    let (lives, visited) = (Mutex::new(lives), Mutex::new(BTreeSet::new()));
+    let all = kernel::Effect::KINDS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]);
+    live_all("", &all.collect());
+}
+
+/// The same with worktrees of the user's own repository, for the effects that leave something else behind there.
+#[test]
+fn a_fleet_with_worktrees_that_is_killed_ends_as_if_nothing_had_happened() {
+    let kinds = ["prepare_tree", "run_gate", "save_work", "move_main", "remove_tree", "delete_branch"];
+    live_all("isolation = \"worktree\"\n", &kinds.into_iter().map(|kind| (kind, "after")).collect());
+}
+
+/// A life for each of these moments, with these settings of the fleet.
+fn live_all(fleet: &str, all: &BTreeSet<(&'static str, &'static str)>) {
+    let (lives, visited) = (Mutex::new(all.clone()), Mutex::new(BTreeSet::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
-                    let Some((kind, moment)) = lives.lock().expect("nobody failed").pop() else { return };
-                    if live(kind, moment) {
+                    let next = lives.lock().expect("nobody failed").pop_first();
+                    let Some((kind, moment)) = next else { return };
+                    if live(kind, moment, fleet) {
                         visited.lock().expect("nobody failed").insert((kind, moment));
                     }
                 }
             });
         }
     });
-    let all: BTreeSet<_> =
-        kernel::Effect::KINDS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]).collect();
-    assert_eq!(visited.into_inner().expect("nobody failed"), all, "every kind of effect was visited");
+    assert_eq!(visited.into_inner().expect("nobody failed"), *all, "every kind of effect was visited");
 }
 
 /// Plays a life with a crash in it. True: it came to the crash.
-fn live(kind: &str, moment: &str) -> bool {
-    let repository = Repository::new(&format!("kill-{kind}-{moment}"), SCENARIO, &TICKETS);
-    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + SETTINGS));
+fn live(kind: &str, moment: &str, fleet: &str) -> bool {
+    let name = format!("kill-{kind}-{moment}{}", if fleet.is_empty() { "" } else { "-otherwise" });
+    let repository = Repository::new(&name, SCENARIO, &TICKETS);
+    let settings = repository.read("adjutant.toml").replace("[fleet]\n", &format!("[fleet]\n{fleet}"));
+    repository.write("adjutant.toml", &(settings + SETTINGS));
     repository.commit("Settings");
     let at = format!("{kind}:{moment}");
     let mut killed = false;
