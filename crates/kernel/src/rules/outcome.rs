@@ -77,13 +77,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             d.end(id, "done");
             match what {
                 Happened::MergeGreen { merge, old } => landing_written(d, task, tip, merge, old)?,
-                Happened::MergeConflict { files } => {
-                    landing_failed(
-                        d,
-                        task,
-                        format!("The merge with main conflicts in: {}", files.join(", ")),
-                    )?;
-                }
+                Happened::MergeConflict { files } => landing_failed(d, task, conflict(files))?,
                 Happened::MergeRed { output } => landing_failed(d, task, output.clone())?,
                 Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
                 other => {
@@ -122,6 +116,14 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
     }
     Ok(Reply::default())
+}
+
+fn conflict(files: &[String]) -> String {
+    if files.is_empty() {
+        return "The branch has no commit in common with main, so nothing can be merged. Begin again on main."
+            .to_owned();
+    }
+    format!("The merge with main conflicts in: {}", files.join(", "))
 }
 
 /// The effect of a run is over.

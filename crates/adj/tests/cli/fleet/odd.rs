@@ -114,3 +114,23 @@ fn a_folder_of_the_users_in_a_trees_place_is_left_alone_and_nothing_waits_for_it
     std::fs::remove_dir_all(&tree).expect("it goes");
     repository.check(&["o-1"], TESTS);
 }
+
+/// A branch without a commit in common with main cannot be merged, and its agent is told what to do about it.
+#[test]
+fn work_that_begins_a_history_of_its_own_is_sent_back_with_the_reason() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "git checkout -q --orphan own && git commit -qm Own", quiet = true }, { write = "{task}.check", text = "true\n" }, { done = true } ]
+[[scenario.step]]
+on = "merge_conflict"
+do = [
+  { run = "git checkout -q -f -B own {main}", quiet = true },
+  { write = "told.txt", text = "{prompt}" }, { write = "{task}.check", text = "true\n" }, { commit = "Again" }, { done = true },
+]
+"#;
+    let repository = Repository::new("odd-orphan", scenario, &["o-1"]);
+    lives(&repository);
+    let told = repository.read("told.txt");
+    assert!(told.contains("no commit in common with main") && told.contains("Begin again on main"), "{told}");
+}
