@@ -254,6 +254,15 @@ impl Repository {
             .ok_or_else(|| unreadable("the repository knows no such worktree".to_owned()))
     }
 
+    /// The git directory that worktrees share with the user.
+    fn users_git_dir(&self) -> Result<Option<Inside>, GitError> {
+        let at = &self.inner.git_dir;
+        let (Some(parent), Some(name)) = (at.parent(), at.file_name().and_then(|name| name.to_str())) else {
+            return Ok(None);
+        };
+        Inside::open(parent, name).map_err(GitError::io("opening the user's git directory", at))
+    }
+
     /// What the tree's git directory names as its work.
     pub(super) fn named(&self, name: &str, branch: &str) -> Result<Named, GitError> {
         let tree = self.inner.places.trees.join(name);
@@ -467,9 +476,13 @@ impl Repository {
             Some(id) => self.worktree_dir(name, id)?,
         };
         lock::clear(&git_dir, &tree, LOCKS)?;
+        let branch_lock = format!("refs/heads/{}.lock", record.branch);
         if record.worktree.is_none() {
-            lock::clear(&git_dir, &tree, &[&format!("refs/heads/{branch}.lock")])?;
+            lock::clear(&git_dir, &tree, &[&branch_lock])?;
             self.show_main(&git_dir, main)?;
+        } else if let Some(shared) = self.users_git_dir()? {
+            // The branch is the task's, and yet the user may be at it: any git of theirs may hold it.
+            lock::clear(&shared, &self.inner.places.root, &[&branch_lock])?;
         }
         self.bring_tip(task, name, branch)
     }

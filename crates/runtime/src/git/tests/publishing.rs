@@ -218,6 +218,19 @@ fn locks_that_nobody_holds_are_removed_and_others_are_not() {
 }
 
 #[test]
+fn the_lock_of_a_worktrees_branch_that_nobody_holds_is_removed() {
+    let project = Project::with(Isolation::Worktree, |_, _| {});
+    project.prepare();
+    let lock = project.root().join(".git/refs/heads").join(format!("{BRANCH}.lock"));
+    write(&lock, "");
+    let users = project.root().join(".git/refs/heads/main.lock");
+    write(&users, "");
+    project.prepare();
+    assert!(users.exists(), "that one is not ours");
+    project.agent_commits("one", "1\n");
+}
+
+#[test]
 fn a_copy_that_is_damaged_or_lost_is_made_again_and_knows_what_was_published() {
     let project = Project::new();
     project.prepare();
