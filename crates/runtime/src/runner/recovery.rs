@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use kernel::{Ask, Effect, World};
+use kernel::command::Happened;
+use kernel::{Ask, Effect, Timer, World};
 use machines::names::{EffectId, WorkerName};
 use machines::worker;
 
@@ -23,6 +24,17 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<(), RunError> {
         {
             shared.ask(ask).await?;
         }
+    }
+    look_at_checkouts_again(shared).await
+}
+
+/// Whoever was told to clear a checkout did so while nobody looked, or comes back because of it: no landing waits for its
+/// next look at it.
+async fn look_at_checkouts_again(shared: &Arc<Shared>) -> Result<(), RunError> {
+    let waits = |effect: &Effect| matches!(effect, Effect::Timer { timer: Timer::Checkout { .. }, .. });
+    for (id, _) in shared.world().effects.iter().filter(|(_, effect)| waits(effect)) {
+        let fence = Fence { effect: id.to_string(), attempt: 0 };
+        shared.tell(&fence, Happened::TimerDue).await?;
     }
     Ok(())
 }

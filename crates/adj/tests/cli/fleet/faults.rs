@@ -647,6 +647,20 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
     repository.check(&tickets, TESTS);
 }
 
+/// Who clears the way as told and comes back does not have to wait for the next look at it.
+#[test]
+fn a_landing_that_waited_for_a_checkout_is_tried_when_the_fleet_is_started_again() {
+    let scenario = ONE.replace("{task}.check", "base.check").replace("true\\n", "true # better\\n");
+    let changes = [("[test]", "[limits]\ncheckout = \"10m\"\n\n[test]")];
+    let repository = repository("cleared", &changes, TESTS, &scenario, &["f-1"]);
+    repository.write("base.check", "true # by hand\n");
+    let waits = repository.adj("run --until-idle");
+    assert!(waits.stdout.contains("your checkout has local changes in base.check"), "{}", waits.stdout);
+    repository.git("checkout -- base.check");
+    repository.ok("run --until-idle");
+    repository.check(&["f-1"], TESTS);
+}
+
 /// A lock in the user's git directory is the user's: it is waited for and named, and never taken away.
 #[test]
 fn the_index_locked_by_the_user_is_waited_for_and_never_unlocked() {
