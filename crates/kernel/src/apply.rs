@@ -546,6 +546,7 @@ impl World {
         ] {
             total.cost += e.cost;
             total.tokens += tokens;
+            total.unpriced += u32::from(!e.priced);
         }
         Ok(())
     }

@@ -400,6 +400,13 @@ impl Check<'_> {
         self.that(Invariant::MoneyAdds, spent.iter().all(|total| *total == cost), || {
             format!("runs spent {cost}, totals say {spent:?}")
         });
+        let unpriced: u32 = world.runs.values().map(|run| run.spend.unpriced).sum();
+        let unpriced_by_agent: u32 = world.spend.by_agent.values().map(|total| total.unpriced).sum();
+        let unpriced_by_day: u32 = world.spend.by_day.values().map(|total| total.unpriced).sum();
+        let unknown = [unpriced_by_agent, unpriced_by_day, world.spend.unpriced];
+        self.that(Invariant::MoneyAdds, unknown.iter().all(|total| *total == unpriced), || {
+            format!("runs have {unpriced} steps of unknown price, totals say {unknown:?}")
+        });
         self.that(Invariant::MoneyAdds, held.iter().all(|total| *total == reserved), || {
             format!("runs set {reserved} aside, totals say {held:?}")
         });

@@ -331,6 +331,8 @@ pub struct Total {
     pub reserved: Micros,
     pub raised: Micros,
     pub tokens: u64,
+    /// As in [`Spend::unpriced`].
+    pub unpriced: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

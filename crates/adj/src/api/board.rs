@@ -6,7 +6,7 @@ use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
 use kernel::world::Task;
 use machines::Wire;
-use machines::names::{AgentName, ApprovalId, TaskId};
+use machines::names::{ApprovalId, TaskId};
 use machines::task::{Payload, Status, TaskType};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -243,18 +243,8 @@ pub fn cost(call: &Call) -> Routed {
             spent.map(|task| line(task.id.to_string(), view::spend(&task.spend))).collect()
         }
         "agent" => {
-            // Totals do not keep apart what had no price; the runs do.
-            let unpriced = |agent: &AgentName| -> u32 {
-                let runs = world.runs.values().filter(|run| run.agent == *agent);
-                runs.map(|run| run.spend.unpriced).sum()
-            };
             let agents = world.spend.by_agent.iter();
-            let priced = agents.map(|(agent, total)| {
-                let mut of = line(agent.to_string(), view::total(total));
-                of["unpricedSteps"] = json!(unpriced(agent));
-                of
-            });
-            priced.collect()
+            agents.map(|(agent, total)| line(agent.to_string(), view::total(total))).collect()
         }
         "worker" => {
             let workers = world.workers.values();

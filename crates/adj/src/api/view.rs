@@ -28,7 +28,12 @@ pub fn spend(spend: &Spend) -> Value {
 }
 
 pub fn total(total: &Total) -> Value {
-    json!({"usd": dollars(total.cost), "tokens": total.tokens, "reservedUsd": dollars(total.reserved)})
+    json!({
+        "usd": dollars(total.cost),
+        "tokens": total.tokens,
+        "reservedUsd": dollars(total.reserved),
+        "unpricedSteps": total.unpriced,
+    })
 }
 
 fn holder(holder: &Holder) -> Value {
