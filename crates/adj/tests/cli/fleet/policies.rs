@@ -417,6 +417,28 @@ fn a_cap_holds_tasks_back_and_says_so() {
     repository.check(&["t-1", "t-2"], "sh tests.sh");
 }
 
+/// Two workers of one agent, two tasks, and one of each is at work.
+#[test]
+fn an_agents_cap_leaves_its_other_workers_idle_and_says_so() {
+    let held = r#"{ run = 'until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }, { write = "{task}.txt", text = "x\n" }, { done = true }"#;
+    let repository = Repository::new("policy-agent-cap", &scenario(&[held]), &["t-1", "t-2"]);
+    repository.set(&[("[test]", "[policy]\ncap_per_agent = 1\n[test]")]);
+    let running = repository.start("run");
+    repository.wait_worker("t-1", "working");
+    assert_eq!(repository.task("t-2")["status"], "INBOX");
+    let why = repository.ok("why t-2");
+    assert!(why.contains("agentCap") && why.contains("1 of 1 tasks in hand"), "{why}");
+    let workers = repository.json("ps");
+    let idle = workers.as_array().expect("workers").iter().filter(|worker| worker["status"] == "idle");
+    assert_eq!((workers.as_array().map(Vec::len), idle.count()), (Some(2), 1), "{workers}");
+    repository.go("t-1");
+    repository.wait_worker("t-2", "working");
+    repository.go("t-2");
+    running.wait_for("t-2 landed");
+    running.stop();
+    repository.check(&["t-1", "t-2"], "sh tests.sh");
+}
+
 /// A service that is away is nobody's error: runs wait, its health is asked, and they go on where they were.
 #[test]
 fn an_outage_suspends_and_the_health_command_restores() {
