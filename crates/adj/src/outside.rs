@@ -296,15 +296,6 @@ impl Real {
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
         let subject = format!("agent {name}");
         let program = agent.command.first().cloned().unwrap_or_default();
-        if agents::adapter(agent.adapter.name()).is_none() {
-            let text = format!("the adapter `{}` is not there yet", agent.adapter);
-            return finding(
-                Level::Error,
-                &subject,
-                text,
-                Some("there are: claude, command, script".to_owned()),
-            );
-        }
         if agent.adapter == settings::Adapter::Script {
             let path = self.layout.root().join(&program);
             return match path.is_file() {

@@ -227,9 +227,8 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         .agents
         .get(&started.agent)
         .ok_or_else(|| format!("there is no agent `{}` in adjutant.toml", started.agent))?;
-    let adapter = agents::adapter(agent.adapter.name()).ok_or_else(|| {
-        format!("the adapter `{}` is not there yet; there are: claude, command, script", agent.adapter)
-    })?;
+    let adapter = agents::adapter(agent.adapter.name())
+        .ok_or_else(|| format!("bug: the settings know an adapter `{}` that is not there", agent.adapter))?;
     let tree = shared.layout.tree(&place.tree);
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let main = {

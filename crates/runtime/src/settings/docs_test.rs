@@ -79,8 +79,8 @@ fn more(section: &str) -> String {
              Rake, PHPUnit, .NET, Swift, Zig. Where there is none, Adjutant says that nothing was tested.\n\n"
         }
         "agents.*" => {
-            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]` or `[\"codex\"]`\n\
-             for those adapters, and must be given for the others.\n\n\
+            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
+             for that adapter, and must be given for the others.\n\n\
              An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
              `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
              `ADJ_PORT_BASE`. Nothing else: no key, no token, no `SSH_AUTH_SOCK` unless you name it.\n\

@@ -1,7 +1,7 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
-use super::{Adapter, Isolation, Plan, SandboxMode, TicketSource};
+use super::{Adapter, Isolation, SandboxMode, TicketSource};
 use kernel::config::{Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -105,7 +105,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_fix_rounds", Kind::Number(0, MANY), "3", "How often a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "How long one step of an agent may take."),
             key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves what passed the gate."),
-            key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Whether the work plan comes from the ticket or is asked of the agent."),
+            key("plan", Kind::Choice(|| vec!["ticket"]), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When agents that wait for a service go on: when all services are healthy, or each when its own is."),
         ],
     },
@@ -122,7 +122,7 @@ pub const SECTIONS: &[Section] = &[
         about: "An agent: a program that works on tasks, under a name that you choose.",
         keys: &[
             key("adapter", Kind::Choice(words::<Adapter>), r#""claude""#, "How the program is spoken to."),
-            key("command", Kind::Words, "", "The program and its first arguments; for `acp` and `command` the whole command line, for `script` the scenario file."),
+            key("command", Kind::Words, "", "The program and its first arguments; for `command` the whole command line, for `script` the scenario file."),
             key("model", Kind::Text, "", "The model that the program is told to use."),
             key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
             key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where `max_turns` is absent: 50, 100 or 200."),
@@ -131,7 +131,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),
             key("env", Kind::Variables, "[]", "Environment variables that are passed on to it; nothing else of yours is."),
             key("service", Kind::Name, "", "The service that it cannot work without."),
-            key("resume", Kind::Flag, "", "Whether its sessions can be taken up again; absent means yes for `claude`, `codex` and `script`."),
+            key("resume", Kind::Flag, "", "Whether its sessions can be taken up again; absent means yes for `claude` and `script`."),
             key("budget_usd", Kind::Money, "", "What all its runs together may cost before a person is asked, in dollars."),
         ],
     },
@@ -149,7 +149,7 @@ pub const SECTIONS: &[Section] = &[
         path: "tickets",
         about: "Where work comes from.",
         keys: &[
-            key("source", Kind::Choice(words::<TicketSource>), r#""files""#, "Ticket files read directly, the `tk` program, or none."),
+            key("source", Kind::Choice(words::<TicketSource>), r#""files""#, "Whether tickets are read from files, as `tk` writes them, or there are none."),
             key("dir", Kind::Path, r#"".tickets""#, "The directory of the ticket files."),
         ],
     },
@@ -250,6 +250,16 @@ pub const SECTIONS: &[Section] = &[
             key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "What all files copied into a new tree may hold together."),
         ],
     },
+];
+
+/// Words that are kept for what is not built yet: the key, the word, and what there is instead. To take one without doing
+/// what it says would be worse than to refuse it.
+#[rustfmt::skip]
+pub const NOT_YET: &[(&str, &str, &str)] = &[
+    ("adapter", "codex", "adapter = \"command\" runs any program that reads its prompt from standard input, such as command = [\"codex\", \"exec\", \"-\"]"),
+    ("adapter", "acp",   "write adapter = \"claude\", or adapter = \"command\" for a program that reads its prompt from standard input"),
+    ("plan",    "agent", "write plan = \"ticket\", and the plan as a list into the ticket"),
+    ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];
 
 impl Section {

@@ -77,7 +77,6 @@ pub struct Fleet {
     pub max_fix_rounds: u32,
     pub step_timeout: Duration,
     pub review: Review,
-    pub plan: Plan,
     pub restore: Restore,
 }
 
@@ -231,19 +230,9 @@ machines::wire_enum! {
 }
 
 machines::wire_enum! {
-    /// Where a work plan comes from.
-    pub enum Plan {
-        Ticket = "ticket",
-        Agent = "agent",
-    }
-}
-
-machines::wire_enum! {
     /// How an agent's program is spoken to.
     pub enum Adapter {
         Claude = "claude",
-        Codex = "codex",
-        Acp = "acp",
         Command = "command",
         Script = "script",
     }
@@ -253,7 +242,6 @@ machines::wire_enum! {
     /// Where tickets are read and written.
     pub enum TicketSource {
         Files = "files",
-        Tk = "tk",
         None = "none",
     }
 }
@@ -441,18 +429,13 @@ impl Adapter {
     fn program(self) -> Option<&'static str> {
         match self {
             Adapter::Claude => Some("claude"),
-            Adapter::Codex => Some("codex"),
-            Adapter::Acp | Adapter::Command | Adapter::Script => None,
+            Adapter::Command | Adapter::Script => None,
         }
     }
 
     /// Whether a session outlives its process, so far as the adapter alone can tell.
     fn resumes(self) -> bool {
-        match self {
-            Adapter::Claude | Adapter::Codex | Adapter::Script => true,
-            // An agent behind ACP may or may not be able to load a session; a plain command has none.
-            Adapter::Acp | Adapter::Command => false,
-        }
+        crate::agents::adapter(machines::Wire::name(self)).is_some_and(|adapter| adapter.resumable())
     }
 }
 
@@ -542,7 +525,6 @@ fn fleet(
         max_fix_rounds: scope.number("max_fix_rounds").unwrap_or_default(),
         step_timeout: scope.time("step_timeout"),
         review: scope.word("review"),
-        plan: scope.word("plan"),
         restore: scope.word("restore"),
     };
     let mut names = values.names("agents.*");
@@ -594,7 +576,7 @@ fn agent_of(
             format!("agent `{name}` has no `command`, and adapter `{adapter}` knows none by itself");
         let hint = match adapter {
             Adapter::Script => "name the scenario file, such as command = [\"demo.script\"]",
-            _ => "give the whole command line, such as command = [\"my-agent\", \"--acp\"]",
+            _ => "give the whole command line, such as command = [\"my-agent\", \"--quiet\"]",
         };
         values.problem(scope.place("command"), message, hint);
     }

@@ -87,11 +87,10 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
         }
         ("agents.*", "env") => match found.adapter.unwrap_or(Adapter::Claude) {
             Adapter::Claude => Some(r#"["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]"#.to_owned()),
-            Adapter::Codex => Some(r#"["OPENAI_API_KEY", "OPENAI_BASE_URL"]"#.to_owned()),
             _ => None,
         },
         ("agents.*", "command") => match found.adapter {
-            Some(Adapter::Acp | Adapter::Command | Adapter::Script) => Some(r#"["your-agent"]"#.to_owned()),
+            Some(Adapter::Command | Adapter::Script) => Some(r#"["your-agent"]"#.to_owned()),
             _ => None,
         },
         ("sandbox", "caches") if !found.tests.caches().is_empty() => {

@@ -1,5 +1,6 @@
 use super::keys::{Key, Kind, SECTIONS, Section};
 use super::*;
+use machines::Wire;
 
 fn problems(text: &str) -> Vec<String> {
     match Settings::parse(text) {
@@ -40,12 +41,12 @@ fn the_keys_that_people_know_are_read() {
         max_steps = 7
         step_timeout = "1h30m"
         review = "auto"
-        plan = "agent"
+        plan = "ticket"
         [test]
         command = "cargo test"
         timeout = "90s"
         [agents.coder]
-        adapter = "codex"
+        adapter = "command"
         command = ["codex", "--quiet"]
         model = "m"
         role = "intern"
@@ -161,7 +162,7 @@ fn what_cannot_be_meant_is_refused() {
     refused("[agents.coder]\nenv = [\"KEY=secret\"]\n");
     refused("[agents.coder]\nenv = [\"ADJ_TOKEN\"]\n");
     refused("[agents.coder]\ncommand = []\n");
-    refused("[agents.coder]\nadapter = \"acp\"\n");
+    refused("[agents.coder]\nadapter = \"command\"\n");
     refused("[agents.coder]\nmax_turns = 201\n");
     refused("[agents.coder]\nservice = \"db\"\n");
     refused("[agents.\"a b\"]\n[agents.coder]\n");
@@ -175,6 +176,23 @@ fn what_cannot_be_meant_is_refused() {
     refused("[ports]\nfirst = 65000\n");
     refused("[fleet\n");
     refused("[fleet]\nworkers = 1\nworkers = 2\n");
+}
+
+#[test]
+fn every_adapter_of_the_settings_is_there_and_every_other_word_of_theirs_is_refused() {
+    let known: Vec<_> = Adapter::ALL.iter().map(|adapter| adapter.name()).collect();
+    let there: Vec<_> = crate::agents::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
+    assert_eq!(known, there);
+    for (key, word, instead) in super::keys::NOT_YET {
+        let mut sections = SECTIONS.iter().filter(|section| section.keys.iter().any(|is| is.path == *key));
+        let table = sections.next().expect("a key of the table").path.replace('*', "coder");
+        let error = Settings::parse(&format!("[{table}]\n{key} = \"{word}\"\n")).expect_err("it is refused");
+        let told = &error.problems()[0];
+        assert!(
+            told.message.contains(&format!("there is no `{word}` yet")) && told.hint == *instead,
+            "{told}"
+        );
+    }
 }
 
 #[test]
@@ -280,7 +298,9 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
     };
     let mut keys = Vec::new();
     for section in SECTIONS {
-        for key in section.keys {
+        // A key of one word has no other value.
+        let is_open = |key: &&Key| !matches!(key.kind, Kind::Choice(words) if words().len() == 1);
+        for key in section.keys.iter().filter(is_open) {
             keys.push((section, key, other(section, key)));
         }
     }
@@ -366,15 +386,15 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
     folder.write("Cargo.toml", "");
     let found = Found {
         main: Some("tru\"nk".to_owned()),
-        adapter: Some(Adapter::Codex),
+        adapter: Some(Adapter::Claude),
         tests: crate::workplace::tests::find(&folder.path),
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(settings.project.main, "trunk");
     assert_eq!(settings.test.command.as_deref(), Some("cargo test"));
-    assert_eq!(settings.fleet_agent().adapter, Adapter::Codex);
-    assert_eq!(settings.fleet_agent().command, ["codex"]);
+    assert_eq!(settings.fleet_agent().adapter, Adapter::Claude);
+    assert_eq!(settings.fleet_agent().command, ["claude"]);
     assert_eq!(settings.sandbox.caches, ["~/.cargo/registry", "~/.cargo/git"]);
 
     let in_force: Vec<_> = text
@@ -388,7 +408,7 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
     assert!(in_force.contains("\nworktree.create = "));
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 
-    for adapter in [None, Some(Adapter::Acp), Some(Adapter::Script)] {
+    for adapter in [None, Some(Adapter::Command), Some(Adapter::Script)] {
         let text = template(&Found { adapter, ..Found::default() });
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }

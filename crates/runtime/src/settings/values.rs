@@ -1,6 +1,6 @@
 //! The file read by the table: every value checked, every problem told with its place, nothing stopped at the first.
 
-use super::keys::{Key, Kind, SECTIONS, Section, quoted};
+use super::keys::{Key, Kind, NOT_YET, SECTIONS, Section, quoted};
 use super::nearest::nearest;
 use super::{Problem, TIME_MAX};
 use kernel::config::Micros;
@@ -160,8 +160,13 @@ impl Values {
                         if let Some(scope) = self.scopes.get_mut(&slot) {
                             scope.misread.insert(key.path);
                         }
-                        let message = format!("`{}` {wrong}", full(section, name, &path));
-                        self.problem(place, message, key.about);
+                        let path = full(section, name, &path);
+                        match not_yet(key, item) {
+                            Some((word, instead)) => {
+                                self.problem(place, format!("`{path}`: there is no `{word}` yet"), instead);
+                            }
+                            None => self.problem(place, format!("`{path}` {wrong}"), key.about),
+                        }
                     }
                 },
                 (None, Some(inner)) if is_above => self.table(section, name, inside, inner, &place),
@@ -258,6 +263,12 @@ pub(super) fn default(key: &Key) -> Option<Value> {
     let document = Document::parse(text).expect("a default is TOML");
     let item = document.get("it").expect("it was written above");
     Some(value(key.kind, item).unwrap_or_else(|wrong| panic!("the default of `{}` {wrong}", key.path)))
+}
+
+/// The word that stands there and is kept for later, with what there is instead.
+fn not_yet(key: &Key, item: &Item) -> Option<(&'static str, &'static str)> {
+    let found = NOT_YET.iter().find(|(path, word, _)| *path == key.path && item.as_str() == Some(*word));
+    found.map(|(_, word, instead)| (*word, *instead))
 }
 
 fn value(kind: Kind, item: &Item) -> Result<Value, String> {

@@ -1,5 +1,6 @@
 //! What surrounds an agent: its environment, its tree, the hooks, the sandbox, and the token that it holds.
 
+use super::super::Ran;
 use super::people::wait;
 use super::{Repository, SETTINGS};
 use serde_json::Value;
@@ -438,5 +439,28 @@ worktree.create = 'echo x >> "$TMPDIR/tries"; case $(wc -l < "$TMPDIR/tries") in
     assert_eq!(repository.strays(), Vec::<String>::new(), "the hook was ended");
     let lines = repository.ok("run --until-idle");
     assert!(lines.contains("hook worktree.create"), "the second time it failed:\n{lines}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// A word that is taken and does nothing would be found out about after a night's work.
+#[test]
+fn settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead() {
+    let repository = Repository::new("setup-not-yet", PRINTS, &["t-1"]);
+    for (from, to, word, instead) in [
+        ("adapter = \"script\"", "adapter = \"codex\"", "codex", "adapter = \"command\""),
+        ("adapter = \"script\"", "adapter = \"acp\"", "acp", "adapter = \"command\""),
+        ("workers = 2", "workers = 2\nplan = \"agent\"", "agent", "plan = \"ticket\""),
+        ("[test]", "[tickets]\nsource = \"tk\"\n[test]", "tk", "source = \"files\""),
+    ] {
+        repository.write("adjutant.toml", &SETTINGS.replace(from, to));
+        for line in ["run --until-idle", "config check"] {
+            let Ran { code, stdout, stderr } = repository.adj(line);
+            assert_eq!(code, 2, "adj {line} with {to}\n{stdout}{stderr}");
+            let (told, expected) = (stdout + &stderr, format!("there is no `{word}` yet"));
+            assert!(told.contains(&expected) && told.contains(instead), "adj {line} with {to}\n{told}");
+        }
+    }
+    repository.write("adjutant.toml", SETTINGS);
+    repository.ok("run --until-idle");
     repository.check(&["t-1"], "sh tests.sh");
 }
