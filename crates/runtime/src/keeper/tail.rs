@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+
+use nix::fcntl::OFlag;
 
 /// A longer line is delivered cut to this.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
@@ -37,6 +39,8 @@ impl Line {
 pub struct Tail {
     file: File,
     line_bytes_max: usize,
+    /// How long the file is, as far as somebody told.
+    known: Option<u64>,
     /// Where the line starts of which `line` is the beginning.
     start: u64,
     /// What is known of that line: its first bytes, and how long it is so far.
@@ -51,8 +55,9 @@ impl Tail {
     /// Reads from this offset, which is taken for the start of a line.
     pub fn open(path: &Path, offset: u64) -> io::Result<Tail> {
         Ok(Tail {
-            file: File::open(path)?,
+            file: open(path)?,
             line_bytes_max: LINE_BYTES_MAX,
+            known: None,
             start: offset,
             line: Vec::new(),
             length: 0,
@@ -65,6 +70,12 @@ impl Tail {
     pub fn with_line_bytes_max(mut self, max: usize) -> Tail {
         self.line_bytes_max = max;
         self
+    }
+
+    /// The file is this long, says who writes it: where it was read so far, it is not looked at until it is longer, or
+    /// has ended. Thousands of files that grow by a line now and then are read with one call each and not with three.
+    pub fn grown(&mut self, length: u64) {
+        self.known = Some(length);
     }
 
     /// Where the first line starts that was not delivered.
@@ -82,7 +93,7 @@ impl Tail {
                 return Ok(Some(self.deliver(1)));
             }
             self.add(self.chunk.len() - self.used);
-            if !self.read()? {
+            if !self.read(ended)? {
                 // An idle reader keeps no buffer: there may be thousands of them.
                 (self.chunk, self.used) = (Vec::new(), 0);
                 self.line.shrink_to_fit();
@@ -107,13 +118,19 @@ impl Tail {
     }
 
     /// False at the end of what was written.
-    fn read(&mut self) -> io::Result<bool> {
+    fn read(&mut self, ended: bool) -> io::Result<bool> {
+        let at = self.start + self.length;
         // Small at first: most of the time a line or two came. Only what fills a chunk is worth a larger one.
-        let size = if self.chunk.len() >= CHUNK_MIN { CHUNK } else { CHUNK_MIN };
+        let size = match self.known.filter(|_| !ended) {
+            Some(known) if known <= at => return Ok(false),
+            Some(known) => (known - at).min(CHUNK as u64) as usize,
+            None if self.chunk.len() >= CHUNK_MIN => CHUNK,
+            None => CHUNK_MIN,
+        };
         self.chunk.resize(size, 0);
         self.used = 0;
         let count = loop {
-            match self.file.read_at(&mut self.chunk, self.start + self.length) {
+            match self.file.read_at(&mut self.chunk, at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => break outcome,
             }
@@ -121,6 +138,16 @@ impl Tail {
         let read = count.as_ref().map_or(0, |&count| count);
         self.chunk.truncate(read);
         Ok(count? > 0)
+    }
+}
+
+/// Without keeping the time of the last look, which the file system would write down after every line. Only a file's
+/// owner may ask for that.
+fn open(path: &Path) -> io::Result<File> {
+    let unseen = File::options().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(path);
+    match unseen {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path),
+        opened => opened,
     }
 }
 
@@ -155,6 +182,22 @@ mod tests {
             Some(Line { start: 9, end: 14, length: 5, bytes: b"three".to_vec() })
         );
         assert_eq!(tail.next(true).unwrap(), None);
+    }
+
+    #[test]
+    fn where_the_length_was_told_no_more_is_read_until_there_is_more_or_the_end() {
+        let dir = TempDir::new();
+        let path = dir.path().join("out");
+        let mut file = File::create(&path).unwrap();
+        let mut tail = Tail::open(&path, 0).unwrap();
+        file.write_all(b"one\ntwo\nthr").unwrap();
+        tail.grown(4);
+        let texts = |lines: Vec<Line>| lines.into_iter().map(|line| line.bytes).collect::<Vec<_>>();
+        assert_eq!(texts(lines(&mut tail, false)), [b"one"]);
+        tail.grown(10);
+        assert_eq!(texts(lines(&mut tail, false)), [b"two"]);
+        file.write_all(b"ee").unwrap();
+        assert_eq!(texts(lines(&mut tail, true)), [b"three"], "at the end all there is counts");
     }
 
     #[test]

@@ -408,8 +408,10 @@ impl<'a> Follower<'a> {
                     None => words_open = false,
                 },
                 news = connection.next() => match news {
-                    Some(News::Grown { .. }) => {
+                    Some(News::Grown { out, err }) => {
                         self.grown_at = Instant::now();
+                        self.out.grown(out);
+                        self.err.grown(err);
                         self.full = false;
                     }
                     // The keeper says it at every attempt; once is enough for people.
@@ -460,13 +462,7 @@ impl<'a> Follower<'a> {
         for _ in 0..LINES_AT_ONCE {
             let line = match self.out.next(false) {
                 Ok(Some(line)) => line,
-                Ok(None) => {
-                    while let Ok(Some(line)) = self.err.next(false) {
-                        let said = self.reader.error_line(&line.bytes);
-                        self.take(said).await?;
-                    }
-                    return Ok(false);
-                }
+                Ok(None) => return self.read_errors().await,
                 Err(error) => {
                     self.shared.notice(format!("{}: {error}", self.step.file.effect));
                     return Ok(false);
@@ -474,6 +470,16 @@ impl<'a> Follower<'a> {
             };
             self.at = line.start;
             let said = self.reader.line(&line.bytes, !line.is_cut());
+            self.take(said).await?;
+        }
+        Ok(true)
+    }
+
+    /// The same of its other output.
+    async fn read_errors(&mut self) -> Result<bool, SubmitError> {
+        for _ in 0..LINES_AT_ONCE {
+            let Ok(Some(line)) = self.err.next(false) else { return Ok(false) };
+            let said = self.reader.error_line(&line.bytes);
             self.take(said).await?;
         }
         Ok(true)
