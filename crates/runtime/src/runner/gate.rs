@@ -14,9 +14,6 @@ use crate::git::{GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
 use crate::workplace;
 
-/// What of a failing test run is told to the agent, in bytes.
-const FAILING_BYTES_MAX: usize = 16 * 1024;
-
 /// Looks at a task's work. `None`: the gate was ended, and is run again another time.
 pub async fn run(
     shared: &Arc<Shared>,
@@ -194,7 +191,7 @@ pub async fn run_tests(
         Ran::Ended => Tested::Ended,
         Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Tested::Green,
         Ran::Over { exit, output } => {
-            let failing = workplace::failing_part(&output, FAILING_BYTES_MAX);
+            let failing = workplace::failing_part(&output, rules.settings.limits.test_output_bytes);
             Tested::Red(format!("`{}` {}.\n\n{failing}", tests.command, place::how_it_ended(&exit, limit)))
         }
     })
