@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::World;
+use kernel::budget::Room;
 use kernel::effect::Prompt;
 use kernel::world::{Run, Task};
 use machines::names::{RunId, TaskId, WorkerName};
@@ -71,13 +72,11 @@ pub fn prompt(
 
 /// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.
 pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
-    let budget = &world.config.budget;
-    let left = |limit: Option<u64>, raised: u64, spent: u64| {
-        limit.map(|limit| (limit + raised).saturating_sub(spent))
-    };
-    let run_left = left(budget.run, run.raised, run.spend.cost);
-    let task_left = left(budget.task, task.raised, task.spend.cost);
-    [run_left, task_left].into_iter().flatten().min().map(|micros| micros as f64 / 1e6)
+    let own = kernel::budget::own_rooms(world, task, Some(run));
+    let shared = kernel::budget::shared_rooms(world, &run.agent, run.reserved_day);
+    // What is set aside for this step is its own to spend.
+    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(run.reserved));
+    own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
 }
 
 /// The environment of an agent's program or of a test run: an allow-list, and what we give.

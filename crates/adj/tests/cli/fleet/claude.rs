@@ -375,6 +375,16 @@ fn the_turn_limit_asks_a_person_who_can_let_it_go_on() {
     assert_eq!(repository.sessions(), "begins 1, goes on in 1");
 }
 
+/// Whichever of the four budgets has the least left, less what others have set aside.
+#[test]
+fn claude_is_told_of_the_tightest_budget() {
+    let more = "[budget]\ntask_usd = 5.0\nday_usd = 2.0\n";
+    let repository = project("tightest", "budget_usd = 3.0", more, &json!([work()]));
+    repository.lands();
+    let start = repository.starts().remove(0).join(" ");
+    assert!(start.contains("--max-budget-usd 2.0000"), "{start}");
+}
+
 #[test]
 fn a_budget_asks_a_person_who_can_raise_it() {
     let tick = |text: &str| json!({ "tools": [bash(&format!("echo {text}"))] });
