@@ -23,6 +23,7 @@ use landlock::{
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use nix::fcntl::OFlag;
+use nix::libc;
 use serde::{Deserialize, Serialize};
 
 /// Of a directory with more entries than this, those beyond cannot be read where it is above a hidden path.
@@ -40,6 +41,10 @@ const DEVICES: &[&str] = &[
     "/dev/pts",
     "/dev/shm",
 ];
+
+/// Capabilities that see into other processes or into the kernel, as `linux/capability.h` numbers them: `SYS_MODULE`,
+/// `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `PERFMON` and `BPF`.
+const POWERS: &[libc::c_ulong] = &[16, 17, 19, 21, 38, 39];
 
 /// Whether programs are held to their rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,6 +191,18 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
         RulesetStatus::PartiallyEnforced if mode != Mode::Strict => Ok(Level::Partial),
         RulesetStatus::NotEnforced if mode != Mode::Strict => Ok(Level::None),
         _ => Err(SandboxError::Unsupported("the kernel took only a part of it".to_string())),
+    }
+}
+
+/// What root has is not passed on to the program that this process becomes, where it leads past the rules: with
+/// [`POWERS`] the variables of every process can be read, other agents' tokens among them.
+///
+/// For everybody but root this does nothing, and is not allowed.
+#[allow(unsafe_code, reason = "there is no safe way to this call, and it takes no memory of ours")]
+pub fn give_up_powers() {
+    for power in POWERS {
+        // SAFETY: numbers go in, and nothing of this process is read or written.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, *power, 0, 0, 0) };
     }
 }
 

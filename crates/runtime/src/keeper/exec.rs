@@ -57,6 +57,7 @@ fn prepare(dir: &Path, keeper: i32) -> Result<Command, String> {
     prctl::set_no_new_privs().map_err(|error| format!("new privileges cannot be given up: {error}"))?;
     if let Some(wanted) = &spec.sandbox {
         sandbox::apply(wanted.mode, &wanted.rules).map_err(|error| error.to_string())?;
+        sandbox::give_up_powers();
     }
     let (program, arguments) = spec.argv.split_first().ok_or("it names no program")?;
     let mut command = Command::new(program);

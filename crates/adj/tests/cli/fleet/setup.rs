@@ -295,7 +295,7 @@ do = [
 [[scenario]]
 [[scenario.step]]
 do = [
-  { run = 'tries() { name=$1; shift; if "$@" >> "$TMPDIR/$name" 2>&1; then echo "$name yes"; else echo "$name no"; fi >> tried.txt; }; root=$(cd ../..; pwd); tries outside touch "$root/planted"; tries token cat "$root/.adjutant/token"; tries log cat "$root/.adjutant/adjutant.db"; tries other cat "$root"/agents/*-t-1/mine.txt; tries main touch "$root/.git/planted"; tries own touch own.txt; tries temp touch "$TMPDIR/own"' },
+  { run = 'tries() { name=$1; shift; if "$@" >> "$TMPDIR/$name" 2>&1; then echo "$name yes"; else echo "$name no"; fi >> tried.txt; }; root=$(cd ../..; pwd); tries outside touch "$root/planted"; tries token cat "$root/.adjutant/token"; tries log cat "$root/.adjutant/adjutant.db"; tries other cat "$root"/agents/*-t-1/mine.txt; tries main touch "$root/.git/planted"; tries environ grep -aqs ADJ_TASK=t-1 /proc/[0-9]*/environ; tries own touch own.txt; tries temp touch "$TMPDIR/own"' },
   { run = "git add -A && git commit -qm Tried" },
   { done = true },
 ]
@@ -314,7 +314,7 @@ fn a_sandboxed_agent_cannot_write_outside_its_tree_nor_read_tokens_or_another_tr
     running.wait_for("t-2 landed");
     let tried = repository.read("tried.txt");
     assert_eq!(
-        tried, "outside no\ntoken no\nlog no\nother no\nmain no\nown yes\ntemp yes\n",
+        tried, "outside no\ntoken no\nlog no\nother no\nmain no\nenviron no\nown yes\ntemp yes\n",
         "what an agent could do"
     );
     assert!(!repository.dir().join("planted").exists() && !repository.dir().join(".git/planted").exists());
