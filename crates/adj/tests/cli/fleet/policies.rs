@@ -75,6 +75,19 @@ fn a_task_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised() {
 }
 
 #[test]
+fn an_agent_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised() {
+    let text = scenario(&[&format!("{WRITE}, {ON}"), ON, DONE]);
+    let repository = Repository::new("budget-agent", &text, &["t-1"]);
+    repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nbudget_usd = 1.25")]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("The agent budget would be passed"), "{lines}");
+    assert_eq!(question(&repository)["scope"], "agent");
+    answer(&repository, "approve ID --raise 20");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
+#[test]
 fn a_day_that_reaches_its_budget_asks_once_for_all_and_begins_nothing_new() {
     let text = scenario(&[&format!("{WRITE}, {ON}"), ON, DONE]);
     let repository = Repository::new("budget-day", &text, &["t-1", "t-2", "t-3"]);
@@ -268,6 +281,95 @@ do = [ { run = "exit 1" }, { run = "exit 2" }, { run = "exit 3" }, { run = "touc
     for worker in repository.json("ps").as_array().expect("workers") {
         assert_eq!(worker["status"], "idle", "nobody is held up: {worker}");
     }
+}
+
+/// Each key has another value than by default, and it is that value which holds.
+#[test]
+fn the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks() {
+    let text = r#"
+[[scenario]]
+task = "t-loop"
+[[scenario.step]]
+do = [ { run = "ls" }, { run = "ls" }, { run = "touch after; sleep 300" } ]
+[[scenario]]
+task = "t-fails"
+[[scenario.step]]
+do = [ { run = "exit 1" }, { run = "touch after; sleep 300" } ]
+[[scenario]]
+[[scenario.step]]
+do = [ { ask = "Bash", argument = "git push origin main" }, { write = "pushed.txt", text = "x\n" }, { done = true } ]
+"#;
+    let repository = Repository::new("policy-numbers", text, &["t-loop", "t-fails", "t-green"]);
+    repository.set(&[(
+        "[test]",
+        "[limits]\nsame_call = 2\ntool_failures = 1\n[policy]\ngreen = [\"Bash(git push*)\"]\n[test]",
+    )]);
+    waits_for_a_person(&repository);
+    blocked(&repository, "t-loop", "loop");
+    blocked(&repository, "t-fails", "tool_failures");
+    assert_eq!(repository.json("approvals --all"), json!([]), "a green call asks nobody");
+    assert_eq!(repository.read("pushed.txt"), "x\n");
+}
+
+#[test]
+fn the_settings_say_how_long_a_line_and_all_that_a_step_prints_may_be() {
+    let text = r#"
+[[scenario]]
+task = "t-floods"
+[[scenario.step]]
+do = [ { say = "on" }, { write = "before.txt", text = "x\n" }, { flood = 5000 }, { write = "after.txt", text = "x\n" }, { done = true } ]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+[[scenario]]
+[[scenario.step]]
+do = [ { long_line = 2000 }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+    let repository = Repository::new("policy-output", text, &["t-floods", "t-long"]);
+    repository.set(&[("[test]", "[limits]\nline_bytes = 1024\noutput_bytes = 50000\n[test]")]);
+    let lines = repository.ok("run --until-idle");
+    assert!(lines.contains("a line was longer than a line may be, and was cut"), "{lines}");
+    assert!(lines.contains("it printed more than a step may"), "{lines}");
+    repository.check(&["t-floods", "t-long"], "sh tests.sh");
+    assert_eq!(repository.read("after.txt"), "", "it was ended in the middle");
+}
+
+#[test]
+fn the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words() {
+    let text = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "red.check", text = "seq 1000 3000; exit 1\n" }, { done = true } ]
+[[scenario.step]]
+on = "test_failure"
+do = [ { write = "red.check", text = "true\n" }, { write = "prompt.txt", text = "{prompt}" }, { done = true } ]
+"#;
+    let repository = Repository::new("policy-told", text, &["t-1"]);
+    repository.write("own.md", "In my own words: {{output}}\n");
+    repository.set(&[(
+        "[test]",
+        "[limits]\ntest_output_bytes = 1024\n[prompts]\ntest_failure = \"own.md\"\n[test]",
+    )]);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+    let prompt = repository.read("prompt.txt");
+    assert!(prompt.starts_with("In my own words: ") && prompt.contains("`sh tests.sh` failed"), "{prompt}");
+    assert!((300..1500).contains(&prompt.len()), "{} bytes", prompt.len());
+}
+
+#[test]
+fn the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts() {
+    let repository =
+        Repository::new("policy-tickets", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1", "t-2"]);
+    let text = repository.read(".tickets/t-2.md") + &"More words. ".repeat(50);
+    repository.write(".tickets/t-2.md", &text);
+    repository.set(&[("[test]", "[limits]\nticket_bytes = 256\ntext_bytes = 300\ndependencies = 1\n[test]")]);
+    let lines = repository.ok("run --until-idle");
+    assert!(lines.contains("t-2") && lines.contains("raise limits.ticket_bytes"), "{lines}");
+    assert_eq!(repository.task("t-1")["status"], "DONE");
+    assert_ne!(repository.adj("task show t-2").code, 0, "it was not read");
+    let long = "x".repeat(301);
+    let refused = repository.adj(&format!("task comment t-1 {long}"));
+    assert!(refused.code == 3 && refused.stderr.contains("longer than 300 bytes"), "{}", refused.stderr);
 }
 
 /// A red call waits for a person. Allowed it is done; denied it leaves nothing, and the agent goes on.

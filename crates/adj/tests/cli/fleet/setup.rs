@@ -464,3 +464,65 @@ fn settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead() {
     repository.ok("run --until-idle");
     repository.check(&["t-1"], "sh tests.sh");
 }
+
+#[test]
+fn a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say() {
+    let repository = Repository::empty("setup-caches");
+    let beside = repository.dir().with_extension("beside");
+    drop(repository);
+    for name in ["cache", "other"] {
+        std::fs::create_dir_all(beside.join(name)).expect("a folder");
+    }
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = "for name in cache other; do touch BESIDE/$name/{task} && echo $name; done > {task}.txt; echo $ADJ_PORT_BASE > port-{task}.txt" },
+  { run = 'touch "$TMPDIR/here"; until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' },
+  { commit = "Do {task}" },
+  { done = true },
+]
+"#;
+    let scenario = scenario.replace("BESIDE", &beside.display().to_string());
+    let repository = Repository::new("setup-caches", &scenario, &["t-1", "t-2"]);
+    let settings = format!(
+        "[ports]\nfirst = 21000\nblock = 3\nblocks = 2\n[sandbox]\ncaches = [\"{}\"]\n[test]",
+        beside.join("cache").display()
+    );
+    repository.set(&[("[test]", &settings)]);
+    let running = repository.start("run");
+    for id in ["t-1", "t-2"] {
+        wait("both at work", || {
+            repository.dir().join(format!(".adjutant/tmp/{id}/here")).exists().then_some(())
+        });
+    }
+    repository.go("t-1");
+    repository.go("t-2");
+    running.wait_for("t-1 landed");
+    running.wait_for("t-2 landed");
+    running.stop();
+    let ports: BTreeSet<String> = ["t-1", "t-2"].map(|id| repository.read(&format!("port-{id}.txt"))).into();
+    assert_eq!(ports, ["21000\n".to_owned(), "21003\n".to_owned()].into());
+    let confined = runtime::sandbox::support().level != runtime::sandbox::Level::None;
+    let expected = if confined { "cache\n" } else { "cache\nother\n" };
+    assert_eq!(repository.read("t-1.txt"), expected);
+    let _ = std::fs::remove_dir_all(&beside);
+}
+
+#[test]
+fn more_ignored_files_than_the_settings_allow_are_not_copied_and_said() {
+    let repository = Repository::new("setup-copies", PRINTS, &["t-1"]);
+    repository.write(".gitignore", "*.local\n");
+    repository.write("a.local", "a\n");
+    repository.write("b.local", "b\n");
+    for (limit, told) in
+        [("copy_files = 1", "more than 1 files match"), ("copy_bytes = 1", "more than 1 bytes")]
+    {
+        let settings = format!("[worktree]\ncopy = [\"*.local\"]\n[limits]\n{limit}\n[test]");
+        repository.write("adjutant.toml", &SETTINGS.replace("[test]", &settings));
+        repository.commit(limit);
+        let running = repository.start("run");
+        running.wait_for(told);
+        running.stop();
+    }
+}
