@@ -585,6 +585,31 @@ fn alone_it_denies_what_nobody_answered() {
     );
 }
 
+/// A call with a whole file in it is longer than what is looked at.
+#[test]
+fn alone_it_denies_a_question_of_any_length() {
+    let kept = Kept::new();
+    let asked = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"hook_callback","callback_id":"pre","input":{"content":""#;
+    let mut spec = kept.script(&format!(
+        "printf '%s' '{asked}'; head -c 2000000 /dev/zero | tr '\\0' x; echo '\"}}}}}}'; read -r x; echo; echo \"$x\""
+    ));
+    spec.stdin = Stdin::Piped;
+    spec.protocol = Some("claude".into());
+    spec.alone_grace_seconds = 0.1;
+    spec.time_limit_seconds = 20.0;
+    kept.start(&spec);
+    let exit = eventually("it is over", || match client::look(&kept.dir()).unwrap() {
+        Found::Over(exit) => Some(exit),
+        _ => None,
+    });
+    assert!(exit.succeeded(), "{exit:?}");
+    let said = String::from_utf8(kept.out()).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let response = &answer["response"];
+    assert_eq!(response["request_id"], "r1");
+    assert_eq!(response["response"]["hookSpecificOutput"]["permissionDecision"], "deny", "{answer}");
+}
+
 #[test]
 fn an_answer_that_comes_after_the_denial_is_late() {
     let kept = Kept::new();

@@ -45,7 +45,7 @@ const FULL_PAUSE: Duration = Duration::from_secs(1);
 /// Clients at once, and how long each has to give the key.
 const PEERS_MAX: usize = 16;
 const GREETING_TIME: Duration = Duration::from_secs(5);
-/// A longer line is no question.
+/// What of a line is looked at to see whether it asks something; what it is about is refused unseen.
 const QUESTION_BYTES_MAX: usize = 1 << 20;
 /// Lines that are searched for questions before everything else has its turn.
 const QUESTIONS_AT_ONCE: usize = 1000;
@@ -481,7 +481,7 @@ impl Keep {
             let next = match questions.waiting.take() {
                 Some(question) => Some(question),
                 None => match questions.tail.next(false) {
-                    Ok(Some(line)) if line.is_cut() || self.answered.contains(&line.start) => continue,
+                    Ok(Some(line)) if self.answered.contains(&line.start) => continue,
                     Ok(Some(line)) => match (questions.deny)(&questions.protocol, &line.bytes) {
                         Some(answer) => Some((line.start, answer)),
                         None => continue,
