@@ -25,6 +25,8 @@ use crate::api::outside::{
 const RAW_BYTES_MAX: usize = 64 * 1024;
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.
 const ENTRIES_BITS: u32 = 32;
+/// What a command may begin with that is no program.
+const SHELL_WORDS: [&str; 10] = ["true", "false", "test", "cd", "for", "if", "while", "set", "export", "."];
 /// How often a transcript that is followed is looked at: its keeper tells only the owner.
 const LOOK: Duration = Duration::from_millis(150);
 
@@ -249,7 +251,7 @@ impl Outside for Real {
         let found =
             command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
         findings.push(match found {
-            Some(command) => finding(Level::Ok, "tests", format!("`{command}`"), None),
+            Some(command) => look_at_tests(&command),
             None => {
                 let text = "none were found, so every task needs a person".to_owned();
                 finding(Level::Warning, "tests", text, Some("set `test.command` in adjutant.toml".to_owned()))
@@ -281,6 +283,12 @@ impl Outside for Real {
             let hint = "look at it, commit it, then `adj run`".to_owned();
             findings.push(finding(Level::Ok, "adjutant.toml", "written".to_owned(), Some(hint)));
         }
+        let agent = settings.fleet_agent();
+        let found = self.look_at_agent(settings.fleet.agent.as_str(), agent);
+        if found.level != Level::Ok {
+            // What is missing is needed by `adj run`, not here.
+            findings.push(Finding { level: Level::Warning, ..found });
+        }
         let text = "`.adjutant/` and `agents/` are kept out of git by .git/info/exclude".to_owned();
         findings.push(finding(Level::Ok, "git", text, None));
         if settings.test.command.is_none() && tests.command().is_none() {
@@ -304,11 +312,44 @@ impl Real {
             };
         }
         match which(&program) {
+            // Its own login is in your home directory, where it cannot look.
+            Some(path) if agent.adapter == settings::Adapter::Claude && !has_key(agent) => finding(
+                Level::Warning,
+                &subject,
+                format!("{}, and no key is passed on to it: none of its `env` is set", path.display()),
+                Some(format!(
+                    "set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token`, and name it in \
+                     [agents.{name}] env"
+                )),
+            ),
             Some(path) => finding(Level::Ok, &subject, path.display().to_string(), None),
             None => {
                 let hint = format!("install it, or name it in [agents.{name}] command");
                 finding(Level::Error, &subject, format!("`{program}` is not on the PATH"), Some(hint))
             }
+        }
+    }
+}
+
+/// Whether anything that could be a login is passed on: the address of a service is none.
+fn has_key(agent: &settings::Agent) -> bool {
+    let set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    agent.env.iter().filter(set).any(|name| !name.ends_with("_URL"))
+}
+
+/// A command whose program is missing fails every gate, and agents would be asked to mend that.
+fn look_at_tests(command: &str) -> Finding {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if program.is_empty() || !program.chars().all(plain) || SHELL_WORDS.contains(&program) {
+        return finding(Level::Ok, "tests", format!("`{command}`"), None);
+    }
+    match which(program) {
+        Some(_) => finding(Level::Ok, "tests", format!("`{command}`"), None),
+        None => {
+            let hint = "install it, or set `test.command` in adjutant.toml".to_owned();
+            let text = format!("`{command}`, and `{program}` is not on the PATH");
+            finding(Level::Warning, "tests", text, Some(hint))
         }
     }
 }

@@ -263,6 +263,13 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
             guards.push(fleet_running(world));
+            // Once somebody has it, what keeps others from taking it is no answer.
+            if let Some(worker) = world.leaseholder(id) {
+                let said_already = |guard: &Guard| guard.guard == "fleetRunning";
+                let of_worker = of_worker(world, &worker.name, now).unwrap_or_default();
+                guards.extend(of_worker.into_iter().filter(|guard| !said_already(guard)));
+                return Some(guards);
+            }
             guards.push(guard(
                 "workerIdle",
                 !world.idle.is_empty() || task.lease.is_some(),
@@ -270,14 +277,6 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             ));
             guards.extend(fleet_guards(world, agent, day));
             guards.extend(task_guards(world, task, agent));
-            if let Some(worker) = world.leaseholder(id) {
-                guards.extend(
-                    of_worker(world, &worker.name, now)
-                        .unwrap_or_default()
-                        .into_iter()
-                        .filter(|guard| guard.guard != "fleetRunning"),
-                );
-            }
         }
     }
     Some(guards)

@@ -57,7 +57,7 @@ fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
     match items.iter().filter(|item| item["level"] == "error").count() {
         0 => Ok(()),
         _ if context.globals.json => Err(Failure::told(exit)),
-        1 => Err(Failure::new(exit, "something is wrong")),
+        1 => Err(Failure::new(exit, "1 thing is wrong")),
         wrong => Err(Failure::new(exit, format!("{wrong} things are wrong"))),
     }
 }

@@ -222,7 +222,7 @@ fn findings_are_printed_with_what_to_do_and_an_error_among_them_is_the_commands(
     ]);
     snapshot("doctor.txt", &canned.ok(&["doctor"]));
     let checked = canned.run(&["config", "check"]);
-    assert_eq!((checked.code, checked.stderr.as_str()), (2, "error: something is wrong\n"));
+    assert_eq!((checked.code, checked.stderr.as_str()), (2, "error: 1 thing is wrong\n"));
     snapshot("config-check.txt", &checked.stdout);
     let checked = canned.run(&["config", "check", "--json"]);
     let document: Value = serde_json::from_str(&checked.stdout).unwrap();

@@ -86,7 +86,9 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
             Some(quoted(machines::Wire::name(found.adapter.unwrap_or(Adapter::Claude))))
         }
         ("agents.*", "env") => match found.adapter.unwrap_or(Adapter::Claude) {
-            Adapter::Claude => Some(r#"["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]"#.to_owned()),
+            Adapter::Claude => {
+                Some(r#"["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"]"#.to_owned())
+            }
             _ => None,
         },
         ("agents.*", "command") => match found.adapter {

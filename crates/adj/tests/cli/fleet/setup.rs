@@ -2,7 +2,7 @@
 
 use super::super::Ran;
 use super::people::wait;
-use super::{Repository, SETTINGS};
+use super::{Ran, Repository, SETTINGS};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -22,6 +22,47 @@ fn variables(text: &str) -> std::collections::BTreeMap<String, String> {
         .filter_map(|line| line.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
+}
+
+/// What a newcomer does first. Whatever is missing for a run is said then, not by the first agent that fails.
+#[test]
+fn init_writes_the_settings_once_keeps_ours_out_of_git_and_says_what_is_missing() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let repository = Repository::empty("init");
+    repository.write("Makefile", "test:\n\ttrue\n");
+    repository.git("init --quiet --initial-branch=main");
+    // A path where git is, and nothing else that this machine may have.
+    let bin = Repository::empty("init-bin");
+    let git = std::env::split_paths(&std::env::var_os("PATH").expect("there is a path"))
+        .map(|folder| folder.join("git"))
+        .find(|git| git.is_file());
+    symlink(git.expect("git is installed"), bin.dir().join("git")).expect("a link");
+    let adj = |line: &str, key: &str| -> Ran {
+        let mut command = repository.command(line);
+        command.env("PATH", bin.dir()).env_remove("CLAUDE_CODE_OAUTH_TOKEN").env("ANTHROPIC_API_KEY", key);
+        command.output().expect("adj runs").into()
+    };
+    let ran = adj("init", "");
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(ran.stderr.contains("no commit yet") && ran.stderr.contains("git commit"), "{}", ran.stderr);
+    repository.commit("Begin");
+
+    let ran = adj("init", "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("WARNING  agent coder: `claude` is not on the PATH"), "{}", ran.stdout);
+    assert_eq!(repository.git("status --porcelain"), "?? adjutant.toml");
+    let settings = repository.read("adjutant.toml");
+    assert!(settings.contains("command = \"make test\""), "{settings}");
+
+    bin.write("claude", "#!/bin/sh\n");
+    std::fs::set_permissions(bin.dir().join("claude"), PermissionsExt::from_mode(0o755)).expect("a program");
+    let ran = adj("init", "");
+    assert!(ran.stdout.contains("was left as it is") && ran.stdout.contains("no key"), "{}", ran.stdout);
+    assert_eq!(repository.read("adjutant.toml"), settings);
+    let ran = adj("doctor", "sk-1");
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains("ok       agent coder: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`make test`, and `make` is not on the PATH"), "{}", ran.stdout);
 }
 
 #[test]
