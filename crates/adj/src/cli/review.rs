@@ -8,7 +8,9 @@ use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::Args;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+
+const NO_CHANGES: &str = "nothing is changed";
 
 /// Fewer letters of a commit's name could mean several.
 const TIP_LENGTH_MIN: usize = 7;
@@ -120,16 +122,31 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
     if let Some(by) = task["approved"]["by"].as_str() {
         writeln!(out, "{:<12} {}", "approved by", visible(by))?;
     }
-    if let Some(summary) = task["submission"]["deliverable"]["content"].as_str() {
+    checks(&task["submission"]["reviewChecklist"]["items"], out)?;
+    let summary = task["submission"]["deliverable"]["content"].as_str();
+    // Where the agent said nothing, it is the branch, which stands above.
+    if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
         write!(out, "\n{}", visible_lines(summary, "  "))?;
     }
     match diff {
+        Ok(diff) if cell(&diff["diff"]).is_empty() => writeln!(out, "\n  {NO_CHANGES}")?,
         Ok(diff) => write!(out, "\n{}", visible_lines(&cell(&diff["diff"]), "  "))?,
         Err(failure) => writeln!(out, "{:<12} {}", "diff", visible(&failure.to_string()))?,
     }
     if task["status"] == "REVIEW" && task["approved"].is_null() && !context.globals.quiet {
         let id = cell(&task["id"]);
         writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
+    }
+    Ok(())
+}
+
+/// What the gate looked at, and found.
+fn checks(items: &Value, out: &mut dyn Write) -> std::io::Result<()> {
+    for (index, item) in items.as_array().into_iter().flatten().enumerate() {
+        let label = if index == 0 { "checked" } else { "" };
+        let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&item[name])));
+        let answer = if answer == "yes" { answer } else { answer.to_uppercase() };
+        writeln!(out, "{label:<12} {answer:<7}  {item}")?;
     }
     Ok(())
 }
@@ -193,8 +210,13 @@ pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&diff))?);
     }
+    let diff = cell(&diff["diff"]);
+    if diff.is_empty() && !context.globals.quiet {
+        // Beside the output, which may be on its way to `git apply`.
+        eprintln!("hint: {NO_CHANGES}");
+    }
     let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
-    patch(&cell(&diff["diff"]), paint, context)
+    patch(&diff, paint, context)
 }
 
 /// A patch, line by line: what agents put into it is shown as text.

@@ -393,7 +393,9 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     if let Some(body) = task["body"].as_str().filter(|body| !body.is_empty()) {
         write!(out, "\n{}", visible_lines(body, "  "))?;
     }
-    for comment in task["comments"].as_array().into_iter().flatten() {
+    // A plan that was made up is a comment too; it stands above.
+    let shown = |comment: &&Value| bullets.is_some() && comment["kind"] == "plan";
+    for comment in task["comments"].as_array().into_iter().flatten().filter(|comment| !shown(comment)) {
         let (at, by, kind) = (cell(&comment["at"]), cell(&comment["by"]), cell(&comment["kind"]));
         writeln!(out, "\n{at}  {}  {}", visible(&by), visible(&kind))?;
         write!(out, "{}", visible_lines(&cell(&comment["text"]), "  "))?;

@@ -268,7 +268,13 @@ fn a_price_that_is_not_known_is_said_loudly() {
 #[test]
 fn the_tip_that_was_read_is_the_one_that_is_approved() {
     let tip = "0123456789abcdef0123456789abcdef01234567";
-    let task = json!({"id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": null});
+    let checked = json!({"items": [
+        {"item": "tests are green", "answer": "yes"}, {"item": "the diff holds a change", "answer": "no"},
+    ]});
+    let submission = json!({"deliverable": {"content": "It is painted."}, "reviewChecklist": checked});
+    let task = json!({
+        "id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": null, "submission": submission,
+    });
     let approved = json!({"id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": {"tip": tip, "by": "human:ann"}});
     let canned = Canned::new(&[
         ("GET /tasks/c-1", &[task]),

@@ -52,6 +52,7 @@ pub(super) fn gate_green(
         d.world.run_of(id).map(|run| (run.id.clone(), run.agent.clone(), run.machine.inner().current_turn));
     let by = run.as_ref().map_or(Actor::System, |(_, agent, _)| system_for(agent));
     let because = needs_person.clone();
+    let untested = !has_code || because.as_deref() == Some("no_tests");
     d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
     let task = d.task(id)?;
     let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
@@ -69,7 +70,10 @@ pub(super) fn gate_green(
                     item: "the diff holds a change".to_owned(),
                     answer: answer(if has_code { "yes" } else { "no" }),
                 },
-                task::ChecklistItem { item: "tests are green".to_owned(), answer: answer("yes") },
+                task::ChecklistItem {
+                    item: "tests are green".to_owned(),
+                    answer: answer(if untested { "not run" } else { "yes" }),
+                },
             ],
         }),
         ..Payload::default()

@@ -482,6 +482,12 @@ fn no_tests_no_changes_and_no_steps_left_need_a_person() {
     let repository = Repository::new("policy-person", &text, &["t-empty", "t-steps"]);
     repository.set(&[("workers = 2", "workers = 2\nmax_steps = 2")]);
     let lines = waits_for_a_person(&repository);
+    let review = repository.ok("review t-empty");
+    assert!(review.contains("NO       the diff holds a change"), "{review}");
+    assert!(
+        review.contains("NOT RUN  tests are green"),
+        "nothing is said of tests that nobody ran: {review}"
+    );
     assert!(lines.contains("t-empty: a person must look at it (it changes nothing)"), "{lines}");
     assert!(lines.contains("t-steps: a person must look at it (it took all its steps)"), "{lines}");
     assert_eq!(repository.events("empty_diff_seen"), 1, "one round says so first");
