@@ -426,7 +426,12 @@ impl Ended {
         let count = |statuses: &[Status]| {
             self.world.tasks.values().filter(|task| statuses.contains(&task.status())).count()
         };
-        let (begun, waiting) = (count(&[Status::InProgress]), count(&[Status::Inbox, Status::Assigned]));
+        let never = self.world.tasks.values().filter(|task| {
+            matches!(task.status(), Status::Inbox | Status::Assigned)
+                && story::never_begins(&self.world, task).is_some()
+        });
+        let waiting = count(&[Status::Inbox, Status::Assigned]) - never.count();
+        let begun = count(&[Status::InProgress]);
         let landing = self.world.queue.len();
         let parts = [(begun, "in work"), (waiting, "not begun"), (landing, "approved and not landed")];
         let parts: Vec<String> = parts

@@ -6,7 +6,7 @@ use super::terminal::{Paint, wrap};
 use kernel::World;
 use kernel::config::Review;
 use kernel::event::Event;
-use kernel::world::{Holder, SentBack, Task};
+use kernel::world::{Dependency, Holder, SentBack, Task};
 use machines::task::Status;
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
@@ -273,9 +273,19 @@ fn of_task(world: &World, task: &Task) -> Option<ForYou> {
             None => ("review", format!("{id} is ready: {title}")),
         },
         Status::Review => ("why", format!("{id} waits to land: {}", task.held_up.as_ref()?)),
+        Status::Inbox | Status::Assigned => ("why", format!("{id} {}", never_begins(world, task)?)),
         _ => return None,
     };
     Some(ForYou { command: format!("adj {command} {id}"), what })
+}
+
+/// What a task waits for that will not come by itself.
+pub fn never_begins(world: &World, task: &Task) -> Option<String> {
+    task.depends_on.iter().find_map(|on| match world.dependency(on) {
+        Dependency::Missing => Some(format!("waits for {on}, which is not there")),
+        Dependency::Canceled => Some(format!("waits for {on}, which was canceled")),
+        Dependency::Done | Dependency::Open => None,
+    })
 }
 
 fn waits_for_review(world: &World, task: &Task) -> bool {
@@ -300,6 +310,7 @@ pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"]
 pub fn column_of(world: &World, task: &Task) -> usize {
     let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
     match task.status() {
+        Status::Inbox | Status::Assigned if never_begins(world, task).is_some() => 4,
         Status::Inbox | Status::Assigned => 0,
         Status::Review if landing || task.queued.is_some() => 3,
         Status::Review if task.held_up.is_some() => 4,

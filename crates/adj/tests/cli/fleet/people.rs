@@ -697,6 +697,39 @@ fn a_fleet_in_the_background_that_cannot_begin_says_why() {
     assert_ne!(ran.code, 0);
 }
 
+/// Whoever stops a fleet, or finds it idle, is told what is left and what to type.
+#[test]
+fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with() {
+    let scenario = "[[scenario]]\n[[scenario.step]]\ndo = [ { write = \"{task}.txt\", text = \"x\" }, { done = true } ]\n";
+    let repository = Repository::new("summary", scenario, &["t-1", "t-2"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    repository.ticket("t-3", &["t-1"]);
+    repository.ticket("t-4", &["t-gone"]);
+    repository.commit("More");
+    repository.ok("task add --id t-5 Never");
+    repository.ok("task cancel t-5");
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let summary = ran.stdout.split_once("\n\n").expect("a blank line before it").1;
+    let lines: Vec<&str> = summary.lines().filter(|line| !line.starts_with("  time")).collect();
+    assert_eq!(
+        lines,
+        [
+            "! 0 of 4 tasks DONE, 0 landed in this run",
+            "  cost      $0.04, 4,400 tokens",
+            "  left      1 not begun; `adj run` goes on from here",
+            "  you       adj review t-1  t-1 is ready: Do t-1",
+            "  you       adj review t-2  t-2 is ready: Do t-2",
+            "  you       adj why t-4     t-4 waits for t-gone, which is not there",
+        ]
+    );
+    assert!(ran.stderr.contains("4 tasks are not done and need a person"), "{}", ran.stderr);
+    assert_eq!(repository.ok("review t-1 --approve --quiet").lines().count(), 1);
+    let ran = repository.adj("run --until-idle").stdout;
+    assert!(ran.contains("1 of 4 tasks DONE, 1 landed in this run"), "{ran}");
+    assert!(ran.contains("tokens; $0.06 with all runs before"), "{ran}");
+}
+
 /// People edit tickets while agents work on them.
 #[test]
 fn tickets_that_are_added_changed_or_closed_while_the_fleet_runs_are_seen_at_once() {
