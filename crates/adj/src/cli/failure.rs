@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The exit codes, as `adj --help` lists them.
-pub const EXIT_CODES: &str = "\
+/// Where to begin, and the exit codes: the end of `adj --help`.
+pub const HELP: &str = "\
+Begin with `adj demo`; then, in a repository of yours: `adj init`, `adj doctor`, `adj run`.
+
 Exit codes:
   0  done
   1  the work failed

@@ -7,6 +7,19 @@ use crate::api::Method;
 use clap::Args;
 use serde_json::{Value, json};
 
+pub const PS_HELP: &str = "\
+Example:
+  adj ps
+  adj ps --json | jq -r '.[] | select(.status == \"stuck\").name'
+
+AGE is how long a worker has had its task, or has been there. ≥ marks a sum with steps of unknown price.";
+
+pub const QUEUE_HELP: &str = "\
+Example:
+  adj queue
+
+One lands at a time, by priority and then in the order of approval: merged, tested as merged, and only then is it main.";
+
 pub fn ps(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let workers = project.get_all("/workers", &[])?;
@@ -89,6 +102,12 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj approvals
+  adj approve q12, or adj deny q12 --note 'why not'
+
+Work that waits for a review is not among them: `adj board` shows it, `adj review TASK` decides it.")]
 pub struct Approvals {
     /// Decided ones too
     #[arg(long, short)]

@@ -22,6 +22,7 @@ Example:
   adj history --all --json | jq '.[-1]'")]
 pub struct History {
     /// A task, a worker or a run; without one, everything
+    #[arg(value_name = "TASK|WORKER|RUN")]
     of: Option<String>,
     /// Every event, not only the transitions
     #[arg(long, short)]
@@ -65,6 +66,7 @@ Example:
 Every guard that must hold is listed with what it looked at. NO marks what keeps things from going on.")]
 pub struct Why {
     /// A task or a worker
+    #[arg(value_name = "TASK|WORKER")]
     of: String,
 }
 

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 /// Run a fleet of coding agents on the tasks of a git repository.
 #[derive(Debug, Parser)]
 #[command(name = "adj", version, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = failure::EXIT_CODES, disable_help_subcommand = true)]
+#[command(after_help = failure::HELP, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -74,11 +74,13 @@ enum Command {
     #[command(subcommand)]
     Task(task::Command),
     /// Show all tasks by status
+    #[command(after_help = task::BOARD_HELP)]
     Board,
 
     /// Run the fleet
     Run(run::Run),
     /// List the workers and what they do
+    #[command(after_help = fleet::PS_HELP)]
     Ps,
     /// Make workers
     Spawn(fleet::Spawn),
@@ -109,6 +111,7 @@ enum Command {
     /// Approve a task's work, so that it lands
     Merge(review::Merge),
     /// List what was approved and waits to land
+    #[command(after_help = fleet::QUEUE_HELP)]
     Queue,
     /// List what waits for a person
     Approvals(fleet::Approvals),

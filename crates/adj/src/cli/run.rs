@@ -47,6 +47,11 @@ pub struct Run {
 }
 
 const HELP: &str = "\
+Example:
+  adj run
+  adj run --until-idle && git push      in a script: ends with 1 where a task needs a person
+  adj run --detach; adj logs A -f; adj stop
+
 Tickets become tasks, idle workers take them, and what is green and approved lands on main.
 Ctrl-C stops cleanly: every agent comes to the end of its turn, and all work is kept. A second
 Ctrl-C ends the agents at once; what they have written is kept too. `adj run` goes on from there.";

@@ -17,6 +17,9 @@ pub enum Command {
     /// List the tasks that are not closed
     Ls(List),
     /// Show a task with all that is known of it
+    #[command(after_help = "\
+Example:
+  adj task show c-abc1")]
     Show { id: String },
     /// Change what a task says
     Edit(Edit),
@@ -24,6 +27,11 @@ pub enum Command {
     #[command(after_help = MOVE_HELP)]
     Move(Box<Move>),
     /// Give a task to one or more agents
+    #[command(after_help = "\
+Example:
+  adj task assign c-abc1 coder
+
+This says which agent may take it; `adj assign WORKER TASK` gives it to a worker now.")]
     Assign {
         id: String,
         #[arg(required = true, value_name = "AGENT")]
@@ -32,6 +40,9 @@ pub enum Command {
         once: Once,
     },
     /// Say something about a task; the next step is told what a person said
+    #[command(after_help = "\
+Example:
+  adj task comment c-abc1 'use the list of the other page'")]
     Comment {
         id: String,
         /// The text; `-` reads standard input
@@ -40,6 +51,11 @@ pub enum Command {
         once: Once,
     },
     /// Give a task up
+    #[command(after_help = "\
+Example:
+  adj task cancel c-abc1
+
+What was written for it is kept: `adj salvage list` shows where.")]
     Cancel {
         id: String,
         /// What answers the question, where the task waits for a decision
@@ -56,6 +72,11 @@ pub enum Command {
 /// What is said where there would be an empty list.
 const NO_TASKS: &str = "no tasks; put a ticket into .tickets and `adj run`, or `adj task add TITLE`";
 
+pub const BOARD_HELP: &str = "\
+Example:
+  adj board
+  adj board --json | jq '.BLOCKED[].id'";
+
 const MOVE_HELP: &str = "\
 What a move requires is in `adj machine show task`. It can be given by option, or as a whole by --payload:
   adj task move t-1 IN_PROGRESS --plan 'read it' --plan 'fix it' --plan 'test it'
@@ -70,6 +91,12 @@ pub struct Once {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj task add 'Name the file in the error message' --body 'Where, and how to know it is done.'
+  adj task add 'Write the page' --depends-on t-1 --priority 1 --body - < page.md
+
+Prints the id. For tasks that are files beside the code, write tickets: one in .tickets for each.")]
 pub struct Add {
     /// What is to be done, in one line
     title: String,
@@ -123,6 +150,11 @@ pub struct Edit {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj task ls
+  adj task ls --status BLOCKED --status REVIEW
+  adj task ls --all --json")]
 pub struct List {
     /// Only tasks of this status; may be given again
     #[arg(long, short, value_name = "STATUS")]
