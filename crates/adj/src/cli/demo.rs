@@ -64,13 +64,14 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
         let mut document = ended.document();
         document["repository"] = serde_json::json!(dir);
         document["mainIsGreen"] = serde_json::json!(checked);
-        writeln!(context.out, "{document}")?;
+        writeln!(context.out, "{}", super::text::json(&document))?;
     } else {
         let text = summary(&ended, &globals, &dir, landed.trim(), checked);
         context.out.write_all(text.as_bytes())?;
     }
     match (ended.left(), checked) {
         (0, true) => Ok(()),
+        _ if globals.json => Err(Failure::told(Exit::Failed)),
         (_, false) => Err(Failure::new(Exit::Failed, "main is not green after the demo")),
         (left, _) => Err(Failure::new(Exit::Failed, format!("{left} tasks were not done"))
             .hint(format!("look with `adj --project {} board`", shown(&dir)))),

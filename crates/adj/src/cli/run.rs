@@ -91,12 +91,14 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let quiet = context.globals.quiet;
     let ended = fleet.run(&project, context.out, &context.globals)?;
     if context.globals.json {
-        writeln!(context.out, "{}", ended.document())?;
+        writeln!(context.out, "{}", text::json(&ended.document()))?;
     } else if !quiet {
         context.out.write_all(ended.summary(&context.globals).as_bytes())?;
     }
     match ended.left() {
         0 => Ok(()),
+        // The document says it, and is the only one.
+        _ if command.until_idle && context.globals.json => Err(Failure::told(Exit::Failed)),
         left if command.until_idle => {
             let message = match left {
                 1 => "1 task is not done and needs a person".to_owned(),
@@ -357,13 +359,17 @@ impl Ended {
     }
 
     pub fn document(&self) -> serde_json::Value {
+        let for_you = story::for_you(&self.world).into_iter();
+        let for_you = for_you.map(|you| json!({"command": you.command, "what": you.what}));
         json!({
             "tasks": self.world.tasks.len(),
             "done": screen::done_of_all(&self.world).0,
+            "left": self.left(),
             "landed": self.story.landed,
             "survived": self.story.survived,
             "cost": {"usd": self.world.spend.cost as f64 / 1e6, "unpricedSteps": self.world.spend.unpriced},
             "millis": self.millis,
+            "forYou": for_you.collect::<Vec<_>>(),
         })
     }
 

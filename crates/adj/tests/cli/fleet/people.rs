@@ -724,6 +724,10 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
         ]
     );
     assert!(ran.stderr.contains("4 tasks are not done and need a person"), "{}", ran.stderr);
+    let ran = repository.adj("run --until-idle --json");
+    let document: Value = serde_json::from_str(&ran.stdout).expect("one document, whatever came of it");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    assert_eq!((&document["left"], &document["forYou"][0]["command"]), (&4.into(), &"adj review t-1".into()));
     assert_eq!(repository.ok("review t-1 --approve --quiet").lines().count(), 1);
     let ran = repository.adj("run --until-idle").stdout;
     assert!(ran.contains("1 of 4 tasks DONE, 1 landed in this run"), "{ran}");
