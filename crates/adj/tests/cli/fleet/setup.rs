@@ -1,6 +1,5 @@
 //! What surrounds an agent: its environment, its tree, the hooks, the sandbox, and the token that it holds.
 
-use super::super::Ran;
 use super::people::wait;
 use super::{Ran, Repository, SETTINGS};
 use serde_json::Value;
