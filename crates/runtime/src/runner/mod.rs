@@ -14,6 +14,7 @@ mod gate;
 mod hooks;
 mod kept;
 mod landing;
+mod listener;
 mod place;
 mod recovery;
 mod steps;
@@ -138,6 +139,8 @@ pub(crate) struct Shared {
     steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<steps::Word>>>,
     /// Workers that have had their step, where each gets only one.
     stepped: Mutex<HashSet<WorkerName>>,
+    /// Where steps are followed.
+    listener: listener::Listener,
     /// Git and files: more at once only makes each slower.
     hands: Semaphore,
     /// Test runs at once.
@@ -172,6 +175,8 @@ impl Runner {
         repository.exclude_ours()?;
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let tickets = tickets::Desk::new(&layout, &settings, repository.bare());
+        let listener = listener::Listener::start()
+            .map_err(|why| RunError::Io { path: layout.root().to_owned(), why })?;
         let shared = Shared {
             handle,
             layout,
@@ -186,6 +191,7 @@ impl Runner {
             reread: tokio::sync::Notify::new(),
             steps: Mutex::default(),
             stepped: Mutex::default(),
+            listener,
             hands: Semaphore::new(2 * cores),
             tests: Semaphore::new(cores.max(2)),
             tickets,
@@ -513,14 +519,19 @@ impl Shared {
             }
             let words = steps::register(self, &id, &effect);
             let shared = self.clone();
-            tasks.spawn(async move {
+            let is_step = matches!(effect, Effect::StartStep { .. });
+            let work = async move {
                 // Only an owner that has stopped gets in the way of an outcome; then everything ends.
                 if let Err(error) = shared.carry_out(leased, &id, effect, words).await {
                     shared.notice(format!("effect {id}: {error}"));
                 }
                 shared.steps.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 id
-            });
+            };
+            match is_step {
+                true => tasks.spawn_on(work, self.listener.handle()),
+                false => tasks.spawn(work),
+            };
         }
         Ok(())
     }
