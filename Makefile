@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test test-agents many bench soak lint doc
+.PHONY: help demo test test-agents many lines bench soak lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +22,10 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude.sh
 
 many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
-	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::
+	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::many
+
+lines: ## Let a hundred agents print ten thousand lines a second, and print what listening costs (release build)
+	ADJ_LINES_AGENTS=100 ADJ_LINES_RATE=100 ADJ_LINES_SECONDS=20 $(CARGO) test --release -p adj --test cli -- --nocapture fleet::many::every_line
 
 bench: ## Measure the log and the kernel
 	$(CARGO) bench -p adjutant-runtime --bench bench

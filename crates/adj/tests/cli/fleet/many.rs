@@ -1,9 +1,9 @@
 //! Many agents at once: every invariant holds to the end, and what the fleet itself costs is measured.
 //!
-//! `make many` runs the large one and prints its figures; a small one is part of every test run. In a debug build the
-//! kernel's invariants are checked after each commit.
+//! `make many` and `make lines` run the large ones and print their figures; small ones are part of every test run. In a
+//! debug build the kernel's invariants are checked after each commit.
 
-use super::faults::Fleet;
+use super::faults::{Fleet, until};
 use super::{Repository, SETTINGS, TESTS};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -137,10 +137,62 @@ fn overheads(repository: &Repository) -> BTreeMap<String, Vec<i64>> {
     found
 }
 
+/// A number from the environment, or a small one.
+fn count(name: &str, few: usize) -> usize {
+    std::env::var(name).ok().map_or(few, |many| many.parse().expect("a number"))
+}
+
 /// Six workers and twelve tickets; `make many` makes it fifty and two hundred.
 #[test]
 fn many_agents_end_green() {
-    let count =
-        |name: &str, few: usize| std::env::var(name).ok().map_or(few, |many| many.parse().expect("a number"));
     fleet_of("many", count("ADJ_MANY_WORKERS", 6), count("ADJ_MANY_TICKETS", 12));
+}
+
+/// Four agents that print fifty lines a second; `make lines` makes it a hundred of each, for longer.
+#[test]
+fn every_line_of_many_agents_is_heard() {
+    let (agents, rate) = (count("ADJ_LINES_AGENTS", 4), count("ADJ_LINES_RATE", 50));
+    let lines = rate * count("ADJ_LINES_SECONDS", 2);
+    let scenario = format!(
+        "[[scenario]]\n[[scenario.step]]\ndo = [ {{ write = \"{{task}}.check\", text = \"true\\n\" }}, \
+         {{ run = \"touch $TMPDIR/begun; until [ -e $TMPDIR/go ]; do sleep 0.05; done\", quiet = true }}, \
+         {{ flood = {lines}, rate = {rate} }}, {{ done = true }} ]\n"
+    );
+    let ids: Vec<String> = (0..agents).map(|number| format!("l-{number:03}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let repository = Repository::new("lines", &scenario, &ids);
+    let settings = SETTINGS.replace("workers = 2", &format!("workers = {agents}"));
+    repository.write("adjutant.toml", &settings);
+    repository.commit("As many workers");
+    let fleet = Fleet::start(&repository, "run --until-idle");
+    let pid = fleet.pid();
+    let temp = |id: &&str| repository.dir().join(".adjutant/tmp").join(id);
+    until("every agent at work", || ids.iter().all(|id| temp(id).join("begun").exists()).then_some(()));
+    // From here on the server does nothing but listen, until the first of them is done.
+    let (begun, ticks) = (Instant::now(), ticks_of(pid).expect("it runs"));
+    ids.iter().for_each(|id| std::fs::write(temp(id).join("go"), "").expect("a file"));
+    until("nine lines of ten", || (printed(&repository) >= agents * lines * 9 / 10).then_some(()));
+    let heard = printed(&repository) as f64;
+    let (seconds, ticks) = (begun.elapsed().as_secs_f64(), ticks_of(pid).expect("it runs") - ticks);
+    println!(
+        "{agents} agents, {:.0} lines a second: server {:.1} us of processor time a line, {:.1} % of a core",
+        heard / seconds,
+        ticks as f64 * 10_000.0 / heard,
+        ticks as f64 / seconds,
+    );
+    let (status, said) = fleet.end_within(PATIENCE);
+    assert!(status.success(), "{said}");
+    repository.check(&ids, TESTS);
+    for worker in repository.json("ps").as_array().expect("workers") {
+        let name = worker["name"].as_str().expect("a name");
+        let log = repository.ok(&format!("logs {name} --raw"));
+        assert_eq!(log.matches("\"line ").count(), lines, "{name}:\n{log}");
+    }
+}
+
+/// How many lines all agents have printed so far.
+fn printed(repository: &Repository) -> usize {
+    let steps = std::fs::read_dir(repository.dir().join(".adjutant/steps")).into_iter().flatten().flatten();
+    let lines = |out: Vec<u8>| out.iter().filter(|&&byte| byte == b'\n').count();
+    steps.filter_map(|step| std::fs::read(step.path().join("out")).ok()).map(lines).sum()
 }
