@@ -191,7 +191,7 @@ fn steps_follow_each_other_in_a_session_and_reactions_answer_their_prompt() {
 }
 
 #[test]
-fn a_session_that_is_unknown_or_begun_twice_is_a_session_failure() {
+fn a_session_that_is_unknown_is_a_session_failure_and_one_that_was_begun_goes_on() {
     let mut stage = Stage::new();
     stage.scenario(&[("", r#"{ say = "x" }"#)]);
     let unknown = stage.script(PromptKind::Step, true, allow_all);
@@ -200,8 +200,9 @@ fn a_session_that_is_unknown_or_begun_twice_is_a_session_failure() {
         ("no session 11111111-1111-4111-8111-111111111111 was found", StepFailure::Session)
     );
     stage.script(PromptKind::Init, false, allow_all);
-    let twice = stage.script(PromptKind::Init, false, allow_all);
-    assert_eq!(failure(&twice).1, StepFailure::Session);
+    // As after a start that was cut off before anybody knew of it.
+    let again = stage.script(PromptKind::Init, false, allow_all);
+    assert!(matches!(again.ended, Ended::Finished { done: true, .. }), "{:?}", again.ended);
 }
 
 #[test]

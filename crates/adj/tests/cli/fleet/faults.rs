@@ -273,6 +273,23 @@ do = [ { run = "rm -f {task}.middle", quiet = true }, { write = "{task}.check", 
     }
 }
 
+/// A program that quits at once has begun its session; to begin it again would be refused, and cost one step more.
+#[test]
+fn a_step_that_ends_before_its_first_turn_goes_on_in_its_session() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { fail = 1, stderr = "not today" } ]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = true } ]
+"#;
+    let repository = repository("no-turn", &[], TESTS, scenario, &["t-1"]);
+    let said = Fleet::start(&repository, "run --until-idle").done();
+    assert_eq!(said.matches("failed: ").count(), 1, "{said}");
+    assert!(!said.contains("afresh") && !said.contains("in use"), "{said}");
+    repository.check(&["t-1"], TESTS);
+}
+
 /// Whatever an agent's processes do to get away, at the end of the step they are gone.
 #[test]
 fn agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running() {

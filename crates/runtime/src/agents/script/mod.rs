@@ -50,10 +50,13 @@ impl Adapter for Script {
         Scenario::parse(named, &text)?;
         // A copy: what the agent plays is what was checked, and no sandbox is in its way.
         let copy = order.private.join("scenario.toml");
+        let sessions = order.private.join("sessions");
+        // A step that came to nothing before its first turn has taken the id, and then only resuming it works.
+        let resume = order.resume || player::session_file(&sessions, &order.session).is_file();
         let start = Heard::Start {
             scenario: named.clone(),
             session: order.session.to_string(),
-            resume: order.resume,
+            resume,
             kind: order.kind,
             prompt: order.prompt.clone(),
             task: order.task.to_string(),
@@ -65,11 +68,11 @@ impl Adapter for Script {
         Ok(Launch {
             argv: vec![text_of(&order.adj)?, "internal".into(), "script".into(), text_of(&copy)?],
             env: vec![
-                ("ADJ_SCRIPT_SESSIONS".to_owned(), text_of(&order.private.join("sessions"))?),
+                ("ADJ_SCRIPT_SESSIONS".to_owned(), text_of(&sessions)?),
                 ("TMPDIR".to_owned(), text_of(&order.temp)?),
             ],
             files: vec![(copy, text.into_bytes())],
-            directories: vec![order.private.join("sessions")],
+            directories: vec![sessions],
             stdin: Stdin::Open(Input { id: "start".to_owned(), text: protocol::line(&start) }),
             protocol: PROTOCOL,
         })

@@ -99,7 +99,7 @@ pub fn play(
         ]),
         prefix: String::new(),
     };
-    let file = sessions.join(format!("{session}.json"));
+    let file = session_file(sessions, &session);
     let mut state = match open_session(&file, resume) {
         Ok(state) => state,
         Err(OpenError::Refused(error)) => {
@@ -122,6 +122,11 @@ pub fn play(
         }
         Err(Stop::Output(error)) => Err(PlayError::Output(error)),
     }
+}
+
+/// Where a session is kept, if it was begun.
+pub(super) fn session_file(sessions: &Path, session: &str) -> PathBuf {
+    sessions.join(format!("{session}.json"))
 }
 
 enum OpenError {
