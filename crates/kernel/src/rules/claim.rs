@@ -234,7 +234,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     if !d.world.fleet_running || !task.unfinished.is_empty() {
         return Ok(());
     }
-    let Some(place) = task.place.clone() else { return Ok(()) };
+    let Some(mut place) = task.place.clone() else { return Ok(()) };
     if !place.ready {
         return ask_tree(d, name, &id);
     }
@@ -250,7 +250,8 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         return budget_reached(d, &run_id, room.scope);
     }
     let turns_left = machine.max_turns - machine.current_turn;
-    let resume = place.session_used && d.world.config.agent(&agent).resumable;
+    let resumable = d.world.config.agent(&agent).resumable;
+    let resume = place.session_used && resumable;
     let notes: Vec<String> = task.notes.iter().map(|note| note.to_string()).collect();
     let prompt = match &task.sent_back {
         Some(SentBack::Gate(output)) => Prompt::TestFailure { output: output.clone(), notes },
@@ -259,6 +260,11 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         None => Prompt::Init { notes },
     };
     let told = !task.notes.is_empty() || task.sent_back.is_some();
+    if place.session_used && !resumable {
+        // What cannot be taken up again is left: a program refuses to begin a session that is there, or takes it up.
+        place.session = d.new_session();
+        d.emit(SessionRenewed { id: id.clone(), session: place.session.clone() });
+    }
     reserve(d, &id);
     if told {
         d.emit(NotesTold { id: id.clone() });
