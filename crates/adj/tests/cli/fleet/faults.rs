@@ -169,7 +169,7 @@ fn parent(pid: u32) -> u32 {
 }
 
 /// The keepers of a project that are alive.
-fn keepers(repository: &Repository) -> Vec<u32> {
+pub fn keepers(repository: &Repository) -> Vec<u32> {
     running(&format!("internal keep {}/", repository.dir().display()))
 }
 
@@ -662,6 +662,11 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
     repository.ok("stop");
     fleet.done();
     repository.check(&tickets, TESTS);
+    let waited = repository.timers("checkout");
+    assert!(
+        !waited.is_empty() && waited.iter().all(|millis| *millis == 1000),
+        "as long as was set: {waited:?}"
+    );
 }
 
 /// Who clears the way as told and comes back does not have to wait for the next look at it.
@@ -854,6 +859,7 @@ do = [ { write = "red.fixed", text = "{prompt}" }, { commit = "Fixed" }, { done 
     assert_eq!(repository.read("shared.txt"), "first\nsecond\n");
     let why = repository.ok("why never");
     assert!(why.contains("shared.txt"), "the file is named:\n{why}");
+    assert_eq!(repository.task("never")["landingRounds"], 2, "as many as were set");
     assert!(repository.git_says("rev-parse --verify refs/adjutant/tasks/never"), "its work is kept");
     for id in ["first", "second", "red"] {
         assert!(repository.read(&format!(".tickets/{id}.md")).contains("status: closed"), "{id}\n{said}");

@@ -4,11 +4,13 @@ mod claude;
 mod demo;
 mod faults;
 mod hostile;
+mod keys;
 mod kills;
 mod many;
 mod odd;
 mod people;
 mod policies;
+mod settings;
 mod setup;
 
 use super::Ran;

@@ -5,14 +5,14 @@ use super::people::wait;
 use serde_json::{Value, json};
 
 /// A scenario for every task, of these steps.
-fn scenario(steps: &[&str]) -> String {
+pub fn scenario(steps: &[&str]) -> String {
     let steps: String = steps.iter().map(|step| format!("[[scenario.step]]\ndo = [ {step} ]\n")).collect();
     format!("[[scenario]]\ntokens = [100, 10]\ncost = 0.25\n{steps}")
 }
 
 /// Runs until a person is needed; what was printed.
 #[track_caller]
-fn waits_for_a_person(repository: &Repository) -> String {
+pub fn waits_for_a_person(repository: &Repository) -> String {
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("a person"), "{}", ran.stderr);
@@ -35,14 +35,15 @@ fn answer(repository: &Repository, how: &str) -> String {
 }
 
 #[track_caller]
-fn blocked(repository: &Repository, id: &str, reason: &str) {
+pub fn blocked(repository: &Repository, id: &str, reason: &str) {
     let task = repository.task(id);
     assert_eq!((&task["status"], &task["blockReason"]), (&json!("BLOCKED"), &json!(reason)), "{task}");
 }
 
-const WRITE: &str = r#"{ write = "{task}.txt", text = "{step}\n" }"#;
-const ON: &str = r#"{ append = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#;
-const DONE: &str = r#"{ commit = "Do {task}" }, { done = true }"#;
+pub const WRITE: &str = r#"{ write = "{task}.txt", text = "{step}\n" }"#;
+pub const ON: &str =
+    r#"{ append = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#;
+pub const DONE: &str = r#"{ commit = "Do {task}" }, { done = true }"#;
 
 /// A budget that is reached asks; yes raises it and the work goes on in the same session, no blocks the task.
 fn check_budget(name: &str, key: &str, scope: &str) {
@@ -370,6 +371,9 @@ fn the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts() {
     let long = "x".repeat(301);
     let refused = repository.adj(&format!("task comment t-1 {long}"));
     assert!(refused.code == 3 && refused.stderr.contains("longer than 300 bytes"), "{}", refused.stderr);
+    repository.ok("task add few --depends-on t-1");
+    let many = repository.adj("task add many --depends-on t-1 --depends-on t-3");
+    assert!(many.code == 3 && many.stderr.contains("more than 1 dependencies"), "{}", many.stderr);
 }
 
 /// A red call waits for a person. Allowed it is done; denied it leaves nothing, and the agent goes on.

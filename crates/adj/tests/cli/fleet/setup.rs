@@ -294,7 +294,7 @@ fn a_worktree_of_the_repository_lands_a_ticket_too() {
     let scenario = r#"
 [[scenario]]
 [[scenario.step]]
-do = [ { write = "{task}.txt", text = "x\n" }, { commit = "Do {task}" }, { say = "on" } ]
+do = [ { write = "{task}.txt", text = "x\n" }, { run = "git rev-parse --git-common-dir > {task}.git.txt" }, { commit = "Do {task}" }, { say = "on" } ]
 [[scenario.step]]
 do = [ { append = "{task}.txt", text = "y\n" }, { done = true } ]
 "#;
@@ -317,6 +317,8 @@ do = [ { append = "{task}.txt", text = "y\n" }, { done = true } ]
         repository.git(&format!("branch -D {name}"));
     }
     assert_eq!(repository.read("t-2.txt"), "x\ny\n");
+    let shared = repository.dir().join(".git").display().to_string();
+    assert_eq!(repository.read("t-2.git.txt").trim(), shared, "it was a worktree, not a clone");
     assert_eq!(repository.git("worktree list").lines().count(), 1, "no worktree is left");
     assert_eq!(repository.git("branch --list agent/*"), "", "no branch is left");
     assert_eq!(repository.git("branch --list agent-*"), "", "no branch is left");

@@ -1,0 +1,156 @@
+//! No key of `adjutant.toml` without a test that would fail if it were read and then ignored.
+//!
+//! The list below names that test. It cannot fall behind: a key that is not in it fails, and so does a test that is gone
+//! or that no longer sets the key.
+
+use super::SETTINGS;
+use runtime::settings::keys;
+use std::collections::BTreeMap;
+
+const SOURCES: &[(&str, &str)] = &[
+    ("claude", include_str!("claude.rs")),
+    ("faults", include_str!("faults.rs")),
+    ("odd", include_str!("odd.rs")),
+    ("people", include_str!("people.rs")),
+    ("policies", include_str!("policies.rs")),
+    ("settings", include_str!("settings.rs")),
+    ("setup", include_str!("setup.rs")),
+];
+
+#[rustfmt::skip]
+const SHOWN: &[(&str, &str)] = &[
+    ("project.main", "odd::a_main_of_another_name_in_a_folder_with_a_space"),
+
+    ("fleet.agent", "settings::a_lead_approves_what_another_did_where_the_settings_let_it"),
+    ("fleet.workers", "people::a_command_that_a_workers_state_does_not_take_is_refused_with_the_reason"),
+    ("fleet.isolation", "setup::a_worktree_of_the_repository_lands_a_ticket_too"),
+    ("fleet.max_steps", "policies::no_tests_no_changes_and_no_steps_left_need_a_person"),
+    ("fleet.max_fix_rounds", "people::a_stuck_worker_goes_on_when_a_person_tries_it_again"),
+    ("fleet.step_timeout", "faults::agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running"),
+    ("fleet.review", "policies::tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day"),
+    ("fleet.plan", "setup::settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead"),
+    ("fleet.restore", "settings::a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say"),
+
+    ("test.command", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
+    ("test.timeout", "faults::tests_that_hang_fork_or_are_killed_leave_nothing_and_are_told_to_the_agent"),
+
+    ("agents.*.adapter", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
+    ("agents.*.command", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
+    ("agents.*.model", "claude::a_ticket_lands_and_its_second_step_goes_on_in_the_session_that_was_written_down_before_the_first"),
+    ("agents.*.role", "policies::a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all"),
+    ("agents.*.kind", "settings::a_conversational_agent_has_more_turns_than_one_for_tasks"),
+    ("agents.*.prompt", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
+    ("agents.*.allowed_tools", "policies::a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all"),
+    ("agents.*.max_turns", "claude::the_turn_limit_asks_a_person_who_can_let_it_go_on"),
+    ("agents.*.env", "setup::an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_are_its_own"),
+    ("agents.*.service", "policies::an_outage_suspends_and_the_health_command_restores"),
+    ("agents.*.resume", "settings::sessions_are_begun_anew_where_the_settings_say_that_they_cannot_be_taken_up"),
+    ("agents.*.budget_usd", "policies::an_agent_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised"),
+
+    ("budget.run_usd", "policies::a_run_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised"),
+    ("budget.task_usd", "policies::a_task_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised"),
+    ("budget.day_usd", "policies::a_day_that_reaches_its_budget_asks_once_for_all_and_begins_nothing_new"),
+    ("budget.step_usd", "policies::a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside"),
+
+    ("tickets.source", "settings::tickets_are_read_from_the_folder_that_the_settings_name_and_from_none_where_they_say_so"),
+    ("tickets.dir", "settings::tickets_are_read_from_the_folder_that_the_settings_name_and_from_none_where_they_say_so"),
+
+    ("sandbox.mode", "setup::a_sandbox_that_is_off_is_said_by_run_and_doctor"),
+    ("sandbox.caches", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
+    ("sandbox.read", "settings::a_sandboxed_agent_reads_what_is_hidden_where_the_settings_let_it"),
+
+    ("policy.red", "policies::a_red_call_waits_and_is_done_only_where_a_person_allows_it"),
+    ("policy.yellow", "policies::a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all"),
+    ("policy.green", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
+    ("policy.lead_may_complete", "settings::a_lead_approves_what_another_did_where_the_settings_let_it"),
+    ("policy.max_review_cycles", "settings::one_review_more_than_the_settings_allow_blocks_the_task"),
+    ("policy.max_landing_rounds", "faults::conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up"),
+    ("policy.cap_in_progress", "policies::a_cap_holds_tasks_back_and_says_so"),
+    ("policy.cap_per_agent", "policies::an_agents_cap_leaves_its_other_workers_idle_and_says_so"),
+
+    ("prompts.init", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.step", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.test_failure", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
+    ("prompts.merge_conflict", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
+
+    ("hooks.worktree.create", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
+    ("hooks.worktree.remove", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
+    ("hooks.step.before", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
+    ("hooks.step.after", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
+    ("hooks.notify", "setup::the_notify_hook_runs_when_a_person_is_needed_and_knows_why"),
+    ("hooks.timeout", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
+
+    ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
+    ("worktree.symlink", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
+
+    ("ports.first", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
+    ("ports.block", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
+    ("ports.blocks", "settings::no_more_runs_than_the_settings_have_blocks_of_ports_are_at_work"),
+
+    ("services.*.health", "policies::an_outage_suspends_and_the_health_command_restores"),
+    ("services.*.timeout", "settings::the_settings_say_how_often_services_are_asked_and_how_long_they_may_take_to_answer"),
+    ("services.*.agents", "settings::a_run_that_waited_for_its_service_as_long_as_the_settings_say_frees_its_worker"),
+
+    ("limits.suspension", "settings::a_run_that_waited_for_its_service_as_long_as_the_settings_say_frees_its_worker"),
+    ("limits.health_poll", "settings::the_settings_say_how_often_services_are_asked_and_how_long_they_may_take_to_answer"),
+    ("limits.question", "policies::an_unanswered_call_frees_the_worker_and_its_decision_goes_into_the_next_prompt"),
+    ("limits.silence", "claude::a_stream_that_stalls_is_ended_and_tried_once_more_in_a_fresh_session"),
+    ("limits.lost_workers", "settings::a_task_that_lost_as_many_workers_as_the_settings_allow_is_blocked"),
+    ("limits.outside_lease", "settings::an_agent_from_outside_that_gives_no_sign_of_life_loses_its_task_when_the_settings_say"),
+    ("limits.checkout", "faults::a_landing_waits_for_local_changes_in_its_files_and_for_nothing_else"),
+    ("limits.same_call", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
+    ("limits.tool_failures", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
+    ("limits.effect_tries", "settings::the_settings_say_after_how_many_tries_a_person_is_told"),
+    ("limits.text_bytes", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
+    ("limits.dependencies", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
+    ("limits.kept_answers", "settings::the_settings_say_how_many_answers_are_kept_for_keys"),
+    ("limits.ticket_bytes", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
+    ("limits.tickets", "settings::more_tickets_than_the_settings_allow_are_not_read_and_said"),
+    ("limits.line_bytes", "policies::the_settings_say_how_long_a_line_and_all_that_a_step_prints_may_be"),
+    ("limits.output_bytes", "policies::the_settings_say_how_long_a_line_and_all_that_a_step_prints_may_be"),
+    ("limits.test_output_bytes", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
+    ("limits.copy_files", "setup::more_ignored_files_than_the_settings_allow_are_not_copied_and_said"),
+    ("limits.copy_bytes", "setup::more_ignored_files_than_the_settings_allow_are_not_copied_and_said"),
+];
+
+/// The text of a test, from its name to its end.
+fn text_of(test: &str) -> Option<&'static str> {
+    let (module, name) = test.split_once("::")?;
+    let (_, source) = SOURCES.iter().find(|(known, _)| *known == module)?;
+    let (_, rest) = source.split_once(&format!("#[test]\nfn {name}() {{\n"))?;
+    Some(rest.split_once("\n}\n").map_or(rest, |(text, _)| text))
+}
+
+/// Whether a text sets a key, as it stands in the file or as a word that is put there.
+fn sets(text: &str, key: &str) -> bool {
+    let before = |at: usize| text[..at].chars().next_back();
+    let whole = |at: usize| {
+        !before(at).is_some_and(|c| c.is_alphanumeric() && !text[..at].ends_with("\\n") || c == '_')
+    };
+    text.contains(&format!("\"{key}\"")) || text.match_indices(&format!("{key} = ")).any(|(at, _)| whole(at))
+}
+
+#[test]
+fn every_key_has_a_test_that_shows_it() {
+    let shown: BTreeMap<&str, &str> = SHOWN.iter().copied().collect();
+    assert_eq!(shown.len(), SHOWN.len(), "a key is named once");
+    let mut faults = Vec::new();
+    let mut known = Vec::new();
+    for (section, key) in
+        keys::SECTIONS.iter().flat_map(|section| section.keys.iter().map(move |key| (section, key)))
+    {
+        let path = format!("{}.{}", section.path, key.path);
+        match shown.get(path.as_str()).map(|test| (test, text_of(test))) {
+            None => faults.push(format!("{path}: no test is named; write one and name it here")),
+            Some((test, None)) => faults.push(format!("{path}: there is no test {test}")),
+            Some((test, Some(text))) if !sets(text, key.path) && !sets(SETTINGS, key.path) => {
+                faults.push(format!("{path}: {test} does not set it"));
+            }
+            Some(_) => {}
+        }
+        known.push(path);
+    }
+    let gone = shown.keys().filter(|path| !known.iter().any(|known| known == *path));
+    faults.extend(gone.map(|path| format!("{path}: there is no such key")));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
