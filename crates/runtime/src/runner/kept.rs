@@ -48,6 +48,7 @@ pub async fn run(
     let spec = Spec {
         env: kept.env.into_iter().collect(),
         time_limit_seconds: kept.limit.as_secs_f64(),
+        output_bytes_max: shared.rules().settings.limits.output_bytes,
         sandbox: kept.sandbox,
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
     };

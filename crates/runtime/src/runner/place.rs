@@ -138,7 +138,7 @@ pub fn sandbox(
 pub fn how_it_ended(exit: &Exit, limit: Duration) -> String {
     match (&exit.reason, exit.code, exit.signal) {
         (Reason::TimedOut, ..) => format!("took longer than {} s and was ended", limit.as_secs()),
-        (Reason::OutputLimit, ..) => "printed more than is kept and was ended".to_owned(),
+        (Reason::OutputLimit, ..) => "printed more than limits.output_bytes and was ended".to_owned(),
         (Reason::CouldNotStart(why), ..) => format!("could not be started: {why}"),
         (_, Some(code), _) => format!("failed with exit code {code}"),
         (_, _, Some(signal)) => format!("was ended by signal {signal}"),

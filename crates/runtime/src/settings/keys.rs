@@ -244,7 +244,7 @@ pub const SECTIONS: &[Section] = &[
             key("ticket_bytes", Kind::Number(256, BYTES_MAX), "1048576", "The largest ticket file that is read."),
             key("tickets", Kind::Number(1, 10_000_000), "100000", "Ticket files that are read."),
             key("line_bytes", Kind::Number(1024, BYTES_MAX), "8388608", "The longest line of an agent's output; the rest of it is cut."),
-            key("output_bytes", Kind::Number(1024, BYTES_MAX), "268435456", "What is kept of one step's output."),
+            key("output_bytes", Kind::Number(1024, BYTES_MAX), "268435456", "What one step, test run or hook may print; more ends it."),
             key("test_output_bytes", Kind::Number(1024, BYTES_MAX), "16384", "What an agent is shown of the output of failed tests."),
             key("copy_files", Kind::Number(1, 10_000_000), "10000", "Ignored files that are copied or linked into a new tree."),
             key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "What all files copied into a new tree may hold together."),

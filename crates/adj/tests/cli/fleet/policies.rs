@@ -376,6 +376,26 @@ fn the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts() {
     assert!(many.code == 3 && many.stderr.contains("more than 1 dependencies"), "{}", many.stderr);
 }
 
+/// One flooding test would fill the disk as well as a flooding agent does.
+#[test]
+fn tests_and_hooks_may_not_print_more_than_the_settings_say_either() {
+    let text = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "red.check", text = "yes\n" }, { done = true } ]
+[[scenario.step]]
+on = "test_failure"
+do = [ { write = "red.check", text = "true\n" }, { write = "told.txt", text = "{prompt}" }, { done = true } ]
+"#;
+    let repository = Repository::new("policy-floods", text, &["t-1"]);
+    repository.set(&[("[test]", "[limits]\noutput_bytes = 50000\n[hooks]\nstep.after = \"yes\"\n[test]")]);
+    let lines = repository.ok("run --until-idle");
+    assert!(lines.contains("hook step.after: `yes` printed more than limits.output_bytes"), "{lines}");
+    let told = repository.read("told.txt");
+    assert!(told.contains("`sh tests.sh` printed more than limits.output_bytes"), "{told}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
 /// A red call waits for a person. Allowed it is done; denied it leaves nothing, and the agent goes on.
 #[test]
 fn a_red_call_waits_and_is_done_only_where_a_person_allows_it() {
