@@ -244,6 +244,17 @@ impl Outside for Real {
                 finding(level, "sandbox", support.what, None)
             }
         });
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        for missing in settings.sandbox.missing_caches(home.as_deref()) {
+            let (level, hint) = match missing.path {
+                Some(_) => (Level::Ok, "`adj run` makes it"),
+                None => {
+                    (Level::Warning, "make it, or take it out of adjutant.toml: agents cannot write there")
+                }
+            };
+            let text = format!("`{}` of sandbox.caches is not there", missing.written);
+            findings.push(finding(level, "sandbox", text, Some(hint.to_owned())));
+        }
         for (name, agent) in &settings.agents {
             findings.push(self.look_at_agent(name.as_str(), agent));
         }

@@ -229,6 +229,7 @@ impl Runner {
             shared.clone().blocking(move || shared.repository.ensure_land()).await?;
         }
         shared.configure().await?;
+        shared.make_caches().await;
         recovery::recover(shared).await?;
         {
             // Beside everything else: nobody waits for what is thrown away.
@@ -635,6 +636,14 @@ impl Shared {
         Ok(())
     }
 
+    /// What is declared can be written to, or people hear that it cannot.
+    async fn make_caches(&self) {
+        let rules = self.rules();
+        for said in self.blocking(move || place::make_caches(&rules.settings.sandbox)).await {
+            self.notice_once(said);
+        }
+    }
+
     /// Reads the settings anew. A faulty file changes nothing, and is said.
     async fn reload(&self) -> Result<(), RunError> {
         let read = trust::in_force(&self.layout).map_err(|error| error.to_string());
@@ -652,6 +661,7 @@ impl Shared {
                 }
                 *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
                 self.configure().await?;
+                self.make_caches().await;
                 let workers = self.workers.unwrap_or(self.rules().settings.fleet.workers);
                 self.ask(Ask::StartFleet { workers }).await?;
                 self.notice(if trusted { "adjutant.toml was read anew" } else { UNTRUSTED });

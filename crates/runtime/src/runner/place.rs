@@ -16,7 +16,7 @@ use crate::keeper::{self, Exit, Reason};
 use crate::layout::Layout;
 use crate::prompts::Variables;
 use crate::sandbox;
-use crate::settings::{Agent, Isolation, Sandbox, SandboxMode};
+use crate::settings::{Agent, Isolation, MissingCache, Sandbox, SandboxMode};
 use crate::workplace;
 
 /// The folders of a task outside of its tree.
@@ -132,6 +132,23 @@ pub fn sandbox(
     let strict = settings.mode == SandboxMode::Strict;
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
     Ok(Some(keeper::Sandbox { mode, rules }))
+}
+
+/// Makes the declared caches that are not there, where nobody has to be asked; what people should hear of it.
+pub fn make_caches(settings: &Sandbox) -> Vec<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let make = |MissingCache { written, path }: MissingCache| {
+        let name = format!("sandbox.caches: `{written}`");
+        match path.map(std::fs::create_dir) {
+            // Another one may have been quicker.
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                format!("{name} cannot be made, so agents cannot write there: {error}")
+            }
+            Some(_) => format!("{name} was not there and is made"),
+            None => format!("{name} is not there, so agents cannot write there; make it, or take it out"),
+        }
+    };
+    settings.missing_caches(home.as_deref()).into_iter().map(make).collect()
 }
 
 /// How a command ended, in words that follow its name.

@@ -158,7 +158,7 @@ pub const SECTIONS: &[Section] = &[
         about: "What agents and tests can reach of this machine.",
         keys: &[
             key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "Whether it is used where the system has it, demanded, or off."),
-            key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches."),
+            key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches; made where they are not there and lie in a directory of your home."),
             key("read", Kind::Places, "[]", "More files and directories that may be read."),
         ],
     },

@@ -402,6 +402,15 @@ impl Settings {
     }
 }
 
+/// A declared cache that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingCache {
+    /// As the settings have it.
+    pub written: String,
+    /// Where it can be made without asking: below the user's home, in a directory that is there.
+    pub path: Option<PathBuf>,
+}
+
 impl Sandbox {
     /// Paths of what was written, `~/` read as `home`. Without a home, what needs one is left out.
     pub fn expand(written: &[String], home: Option<&Path>) -> Vec<PathBuf> {
@@ -410,6 +419,32 @@ impl Sandbox {
             None => Some(PathBuf::from(path)),
         };
         written.iter().filter_map(expand).collect()
+    }
+
+    /// The declared caches that are not there, which a program could not write to. None where there is no sandbox.
+    pub fn missing_caches(&self, home: Option<&Path>) -> Vec<MissingCache> {
+        if self.mode == SandboxMode::Off {
+            return Vec::new();
+        }
+        let missing = |written: &String| {
+            let path = Sandbox::expand(std::slice::from_ref(written), home).pop();
+            if path.as_ref().is_some_and(|path| path.exists()) {
+                return None;
+            }
+            let makeable = path.as_ref().zip(home).is_some_and(|(path, home)| is_below(path, home));
+            Some(MissingCache { written: written.clone(), path: path.filter(|_| makeable) })
+        };
+        self.caches.iter().filter_map(missing).collect()
+    }
+}
+
+/// Whether only the last part of a path is missing, and all before it is a directory below `home`, links followed.
+fn is_below(path: &Path, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok().filter(|path| path.is_dir());
+    let dangles = path.symlink_metadata().is_ok();
+    match (path.parent().and_then(real), real(home)) {
+        (Some(parent), Some(home)) => !dangles && path.file_name().is_some() && parent.starts_with(home),
+        _ => false,
     }
 }
 

@@ -551,6 +551,44 @@ do = [
     let _ = std::fs::remove_dir_all(&beside);
 }
 
+/// A cache that nobody has filled yet is no mistake; one that cannot be made is said before an agent fails for it.
+#[test]
+fn a_declared_cache_that_is_not_there_is_made_below_the_home_and_said_anywhere_else() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "touch HOME/cache/new/x && echo yes > {task}.txt" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+    let home = Repository::empty("setup-home");
+    home.write("cache/old", "");
+    let scenario = scenario.replace("HOME", &home.dir().display().to_string());
+    let repository = Repository::new("setup-new-cache", &scenario, &["t-1"]);
+    let nowhere = repository.dir().with_extension("nowhere");
+    let caches = format!("[\"~/cache/new\", \"~/not/here\", \"{}\"]", nowhere.display());
+    repository.set(&[("[test]", &format!("[sandbox]\ncaches = {caches}\n[test]"))]);
+    let adj = |line: &str| -> Ran {
+        repository.command(line).env("HOME", home.dir()).output().expect("adj runs").into()
+    };
+    let doctor = adj("doctor").stdout;
+    assert!(doctor.contains("ok       sandbox: `~/cache/new` of sandbox.caches is not there"), "{doctor}");
+    for written in ["~/not/here", &nowhere.display().to_string()] {
+        let said = format!("WARNING  sandbox: `{written}` of sandbox.caches is not there");
+        assert!(doctor.contains(&said), "{said}\n{doctor}");
+    }
+    assert!(!home.dir().join("cache/new").exists(), "to look is not to make");
+
+    let Ran { code, stdout, stderr } = adj("run --until-idle");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("sandbox.caches: `~/cache/new` was not there and is made"), "{stdout}");
+    for written in ["~/not/here", &nowhere.display().to_string()] {
+        let said = format!("sandbox.caches: `{written}` is not there, so agents cannot write there");
+        assert!(stdout.contains(&said), "{said}\n{stdout}");
+    }
+    assert_eq!(repository.read("t-1.txt"), "yes\n");
+    assert!(!nowhere.exists() && !home.dir().join("not").exists());
+    assert!(!adj("doctor").stdout.contains("~/cache/new"));
+}
+
 #[test]
 fn more_ignored_files_than_the_settings_allow_are_not_copied_and_said() {
     let repository = Repository::new("setup-copies", PRINTS, &["t-1"]);
