@@ -67,7 +67,7 @@ rules! {
     TreeReady: "the tree is ready" => "worker working, first step";
     TreeFailed: "the tree cannot be made" => "as a failed step";
     TurnTaken: "a turn's message is complete" => "run STEP; cost and tokens are added to run, worker, task, agent and day; its calls are audited";
-    StepFinished: "a step ended without DONE" => "worker working, next step";
+    StepFinished: "a step ended without DONE" => "worker working, next step; in a fresh session where the agent's cannot be taken up again";
     StepFailed: "a step failed" => "run ERROR (recoverable), worker waits 2, 4, 8, 16 s; when due, run RESUME and the next step";
     StepRetried: "a step timed out, or its session was lost" => "the same step once more, with a fresh session; both count as one error";
     Outage: "a service is away" => "run suspended, no error counted; nothing is claimed for its agents";

@@ -109,6 +109,27 @@ fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {
     assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 1);
 }
 
+/// StepFinished: a session that cannot be taken up again is left behind.
+#[test]
+fn each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own() {
+    let sessions = |resumable: bool| {
+        let table =
+            Table::with(|config| config.agents.values_mut().for_each(|agent| agent.resumable = resumable));
+        let table = check(table, "ticket t1\n fleet 1\n tree\n turn");
+        let first = table.world.task(&task("t1")).unwrap().place.clone().unwrap().session;
+        let table = check(table, "step -> worker A working, asked start_step 1");
+        let asked = table.world.effects.values().find_map(|effect| match effect.as_ref() {
+            crate::Effect::StartStep { session, resume, .. } => Some((session.clone(), *resume)),
+            _ => None,
+        });
+        (first, asked.unwrap())
+    };
+    let (first, (second, resume)) = sessions(true);
+    assert!(resume && first == second);
+    let (first, (second, resume)) = sessions(false);
+    assert!(!resume && first != second);
+}
+
 /// GateRed: three fix rounds, then stuck.
 #[test]
 fn a_red_gate_sends_the_work_back_three_times() {
