@@ -2,9 +2,8 @@
 //! real pipes, under a real keeper, and makes the calls that are allowed; what it says comes from a file.
 
 use super::Repository;
+use super::background::wait;
 use serde_json::{Value, json};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 const TESTS: &str = "sh tests.sh";
 const COMMIT: &str = "git add -A && git -c user.name=a -c user.email=a@b.invalid commit -q -m work";
@@ -119,54 +118,6 @@ impl Repository {
     }
 }
 
-/// A fleet at work beside the test. It is stopped with the test, however that ends.
-struct Fleet<'a> {
-    repository: &'a Repository,
-    child: Option<Child>,
-}
-
-impl<'a> Fleet<'a> {
-    fn start(repository: &'a Repository, line: &str) -> Fleet<'a> {
-        let child = repository.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Fleet { repository, child: Some(child.expect("adj runs")) }
-    }
-
-    /// Waits for its end.
-    fn ended(mut self) -> super::super::Ran {
-        let child = self.child.take().expect("it runs");
-        child.wait_with_output().expect("it ends").into()
-    }
-
-    /// Waits for something that it brings about.
-    #[track_caller]
-    fn wait<T>(&mut self, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(seen) = seen() {
-                return seen;
-            }
-            let over = self.child.as_mut().and_then(|child| child.try_wait().expect("it can be asked"));
-            assert!(
-                over.is_none(),
-                "the fleet ended before {what}: {:?}",
-                self.child.take().map(Child::wait_with_output)
-            );
-            assert!(Instant::now() < deadline, "{what}: not within a minute");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Fleet<'_> {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            self.repository.adj("stop --now");
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 #[test]
 fn a_ticket_lands_and_its_second_step_goes_on_in_the_session_that_was_written_down_before_the_first() {
     let replies =
@@ -241,16 +192,15 @@ fn a_person_decides_about_a_call_while_it_waits() {
         { "text": "DONE" },
     ]]);
     let repository = project("asks", "", "[policy]\nred = [\"Write(*ed.check)\"]\n", &replies);
-    let mut fleet = Fleet::start(&repository, "run --until-idle");
-    let (first, cause) = fleet.wait("a question", || repository.approval());
+    let fleet = repository.begin("run --until-idle");
+    let (first, cause) = wait("a question", || repository.approval());
     assert_eq!(cause, "red_action");
     repository.ok(&format!("deny {first} --note not-that"));
-    let (second, _) = fleet.wait("another question", || repository.approval().filter(|(id, _)| *id != first));
+    let (second, _) = wait("another question", || repository.approval().filter(|(id, _)| *id != first));
     assert!(!repository.dir().join("agents/A-c-1/denied.check").exists());
     assert!(!repository.dir().join("agents/A-c-1/allowed.check").exists(), "it waits");
     repository.ok(&format!("approve {second}"));
-    let ran = fleet.ended();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fleet.done();
     repository.check(&["c-1"], TESTS);
     assert!(repository.in_main("allowed.check") && !repository.in_main("denied.check"));
     assert_eq!(repository.sessions(), "begins 1", "one process waited for both");
@@ -306,13 +256,11 @@ fn a_service_that_is_away_is_waited_for_and_costs_no_error() {
 fn a_run_goes_on_when_its_service_is_well_again() {
     let more = "[services.api]\nhealth = \"test -e .adjutant/well\"\nagents = [\"coder\"]\n\n[limits]\nhealth_poll = \"1s\"\n";
     let repository = project("health", "", more, &json!([[{ "status": 529 }], work()]));
-    let mut fleet = Fleet::start(&repository, "run --until-idle");
-    fleet
-        .wait("a suspended run", || repository.adj("history c-1").stdout.contains("suspended").then_some(()));
+    let fleet = repository.begin("run --until-idle");
+    wait("a suspended run", || repository.adj("history c-1").stdout.contains("suspended").then_some(()));
     assert_eq!(repository.starts().len(), 1, "nothing is tried before it is well");
     repository.write(".adjutant/well", "");
-    let ran = fleet.ended();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fleet.done();
     repository.check(&["c-1"], TESTS);
     assert_eq!(repository.sessions(), "begins 1, goes on in 1");
 }
@@ -452,7 +400,7 @@ fn a_price_that_is_not_known_is_said_and_charged_as_what_was_set_aside() {
 fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
     let replies = json!([[{ "text": "One." }], [{ "hang": true }], work()]);
     let repository = project("stops", "", "", &replies);
-    let mut fleet = Fleet::start(&repository, "run");
+    let fleet = repository.begin("run");
     // The message of the second step was begun.
     let begun = || {
         let steps =
@@ -463,10 +411,9 @@ fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
         };
         steps.map(|step| step.path()).find(|step| begun(step))
     };
-    let step = fleet.wait("a second step", begun);
+    let step = wait("a second step", begun);
     repository.ok("stop");
-    let ran = fleet.ended();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fleet.done();
     let out = std::fs::read_to_string(step.join("out")).expect("it is kept");
     assert!(out.contains("aborted_streaming"), "it was asked to end its turn, and did: {out}");
     assert_eq!(repository.strays(), Vec::<String>::new());
@@ -480,11 +427,11 @@ fn what_a_person_says_reaches_claude_while_it_works() {
     let replies =
         json!([[{ "tools": [write("asked.check")] }, { "tools": [bash(COMMIT)] }, { "text": "DONE" }]]);
     let repository = project("told", "", "[policy]\nred = [\"Write(asked.check)\"]\n", &replies);
-    let mut fleet = Fleet::start(&repository, "run --until-idle");
-    let (question, _) = fleet.wait("a question", || repository.approval());
+    let fleet = repository.begin("run --until-idle");
+    let (question, _) = wait("a question", || repository.approval());
     repository.ok("task comment c-1 and-the-docs");
     // The program has it, and says so, while its call still waits.
-    let step = fleet.wait("that it was told", || {
+    let step = wait("that it was told", || {
         let steps = std::fs::read_dir(repository.dir().join(".adjutant/steps")).ok()?;
         let told = |step: &std::path::PathBuf| {
             let read = |name: &str| std::fs::read_to_string(step.join(name)).unwrap_or_default();
@@ -494,8 +441,7 @@ fn what_a_person_says_reaches_claude_while_it_works() {
         steps.flatten().map(|step| step.path()).find(told)
     });
     repository.ok(&format!("approve {question}"));
-    let ran = fleet.ended();
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    fleet.done();
     repository.check(&["c-1"], TESTS);
     assert_eq!(repository.sessions(), "begins 1", "it was told in the step that was under way");
     let out = std::fs::read_to_string(step.join("out")).expect("it is kept");

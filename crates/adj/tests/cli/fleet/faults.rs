@@ -1,116 +1,12 @@
 //! What goes wrong in agents, tests, trees, checkouts and on disks while a fleet is at work. In each case the run ends as
 //! if nothing had happened, or with a person asked by name.
 
+use super::background::{end_all, keepers, kill, running, wait};
 use super::{Repository, SETTINGS, TESTS};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// What takes longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Waits until something holds. There is nothing to wait on in another process's folders but to look.
-#[track_caller]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it never happened: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// `adj run` in the background. It is ended with the test.
-pub struct Fleet {
-    child: Child,
-    output: PathBuf,
-    /// Those of a test that failed are ended with it; one that succeeds has none left, which is what it shows.
-    dir: PathBuf,
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            end_all(&self.dir);
-        }
-    }
-}
-
-/// Ends every process that works for a project.
-fn end_all(dir: &Path) {
-    running(&format!("internal keep {}/", dir.display())).into_iter().for_each(kill);
-    let below =
-        |pid: &u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at.starts_with(dir));
-    running("").into_iter().filter(below).for_each(kill);
-}
-
-impl Fleet {
-    pub fn start(repository: &Repository, line: &str) -> Fleet {
-        let output = PathBuf::from(format!("{}.said", repository.dir().display()));
-        let said = std::fs::File::options().create(true).append(true).open(&output).expect("a file");
-        let mut command = repository.command(line);
-        command.stdout(said.try_clone().expect("a handle")).stderr(said);
-        Fleet { child: command.spawn().expect("adj runs"), output, dir: repository.dir().to_owned() }
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub fn said(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(&self.output).unwrap_or_default()).into_owned()
-    }
-
-    #[track_caller]
-    pub fn until_said(&self, text: &str) {
-        let begun = Instant::now();
-        while !self.said().contains(text) {
-            assert!(begun.elapsed() < PATIENCE, "`{text}` was never said:\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// SIGKILL, as by the kernel.
-    pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
-    }
-
-    /// Waits for it to end by itself, and removes what it said.
-    #[track_caller]
-    pub fn end(self) -> (ExitStatus, String) {
-        self.end_within(PATIENCE)
-    }
-
-    /// As `end`, where more than the usual may take longer than usual.
-    #[track_caller]
-    pub fn end_within(mut self, patience: Duration) -> (ExitStatus, String) {
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("it is ours") {
-                break status;
-            }
-            assert!(begun.elapsed() < patience, "it does not end:\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        let said = self.said();
-        let _ = std::fs::remove_file(&self.output);
-        (status, said)
-    }
-
-    /// As `end`, and every task was done.
-    #[track_caller]
-    pub fn done(self) -> String {
-        let (status, said) = self.end();
-        assert!(status.success(), "{said}");
-        said
-    }
-}
 
 /// A repository whose settings are changed like this: each text of the usual ones by another. And with these tests.
 pub fn repository(
@@ -137,7 +33,7 @@ pub fn repository(
 /// The tree of a task, once it is there.
 #[track_caller]
 pub fn tree(repository: &Repository, task: &str) -> PathBuf {
-    until(&format!("a tree of {task}"), || {
+    wait(&format!("a tree of {task}"), || {
         let trees = std::fs::read_dir(repository.dir().join("agents")).ok()?.flatten();
         // One that is still being made has a dot before its name.
         let whole = trees.map(|tree| tree.path()).filter(|path| !path.to_string_lossy().contains("/."));
@@ -145,32 +41,11 @@ pub fn tree(repository: &Repository, task: &str) -> PathBuf {
     })
 }
 
-/// Processes with this text in their command line.
-pub fn running(text: &str) -> Vec<u32> {
-    let processes = std::fs::read_dir("/proc").expect("there is /proc").flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        *pid != std::process::id() && String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
-    })
-    .collect()
-}
-
-pub fn kill(pid: u32) {
-    let killed = Command::new("kill").arg("-KILL").arg(pid.to_string()).stderr(Stdio::null()).status();
-    killed.expect("kill runs");
-}
-
 /// Who started a process.
 fn parent(pid: u32) -> u32 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("it has a parent");
     line.trim().parse().expect("a number")
-}
-
-/// The keepers of a project that are alive.
-pub fn keepers(repository: &Repository) -> Vec<u32> {
-    running(&format!("internal keep {}/", repository.dir().display()))
 }
 
 /// Lines of a file in main.
@@ -198,7 +73,7 @@ do = [
 #[track_caller]
 fn middle(repository: &Repository, task: &str) -> PathBuf {
     let tree = tree(repository, task);
-    until("the middle of a step", || tree.join(format!("{task}.middle")).exists().then_some(()));
+    wait("the middle of a step", || tree.join(format!("{task}.middle")).exists().then_some(()));
     tree
 }
 
@@ -210,16 +85,16 @@ fn go(tree: &Path, task: &str) {
 #[test]
 fn a_server_that_is_killed_in_the_middle_of_a_step_finds_it_again() {
     let repository = repository("server-killed", &[], TESTS, WAITS, &["f-1", "f-2"]);
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let (one, two) = (middle(&repository, "f-1"), middle(&repository, "f-2"));
     let before = keepers(&repository);
     fleet.kill();
     // One comes to its end while nobody listens, the other is still in the middle.
     go(&one, "f-1");
-    until("the end of a step", || one.join(".git/f-1.past").exists().then_some(()));
+    wait("the end of a step", || one.join(".git/f-1.past").exists().then_some(()));
     assert_eq!(keepers(&repository), before, "the keepers go on");
-    let fleet = Fleet::start(&repository, "run --until-idle");
-    fleet.until_said("f-1: the tests pass");
+    let fleet = repository.begin("run --until-idle");
+    fleet.wait_for("f-1: the tests pass");
     go(&two, "f-2");
     fleet.done();
     repository.check(&["f-1", "f-2"], TESTS);
@@ -252,7 +127,7 @@ do = [ { run = "rm -f {task}.middle", quiet = true }, { write = "{task}.check", 
     // `sleep` takes numbers only.
     let tickets = ["1", "2"];
     let repository = repository("keeper-killed", &[], TESTS, scenario, &tickets);
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     for task in tickets {
         middle(&repository, task);
     }
@@ -284,7 +159,7 @@ do = [ { fail = 1, stderr = "not today" } ]
 do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = true } ]
 "#;
     let repository = repository("no-turn", &[], TESTS, scenario, &["t-1"]);
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     assert_eq!(said.matches("failed: ").count(), 1, "{said}");
     assert!(!said.contains("afresh") && !said.contains("in use"), "{said}");
     repository.check(&["t-1"], TESTS);
@@ -340,7 +215,7 @@ do = [
     let tickets = ["hangs", "deaf", "quits", "crashes", "daemons"];
     let changes = [("workers = 2", "workers = 5\nstep_timeout = \"6s\"")];
     let repository = repository("agents-wrong", &changes, TESTS, scenario, &tickets);
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     repository.check(&tickets, TESTS);
     for task in ["hangs", "deaf"] {
         let again = format!("{task}: the step hung or lost its session; once more, afresh");
@@ -376,7 +251,7 @@ do = [
         repository.ticket(id, &[]);
     }
     repository.commit("Tickets");
-    Fleet::start(&repository, "run --until-idle").done();
+    repository.begin("run --until-idle").done();
     repository.check(&tickets, TESTS);
     for (task, why) in [("hangs", "took longer than 4 s"), ("forks", "exit code 1"), ("killed", "137")] {
         let told = in_main(&repository, &format!("{task}.told"));
@@ -426,7 +301,7 @@ fn agents_that_ruin_their_own_git_directory_lose_no_work() {
     }
     let tickets = acts.map(|(task, _)| task);
     let repository = repository("git-ruined", &[("workers = 2", "workers = 5")], TESTS, &scenario, &tickets);
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     for task in tickets {
         assert!(
             repository.dir().join(format!("{task}.check")).exists(),
@@ -457,7 +332,7 @@ do = [ { write = "{task}.check", text = "true\n", quiet = true }, { commit = "Th
     let tickets = ["working", "idle", "switched"];
     let repository =
         repository("trees-by-hand", &[("workers = 2", "workers = 3")], TESTS, scenario, &tickets);
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let trees = tickets.map(|task| middle(&repository, task));
     delete(&trees[0]);
     // A person's own git, in the tree.
@@ -468,7 +343,7 @@ do = [ { write = "{task}.check", text = "true\n", quiet = true }, { commit = "Th
     // Now without a server: the second goes with all that is in it.
     delete(&trees[1]);
     go(&trees[2], "switched");
-    Fleet::start(&repository, "run --until-idle").done();
+    repository.begin("run --until-idle").done();
     repository.check(&tickets, TESTS);
     for task in ["working", "idle"] {
         assert_eq!(in_main(&repository, &format!("{task}.first")), "kept");
@@ -491,7 +366,7 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
 #[track_caller]
 fn landing(repository: &Repository) -> PathBuf {
     let folders = repository.dir().join(".adjutant/landing");
-    until("a merge that is tested", || {
+    wait("a merge that is tested", || {
         let found = std::fs::read_dir(&folders).ok()?.flatten().map(|entry| entry.path());
         found.into_iter().find(|path| path.join("begun").exists() && !path.join("go").exists())
     })
@@ -521,13 +396,13 @@ fn a_main_that_the_user_moves_during_a_landing_is_tested_anew() {
         let repository = repository(name, &[], SLOW, ONE, &["f-1"]);
         repository.write("notes.txt", "to be rewound\n");
         repository.commit("Something to go back from");
-        let fleet = Fleet::start(&repository, "run --until-idle");
+        let fleet = repository.begin("run --until-idle");
         let folder = landing(&repository);
         act(&repository);
         let before = repository.git("rev-parse main");
         std::fs::write(folder.join("go"), "").expect("a file");
         if name != "user-switches" {
-            fleet.until_said("main moved meanwhile; merged and tested anew");
+            fleet.wait_for("main moved meanwhile; merged and tested anew");
             std::fs::write(landing(&repository).join("go"), "").expect("a file");
         }
         fleet.done();
@@ -560,12 +435,12 @@ do = [ { run = "git mv {task}.check other.check" }, { commit = "Otherwise" }, { 
 "#;
     for ended in [true, false] {
         let repository = repository(&format!("stale-green-{ended}"), &[], SLOW, scenario, &["f-1"]);
-        let fleet = Fleet::start(&repository, "run --until-idle");
+        let fleet = repository.begin("run --until-idle");
         let folder = landing(&repository);
         fleet.kill();
         if ended {
             std::fs::write(folder.join("go"), "").expect("a file");
-            until("the end of the tests", || keepers(&repository).is_empty().then_some(()));
+            wait("the end of the tests", || keepers(&repository).is_empty().then_some(()));
         } else {
             // They wait on, and the next ones say so themselves.
             std::fs::remove_file(folder.join("begun")).expect("they have begun");
@@ -573,7 +448,7 @@ do = [ { run = "git mv {task}.check other.check" }, { commit = "Otherwise" }, { 
         // Green by itself, and green without it; not with it.
         repository.write("users.check", "test ! -e f-1.check\n");
         repository.commit("The user's own");
-        let fleet = Fleet::start(&repository, "run --until-idle");
+        let fleet = repository.begin("run --until-idle");
         for _ in 0..2 {
             std::fs::write(landing(&repository).join("go"), "").expect("a file");
         }
@@ -589,11 +464,11 @@ fn what_a_gates_tests_write_is_not_committed_by_the_server_that_finds_them_again
         "case $PWD in *agents*) touch begun; while [ ! -e \"$TMPDIR/go\" ]; do sleep 0.05; done;; esac\n{TESTS}"
     );
     let repository = repository("gate-killed", &[], &tests, ONE, &["f-1"]);
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let tree = tree(&repository, "f-1");
-    until("tests of the gate", || tree.join("begun").exists().then_some(()));
+    wait("tests of the gate", || tree.join("begun").exists().then_some(()));
     fleet.kill();
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let temp = repository.dir().join(".adjutant/tmp/f-1");
     std::fs::write(temp.join("go"), "").expect("a file");
     fleet.done();
@@ -607,7 +482,7 @@ fn a_main_that_is_forced_elsewhere_during_a_task_is_what_the_work_lands_on() {
     let repository = repository("user-forces", &[], TESTS, WAITS, &["f-1"]);
     repository.write("notes.txt", "to be rewound\n");
     repository.commit("Something to go back from");
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let tree = middle(&repository, "f-1");
     repository.git("reset --quiet --hard HEAD~1");
     repository.write("other.txt", "another history\n");
@@ -643,10 +518,10 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
     repository.write("tests.sh", &format!("{TESTS}# by hand\n"));
     repository.write("base.check", "true # by hand\n");
     repository.write("new.check", "true # untracked\n");
-    let fleet = Fleet::start(&repository, "run");
-    fleet.until_said("other landed");
-    fleet.until_said("same waits to land");
-    fleet.until_said("new waits to land");
+    let fleet = repository.begin("run");
+    fleet.wait_for("other landed");
+    fleet.wait_for("same waits to land");
+    fleet.wait_for("new waits to land");
     for (task, file) in [("same", "base.check"), ("new", "new.check")] {
         let why = repository.ok(&format!("why {task}"));
         assert!(why.contains(file) && why.contains("git -C") && why.contains("stash"), "{why}");
@@ -654,9 +529,9 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
     assert_eq!(repository.read("base.check"), "true # by hand\n");
     assert_eq!(repository.read("new.check"), "true # untracked\n");
     repository.git("checkout -- base.check");
-    fleet.until_said("same landed");
+    fleet.wait_for("same landed");
     std::fs::remove_file(repository.dir().join("new.check")).expect("it goes");
-    fleet.until_said("new landed");
+    fleet.wait_for("new landed");
     assert_eq!(repository.git("status --porcelain"), "M tests.sh", "what was in nobody's way is as it was");
     repository.git("checkout -- tests.sh");
     repository.ok("stop");
@@ -703,17 +578,17 @@ fn land_past(lock: &str) {
     let changes = [("[test]", "[limits]\ncheckout = \"1s\"\n\n[test]")];
     let name = format!("lock-{}", lock.replace('/', "-"));
     let repository = repository(&name, &changes, SLOW, ONE, &["f-1"]);
-    let fleet = Fleet::start(&repository, "run");
+    let fleet = repository.begin("run");
     let folder = landing(&repository);
     let path = repository.dir().join(".git").join(lock);
     // Held by a process that lives, which is this one, and then left behind.
     let held = std::fs::File::create_new(&path).expect("nobody holds it");
     std::fs::write(folder.join("go"), "").expect("a file");
-    fleet.until_said(lock);
+    fleet.wait_for(lock);
     drop(held);
     assert!(path.exists(), "it is not ours to remove");
     std::fs::remove_file(&path).expect("it goes");
-    fleet.until_said("f-1 landed");
+    fleet.wait_for("f-1 landed");
     repository.ok("stop");
     fleet.done();
     repository.check(&["f-1"], TESTS);
@@ -724,14 +599,14 @@ fn land_past(lock: &str) {
 fn a_rebase_of_main_is_waited_for() {
     let changes = [("[test]", "[limits]\ncheckout = \"1s\"\n\n[test]")];
     let repository = repository("rebase", &changes, SLOW, ONE, &["f-1"]);
-    let fleet = Fleet::start(&repository, "run");
+    let fleet = repository.begin("run");
     let folder = landing(&repository);
     let rebase = ["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"];
     assert!(repository.git_command(&rebase).status().expect("git runs").success());
     std::fs::write(folder.join("go"), "").expect("a file");
-    fleet.until_said("waiting: a rebase of main is under way in");
+    fleet.wait_for("waiting: a rebase of main is under way in");
     repository.git("rebase --continue");
-    fleet.until_said("f-1 landed");
+    fleet.wait_for("f-1 landed");
     repository.ok("stop");
     fleet.done();
     repository.check(&["f-1"], TESTS);
@@ -774,7 +649,7 @@ do = [ { write = "{task}.end", text = "end\n" }, { done = true } ]
 "#;
     let tickets = ["long", "bytes", "flood", "quotes"];
     let repository = repository("output", &[("workers = 2", "workers = 4")], TESTS, scenario, &tickets);
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     repository.check(&tickets, TESTS);
     // Nothing was taken for the end before it came.
     assert_eq!(in_main(&repository, "quotes.end"), "end");
@@ -844,14 +719,14 @@ do = [ { write = "red.fixed", text = "{prompt}" }, { commit = "Fixed" }, { done 
     let tickets = ["first", "second", "never", "red"];
     let changes = [("workers = 2", "workers = 4"), ("[test]", "[policy]\nmax_landing_rounds = 2\n\n[test]")];
     let repository = repository("rounds", &changes, TESTS, scenario, &tickets);
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let trees = ["second", "never", "red"].map(|task| (task, middle(&repository, task)));
-    fleet.until_said("first landed");
+    fleet.wait_for("first landed");
     for (task, tree) in &trees {
         go(tree, task);
     }
-    let (status, said) = fleet.end();
-    assert_eq!(status.code(), Some(1), "{said}");
+    let (code, said) = fleet.ended();
+    assert_eq!(code, 1, "{said}");
     assert!(said.contains("never is BLOCKED (landing): adj why never"), "{said}");
     assert!(said.contains("red: red when merged with main; sent back to work"), "{said}");
     let told = in_main(&repository, "second.told");
@@ -890,7 +765,7 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     repository.ticket("f-1", &[]);
     repository.ticket("f-2", &["f-1"]);
     repository.commit("Tickets");
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     for path in [".tickets/f-2.md", ".adjutant/token", ".adjutant/\u{fffd}", "agents"] {
         assert!(said.contains(&format!("the agent's change to `{path}` was dropped")), "{said}");
     }

@@ -1,6 +1,7 @@
 //! Repositories, agents and names that want to run something of theirs in our process, or to be taken for options.
 
-use super::faults::{Fleet, repository, tree, until};
+use super::background::wait;
+use super::faults::{repository, tree};
 use super::{Repository, TESTS};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,7 +112,7 @@ fn called(canary: &Path) -> String {
 #[track_caller]
 fn middle(repository: &Repository, task: &str) -> PathBuf {
     let tree = tree(repository, task);
-    until("the middle of a step", || tree.join(format!("{task}.middle")).exists().then_some(()));
+    wait("the middle of a step", || tree.join(format!("{task}.middle")).exists().then_some(()));
     tree
 }
 
@@ -141,12 +142,12 @@ fn no_hook_filter_or_driver_is_run_by_us_in_a_whole_life() {
     assert_ne!(called(&canary), "");
     std::fs::remove_file(&canary).expect("it was written");
 
-    let fleet = Fleet::start(&repository, "run");
+    let fleet = repository.begin("run");
     let trees = ["two", "three", "four"].map(|task| middle(&repository, task));
-    fleet.until_said("one landed");
+    fleet.wait_for("one landed");
     std::fs::write(trees[0].join("two.go"), "").expect("a file");
-    fleet.until_said("two: conflicts with main");
-    fleet.until_said("two landed");
+    fleet.wait_for("two: conflicts with main");
+    fleet.wait_for("two landed");
     assert_eq!(called(&canary), "", "after two landings");
     for line in ["diff one", "diff three", "board", "ps", "task show two", "doctor"] {
         let ran = repository.adj(line);
@@ -160,7 +161,7 @@ fn no_hook_filter_or_driver_is_run_by_us_in_a_whole_life() {
     repository.ok(&format!("kill {}", worker(&trees[1])));
     repository.ok("task cancel four");
     for gone in &trees[2..] {
-        until("the tree is put away", || (!gone.exists()).then_some(()));
+        wait("the tree is put away", || (!gone.exists()).then_some(()));
     }
     assert_eq!(called(&canary), "", "after a kill and a cancel");
     repository.ok("stop");

@@ -3,7 +3,7 @@
 //! `make many` and `make lines` run the large ones and print their figures; small ones are part of every test run. In a
 //! debug build the kernel's invariants are checked after each commit.
 
-use super::faults::{Fleet, until};
+use super::background::wait;
 use super::{Repository, SETTINGS, TESTS};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ fn fleet_of(name: &str, workers: usize, tickets: usize) {
     repository.write("adjutant.toml", &settings);
     repository.commit("As many workers");
     let begun = Instant::now();
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let pid = fleet.pid();
     // The last figure before it ends: afterwards nobody can tell.
     let watched = std::thread::spawn(move || {
@@ -86,8 +86,8 @@ fn fleet_of(name: &str, workers: usize, tickets: usize) {
         }
         ticks
     });
-    let (status, said) = fleet.end_within(PATIENCE);
-    assert!(status.success(), "{said}");
+    let (code, said) = fleet.ended_within(PATIENCE);
+    assert_eq!(code, 0, "{said}");
     let seconds = begun.elapsed().as_secs_f64();
     let server_seconds = watched.join().expect("it only looks") as f64 / 100.0;
     repository.check(&ids, TESTS);
@@ -164,14 +164,14 @@ fn every_line_of_many_agents_is_heard() {
     let settings = SETTINGS.replace("workers = 2", &format!("workers = {agents}"));
     repository.write("adjutant.toml", &settings);
     repository.commit("As many workers");
-    let fleet = Fleet::start(&repository, "run --until-idle");
+    let fleet = repository.begin("run --until-idle");
     let pid = fleet.pid();
     let temp = |id: &&str| repository.dir().join(".adjutant/tmp").join(id);
-    until("every agent at work", || ids.iter().all(|id| temp(id).join("begun").exists()).then_some(()));
+    wait("every agent at work", || ids.iter().all(|id| temp(id).join("begun").exists()).then_some(()));
     // From here on the server does nothing but listen, until the first of them is done.
     let (begun, ticks) = (Instant::now(), ticks_of(pid).expect("it runs"));
     ids.iter().for_each(|id| std::fs::write(temp(id).join("go"), "").expect("a file"));
-    until("nine lines of ten", || (printed(&repository) >= agents * lines * 9 / 10).then_some(()));
+    wait("nine lines of ten", || (printed(&repository) >= agents * lines * 9 / 10).then_some(()));
     let heard = printed(&repository) as f64;
     let (seconds, ticks) = (begun.elapsed().as_secs_f64(), ticks_of(pid).expect("it runs") - ticks);
     println!(
@@ -180,8 +180,8 @@ fn every_line_of_many_agents_is_heard() {
         ticks as f64 * 10_000.0 / heard,
         ticks as f64 / seconds,
     );
-    let (status, said) = fleet.end_within(PATIENCE);
-    assert!(status.success(), "{said}");
+    let (code, said) = fleet.ended_within(PATIENCE);
+    assert_eq!(code, 0, "{said}");
     repository.check(&ids, TESTS);
     for worker in repository.json("ps").as_array().expect("workers") {
         let name = worker["name"].as_str().expect("a name");

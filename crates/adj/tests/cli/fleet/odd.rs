@@ -1,6 +1,6 @@
 //! Repositories that are not like others: a whole life in each.
 
-use super::faults::{Fleet, repository};
+use super::faults::repository;
 use super::{Repository, SETTINGS, TESTS};
 
 const ONE: &str = r#"
@@ -102,13 +102,13 @@ fn a_title_that_git_would_not_take() {
 fn a_folder_of_the_users_in_a_trees_place_is_left_alone_and_nothing_waits_for_it() {
     let changes = [("review = \"auto\"", "review = \"human\"")];
     let repository = repository("odd-place", &changes, TESTS, ONE, &["o-1"]);
-    Fleet::start(&repository, "run --until-idle").end();
+    repository.begin("run --until-idle").ended();
     let tree = super::faults::tree(&repository, "o-1");
     std::fs::remove_dir_all(&tree).expect("it goes");
     std::fs::create_dir(&tree).expect("a folder");
     std::fs::write(tree.join("mine"), "mine").expect("a file");
     repository.ok("review o-1 --approve");
-    let said = Fleet::start(&repository, "run --until-idle").done();
+    let said = repository.begin("run --until-idle").done();
     assert!(said.contains("was not made by adjutant for task o-1, and is left alone"), "{said}");
     assert_eq!(std::fs::read_to_string(tree.join("mine")).expect("it is there"), "mine");
     std::fs::remove_dir_all(&tree).expect("it goes");

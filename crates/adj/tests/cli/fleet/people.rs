@@ -1,105 +1,13 @@
 //! What people do while a fleet runs: every command comes from another process.
 
+use super::background::{Fleet, wait};
 use super::{Ran, Repository};
-use nix::sys::signal::{self, Signal};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits for something that nothing tells of.
-#[track_caller]
-pub fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "this did not come: {what}");
-        std::thread::sleep(Duration::from_millis(30));
-    }
-}
-
-/// `adj run` in the background, ended with the test.
-pub struct Running<'r> {
-    repository: &'r Repository,
-    child: Child,
-    lines: PathBuf,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
-            let _ = self.repository.adj("stop --now");
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-        if !std::thread::panicking() {
-            let _ = std::fs::remove_file(&self.lines);
-        }
-    }
-}
-
-impl Running<'_> {
-    /// What it has printed so far.
-    pub fn lines(&self) -> String {
-        std::fs::read_to_string(&self.lines).unwrap_or_default()
-    }
-
-    #[track_caller]
-    pub fn wait_for(&self, text: &str) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.lines().contains(text) {
-            assert!(Instant::now() < deadline, "`{text}` was not printed:\n{}", self.lines());
-            std::thread::sleep(Duration::from_millis(30));
-        }
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        signal::kill(Pid::from_raw(self.child.id() as i32), signal).expect("it runs");
-    }
-
-    /// Waits until it has ended; its exit code, and what it printed.
-    #[track_caller]
-    pub fn ended(mut self) -> (i32, String) {
-        let status = wait("the end of adj run", || self.child.try_wait().expect("it was started"));
-        (status.code().expect("it ended by itself"), self.lines())
-    }
-
-    /// Stops it, which must succeed.
-    #[track_caller]
-    pub fn stop(self) -> String {
-        self.repository.ok("stop");
-        let (code, lines) = self.ended();
-        assert_eq!(code, 0, "{lines}");
-        lines
-    }
-}
-
 impl Repository {
-    /// Starts a fleet, and returns when it answers.
-    #[track_caller]
-    pub fn start(&self, line: &str) -> Running<'_> {
-        let lines = self.dir().with_extension("lines");
-        let file = std::fs::File::create(&lines).expect("a file beside the repository");
-        let mut command = self.command(line);
-        command.stdout(file.try_clone().expect("a file")).stderr(file).stdin(Stdio::null());
-        let child = command.spawn().expect("adj runs");
-        let running = Running { repository: self, child, lines };
-        wait("a fleet that answers", || {
-            self.adj("queue")
-                .code
-                .eq(&0)
-                .then_some(())
-                .filter(|()| self.dir().join(".adjutant/adj.sock").exists())
-        });
-        running
-    }
-
     #[track_caller]
     pub fn json(&self, line: &str) -> Value {
         let text = self.ok(&format!("{line} --json"));
@@ -506,7 +414,7 @@ do = [
 }
 
 /// However a fleet is stopped, nothing is lost and nothing runs on, and the next one ends what was begun.
-fn check_stopped(name: &str, stop: impl FnOnce(&Repository, &Running)) {
+fn check_stopped(name: &str, stop: impl FnOnce(&Repository, &Fleet)) {
     let scenario = r#"
 [[scenario]]
 task = "t-3"

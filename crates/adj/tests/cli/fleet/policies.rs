@@ -1,7 +1,7 @@
 //! What limits a fleet: money, turns, tools, steps, and services that are away. Each limit asks, and loses nothing.
 
 use super::Repository;
-use super::people::wait;
+use super::background::wait;
 use serde_json::{Value, json};
 
 /// A scenario for every task, of these steps.

@@ -2,8 +2,7 @@
 //! what it would not do without.
 
 use super::Repository;
-use super::faults::{keepers, kill};
-use super::people::{Running, wait};
+use super::background::{Fleet, keepers, kill, wait};
 use super::policies::{DONE, ON, WRITE, blocked, scenario, waits_for_a_person};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -56,7 +55,7 @@ impl Repository {
 }
 
 /// Two services are away, and the one that the run needs comes back.
-fn with_one_service_back<'r>(repository: &'r Repository, restore: &str) -> Running<'r> {
+fn with_one_service_back<'r>(repository: &'r Repository, restore: &str) -> Fleet<'r> {
     repository.write(".gitignore", "model.up\nother.up\n");
     repository.set(&[
         ("workers = 2", &format!("workers = 1\n{restore}")),

@@ -1,6 +1,6 @@
 //! What surrounds an agent: its environment, its tree, the hooks, the sandbox, and the token that it holds.
 
-use super::people::wait;
+use super::background::wait;
 use super::{Ran, Repository, SETTINGS};
 use serde_json::Value;
 use std::collections::BTreeSet;
