@@ -420,10 +420,10 @@ impl Ended {
     fn cost(&self) -> String {
         let spend = &self.world.spend;
         let (steps, tokens) = (spend.unpriced, spend.input_tokens + spend.output_tokens);
-        let all = dollars(spend.cost);
+        let all = format!("{}{}", dollars(spend.cost), screen::unpriced(steps));
         let before = &self.before;
         if *before == Default::default() {
-            return format!("{all}{}, {} tokens", screen::unpriced(steps), terminal::thousands(tokens));
+            return format!("{all}, {} tokens", terminal::thousands(tokens));
         }
         let now = dollars(spend.cost.saturating_sub(before.cost));
         let steps = steps.saturating_sub(before.unpriced);

@@ -204,6 +204,9 @@ fn a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside() {
         assert!(rows.clone().count() == 2 && rows.clone().all(|row| row.contains('≥')), "by {by}:\n{shown}");
         assert_eq!(repository.json(&format!("cost --by {by}"))["items"][0]["unpricedSteps"], 1, "by {by}");
     }
+    let later = repository.ok("run --until-idle");
+    let all = "$0.75 at least (1 step of unknown price) with all runs before";
+    assert!(later.contains(all), "{later}");
 }
 
 const CALLS: &str = r#"{ write = "a.txt", text = "a\n" }, { write = "b.txt", text = "b\n" }, { write = "c.txt", text = "c\n" }, { write = "d.txt", text = "d\n" }, { write = "e.txt", text = "e\n" }"#;
