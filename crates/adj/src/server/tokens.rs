@@ -4,15 +4,16 @@
 //! of its own for each run, bound to its name and role. Of these only hashes are kept, in memory and on disk, so that
 //! a restart of the owner does not lock agents out and a copy of the file lets nobody in.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kernel::Actor;
 use kernel::config::Role;
 use machines::names::{AgentName, RunId};
+use runtime::files::write_whole;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
@@ -66,7 +67,7 @@ impl Tokens {
             Some(token) => token,
             None => {
                 let token = fresh().map_err(failed)?;
-                write_private(&path, token.as_bytes()).map_err(failed)?;
+                write_whole(&path, token.as_bytes()).map_err(failed)?;
                 token
             }
         };
@@ -139,7 +140,7 @@ impl Tokens {
             return Ok(());
         }
         let text = serde_json::to_vec(&changed).map_err(io::Error::other);
-        text.and_then(|text| write_private(&path, &text)).map_err(|error| TokenError::Io { path, error })?;
+        text.and_then(|text| write_whole(&path, &text)).map_err(|error| TokenError::Io { path, error })?;
         *all = changed;
         Ok(())
     }
@@ -172,21 +173,6 @@ fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Whole or not at all, and never readable to others. Only the owner of the project writes, so one name will do.
-fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut beside = path.to_owned().into_os_string();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }
 
 fn fresh() -> io::Result<String> {

@@ -17,8 +17,9 @@ use tokio::net::UnixStream;
 
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Greeting, Keeper, Report, Request, Role, Said, Spec, line};
-use super::{Durable, EFFECT_VARIABLE, process, replace};
+use super::{EFFECT_VARIABLE, process};
 use super::{ERR, EXIT, IN, KEEPER, KEEPER_ERRORS, KeeperError, LOCK, OUT, SOCKET, SPEC};
+use crate::files::{Synced, replace};
 
 /// How long a keeper may take to say that it is there.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
@@ -97,7 +98,7 @@ pub fn start(adj: &Path, dir: &Path, spec: &Spec) -> Result<Found, KeeperError> 
     let dir = dir.canonicalize().map_err(KeeperError::io("found", dir))?;
     // Should the machine stop now, nothing of this matters any more.
     let path = dir.join(SPEC);
-    replace(&path, &bytes, Durable::No).map_err(KeeperError::io("written", path))?;
+    replace(&path, &bytes, Synced::Nothing).map_err(KeeperError::io("written", path))?;
     let said = launch(adj, &dir)?;
     match look(&dir)? {
         there @ (Found::Alive(_) | Found::Over(_)) => Ok(there),

@@ -25,9 +25,10 @@ use super::process;
 use super::sink::Sink;
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Keeper, Reason, Report, Request, Role, Said, Spec, Stdin, line};
-use super::{Durable, now_millis, replace, seconds};
 use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, OUT, SOCKET, SPEC};
 use super::{ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
+use super::{now_millis, seconds};
+use crate::files::{Synced, replace};
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
 pub type Deny = fn(protocol: &str, line: &[u8]) -> Option<Vec<u8>>;
@@ -258,7 +259,8 @@ impl Keep {
         let started = process::stat(pid).map_or(0, |stat| stat.started);
         let keeper = Keeper { pid, started, boot: process::boot(), key: key.clone() };
         // On the disk before anything runs: what may have run is not started again in silence.
-        replace(Path::new(KEEPER), &line(&keeper), Durable::Yes).map_err(failed("written", KEEPER))?;
+        replace(Path::new(KEEPER), &line(&keeper), Synced::ContentAndName)
+            .map_err(failed("written", KEEPER))?;
 
         let questions = match &spec.protocol {
             Some(protocol) if spec.stdin == Stdin::Piped => Some(Questions {
@@ -558,7 +560,7 @@ impl Keep {
             started_at: self.started_at,
             ended_at: now_millis(),
         };
-        replace(Path::new(EXIT), &line(&exit), Durable::Yes)
+        replace(Path::new(EXIT), &line(&exit), Synced::ContentAndName)
             .inspect_err(|_| self.plan.reason = Some(exit.reason.clone()))?;
         let _ = std::fs::remove_file(SOCKET);
         let until = Instant::now() + FAREWELL;
@@ -692,7 +694,7 @@ impl Keep {
         for value in self.spec.env.values_mut() {
             *value = String::new();
         }
-        if replace(Path::new(SPEC), &line(&self.spec), Durable::No).is_err() {
+        if replace(Path::new(SPEC), &line(&self.spec), Synced::Nothing).is_err() {
             let _ = std::fs::remove_file(SPEC);
         }
         self.spec.env.clear();

@@ -34,11 +34,8 @@ pub use keep::{Deny, main};
 pub use tail::{LINE_BYTES_MAX, Line, Tail};
 pub use wire::{Entry, Exit, Keeper, Limits, Reason, Sandbox, Spec, Stdin};
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// The variable that every process of a kept tree has, with the effect's id: strays are found by it.
@@ -107,39 +104,4 @@ fn now_millis() -> u64 {
 fn seconds(seconds: f64) -> Duration {
     const MAX: f64 = 100.0 * 365.0 * 86_400.0;
     Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, MAX) })
-}
-
-/// Whether a file must be there after the machine stopped in the middle.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Durable {
-    Yes,
-    No,
-}
-
-/// The file has this content, or what it had before, and never a part; only its owner can read it.
-fn replace(path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Named apart from what another may be writing at the same time.
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let temporary = path.with_file_name(name);
-    let written = write(&temporary, bytes, durable).and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written?;
-    if durable == Durable::Yes {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
-    }
-    Ok(())
-}
-
-fn write(path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    if durable == Durable::Yes {
-        file.sync_all()?;
-    }
-    Ok(())
 }

@@ -3,13 +3,14 @@
 //! The leases are in one file under a lock, so that a run has the same block after a restart. Where the search begins
 //! depends on the directory: two projects on one machine, which do not know each other's leases, seldom begin alike.
 
+use crate::files::write_whole;
 use crate::settings;
 use machines::names::RunId;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
@@ -125,14 +126,9 @@ struct Locked {
 
 impl Locked {
     fn write(&self) -> Result<(), PortsError> {
-        let temporary = self.path.with_extension("json.new");
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(&serde_json::to_vec(&self.leases)?)?;
-            file.sync_all()?;
-            fs::rename(&temporary, &self.path)
-        };
-        write().map_err(|error| PortsError::Io { path: self.path.clone(), error })
+        let failed = |error| PortsError::Io { path: self.path.clone(), error };
+        let leases = serde_json::to_vec(&self.leases).map_err(|error| failed(error.into()))?;
+        write_whole(&self.path, &leases).map_err(failed)
     }
 }
 
