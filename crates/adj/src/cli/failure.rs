@@ -9,15 +9,15 @@ use std::process::ExitCode;
 
 /// Where to begin, and the exit codes: the end of `adj --help`.
 pub const HELP: &str = "\
-Begin with `adj demo`; then, in a repository of yours: `adj init`, `adj doctor`, `adj run`.
+To start: `adj demo`. In your own repository: `adj init`, `adj doctor`, `adj run`.
 
 Exit codes:
   0  done
-  1  the work failed
+  1  failed, or not everything was done
   2  wrong usage or bad input
-  3  refused by a rule; the machine's answer is printed
+  3  refused by a rule; the answer says what is allowed
   4  not found
-  5  a server or a service cannot be reached";
+  5  a server or service cannot be reached";
 
 /// The kinds of end that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,113 +48,113 @@ pub struct Cli {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Work on the project in DIR instead of the git repository around the current directory
+    /// Project directory [default: the git repository around the current directory]
     #[arg(long, global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Talk to the owner that listens at unix:PATH, wherever this is [env: ADJ_SERVER]
+    /// Connect to a running fleet at unix:PATH [env: ADJ_SERVER]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
-    /// Print data as one JSON document, errors too
+    /// Print one JSON document, errors included
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print only what was asked for: no progress, no hints
+    /// Print results only: no progress, no hints
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Print without colors [env: NO_COLOR]
+    /// Disable colors [env: NO_COLOR]
     #[arg(long, global = true)]
     pub no_color: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Set a project up: settings, and nothing of ours in git
+    /// Create adjutant.toml and check this machine
     #[command(after_help = settings::INIT_HELP)]
     Init,
-    /// Add, list, move and discuss tasks
+    /// Add, list, edit, move and cancel tasks
     #[command(subcommand)]
     Task(task::Command),
     /// Show all tasks by status
     #[command(after_help = task::BOARD_HELP)]
     Board,
 
-    /// Run the fleet
+    /// Run the fleet: agents work on open tasks until you stop it
     Run(run::Run),
-    /// List the workers and what they do
+    /// List workers and what each of them is doing
     #[command(after_help = fleet::PS_HELP)]
     Ps,
-    /// Make workers
+    /// Create workers
     Spawn(fleet::Spawn),
-    /// Give a task to a worker
+    /// Assign a task to a worker
     Assign(worker::Assign),
-    /// Show what a worker's agent did last
+    /// Show the latest messages and tool calls of an agent
     Peek(transcript::Peek),
-    /// Show all that a worker's agent said and did
+    /// Show the transcript of an agent
     Logs(transcript::Logs),
-    /// End what a worker does; its work is saved
+    /// Stop a worker's agent now; its work is saved
     Kill(worker::Kill),
-    /// Try a stuck worker again
+    /// Retry a stuck worker
     Retry(worker::Retry),
-    /// Save what is in a worker's tree, and remove the tree
+    /// Remove a worker's working tree; its content is saved first
     Cleanup(worker::Cleanup),
-    /// Remove all workers and their trees; their work is saved
+    /// Remove all workers and their working trees; their content is saved first
     Clean(worker::Clean),
-    /// Print all workers as one document, in the form of state.json
+    /// Print all workers as JSON (state.json format)
     #[command(after_help = worker::STATE_HELP)]
     State,
-    /// Stop the fleet and keep everything
+    /// Stop the fleet; all state is kept
     Stop(worker::Stop),
 
-    /// Show what a task's branch would bring
+    /// Show a task's diff against main
     Diff(review::Diff),
-    /// Look at work that waits for review, and decide
+    /// Review finished work: approve it or request changes
     Review(review::Review),
-    /// Approve a task's work, so that it lands
+    /// Approve a task and queue it for merging
     Merge(review::Merge),
-    /// List what was approved and waits to land
+    /// List approved tasks that are waiting to merge
     #[command(after_help = fleet::QUEUE_HELP)]
     Queue,
-    /// List what waits for a person
+    /// List pending requests: tool calls, budgets and limits
     Approvals(fleet::Approvals),
-    /// Say yes to what waits for a person
+    /// Approve a pending request
     #[command(after_help = fleet::APPROVE_HELP)]
     Approve(fleet::Approve),
-    /// Say no to what waits for a person
+    /// Deny a pending request
     #[command(after_help = fleet::DENY_HELP)]
     Deny(fleet::Decide),
-    /// Find work that was saved, and get it back
+    /// List and restore saved work
     #[command(subcommand)]
     Salvage(salvage::Command),
 
-    /// Show what it cost
+    /// Show cost and tokens
     Cost(fleet::Cost),
     /// Show what happened
     History(log::History),
-    /// Say why nothing happens
+    /// Explain what a task, a worker or the fleet is waiting for
     Why(log::Why),
 
-    /// Show, check and trust the settings
+    /// Show, check and trust settings
     #[command(subcommand)]
     Config(settings::Config),
-    /// Show what agents are told
+    /// Show the prompts that agents get
     #[command(subcommand)]
     Prompt(settings::Prompt),
-    /// Check this machine and this repository
+    /// Check this machine and repository
     #[command(after_help = settings::DOCTOR_HELP)]
     Doctor,
-    /// Check the whole log: hashes, events, invariants
+    /// Check the log: hashes, events and invariants
     Verify,
-    /// Write everything to a file, as JSON lines
+    /// Export the whole log to a file, as JSON lines
     Export(log::Transfer),
-    /// Read everything from a file that was exported
+    /// Import an exported log
     Import(log::Transfer),
-    /// Look at the five state machines, and try them
+    /// Show and step the five state machines
     #[command(subcommand)]
     Machine(machine::Command),
-    /// Watch a fleet at work on a sample repository: no model, no key
+    /// Run a fleet on a sample repository; needs no model and no key
     Demo(demo::Demo),
-    /// Rehearse a fleet: scripted agents, a virtual clock, and whatever may go wrong
+    /// Simulate fleets with scripted agents, a virtual clock and injected faults
     Sim(sim::Sim),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(completions::Completions),
     /// Print the manual page
     Man(man::Man),
@@ -177,7 +177,7 @@ pub fn main() -> ExitCode {
     let mut stdout = io::stdout().lock();
     // A wrong command line is answered as JSON too where that was asked for, and it could not be parsed to know.
     let json = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json");
-    let matches = match Cli::command().try_get_matches_from(arguments) {
+    let matches = match told_once(Cli::command()).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return usage(&error, json, &mut stdout),
     };
@@ -236,6 +236,24 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Man(command) => man::run(&command, context),
         Command::Internal(command) => internal::run(command, context),
     }
+}
+
+/// The global options are listed by `adj --help`; the help of each command names them in one line.
+fn told_once(mut command: clap::Command) -> clap::Command {
+    // Global options reach the subcommands only when the tree is built.
+    command.build();
+    command.mut_subcommands(brief)
+}
+
+fn brief(command: clap::Command) -> clap::Command {
+    const GLOBALS: &str = "Global options: --project, --server, --json, --quiet, --no-color (see `adj --help`)";
+    let own = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+    let names: Vec<_> =
+        Globals::augment_args(clap::Command::new("")).get_arguments().map(|arg| arg.get_id().clone()).collect();
+    command
+        .mut_args(|arg| if names.contains(arg.get_id()) { arg.hide(true) } else { arg })
+        .after_help(format!("{own}{GLOBALS}"))
+        .mut_subcommands(brief)
 }
 
 /// A variable that is set and not empty; an empty one means the same as none.
