@@ -246,10 +246,13 @@ fn told_once(mut command: clap::Command) -> clap::Command {
 }
 
 fn brief(command: clap::Command) -> clap::Command {
-    const GLOBALS: &str = "Global options: --project, --server, --json, --quiet, --no-color (see `adj --help`)";
+    const GLOBALS: &str =
+        "Global options: --project, --server, --json, --quiet, --no-color (see `adj --help`)";
     let own = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-    let names: Vec<_> =
-        Globals::augment_args(clap::Command::new("")).get_arguments().map(|arg| arg.get_id().clone()).collect();
+    let names: Vec<_> = Globals::augment_args(clap::Command::new(""))
+        .get_arguments()
+        .map(|arg| arg.get_id().clone())
+        .collect();
     command
         .mut_args(|arg| if names.contains(arg.get_id()) { arg.hide(true) } else { arg })
         .after_help(format!("{own}{GLOBALS}"))

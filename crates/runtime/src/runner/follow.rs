@@ -1,5 +1,5 @@
-//! What follows from the log beside effects: a person is told when one is needed, and what a run was given is taken
-//! back when it is over.
+//! What follows from the log beside effects: a person is told when one is needed, the user's own command runs when
+//! something landed, and what a run was given is taken back when it is over.
 //!
 //! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
 //! again, and what was not taken back is taken back when the next fleet starts.
@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use kernel::World;
-use kernel::event::Event;
+use kernel::event::{Event, TaskLanded};
 use machines::Wire;
 use machines::names::RunId;
 use machines::task::{BlockReason, Status};
@@ -44,6 +44,8 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
     give_back(&shared).await;
     let mut head = shared.handle.follow();
     let mut notices = JoinSet::new();
+    // One landing is pushed after the other: two at once would get in each other's way.
+    let landings = Arc::new(tokio::sync::Mutex::new(()));
     let mut ending = false;
     loop {
         head.borrow_and_update();
@@ -63,6 +65,13 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
                     }
                     let (shared, name) = (shared.clone(), format!("notify-{seen}"));
                     notices.spawn(async move { notify(&shared, name, need).await });
+                }
+                if let Event::TaskLanded(landed) = event {
+                    let (shared, name, turn) = (shared.clone(), format!("landed-{seen}"), landings.clone());
+                    notices.spawn(async move {
+                        let _turn = turn.lock().await;
+                        after_landing(&shared, name, landed).await;
+                    });
                 }
             }
             if over {
@@ -158,26 +167,49 @@ fn need(world: &World, event: &Event) -> Option<Need> {
     }
 }
 
-/// Runs the user's `notify` hook: in the project, with the user's own environment, which is how a desktop or a mail
-/// program is reached.
+/// Tells a person that one is needed.
 async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
-    let Some(Hook { command, timeout }) = shared.rules().settings.hooks.notify.clone() else { return };
+    let Some(hook) = shared.rules().settings.hooks.notify.clone() else { return };
     let Need { kind, reason, task, approval, message } = need;
-    let ours = |name: &str| name.starts_with("ADJ_");
-    let own = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut env: Vec<(String, String)> = own.filter(|(name, _)| !ours(name)).collect();
-    let root = shared.layout.root().to_owned();
-    for (name, value) in [
+    let told = [
         ("ADJ_NOTIFY", kind.to_owned()),
         ("ADJ_REASON", reason),
         ("ADJ_TASK", task),
         ("ADJ_APPROVAL", approval),
-        ("ADJ_MESSAGE", message.replace('\0', " ")),
-        ("ADJ_PROJECT", root.display().to_string()),
-    ] {
-        env.push((name.to_owned(), value));
-    }
+        ("ADJ_MESSAGE", message),
+    ];
+    as_the_user(shared, "notify", hook, name, told.into()).await;
+}
+
+/// Runs what the user wants done with a main that has moved: push it, deploy it.
+async fn after_landing(shared: &Arc<Shared>, name: String, landed: TaskLanded) {
+    let rules = shared.rules();
+    let Some(hook) = rules.settings.hooks.landed.clone() else { return };
+    let title = shared.world().task(&landed.id).map(|task| task.title.clone()).unwrap_or_default();
+    let told = [
+        ("ADJ_TASK", landed.id.to_string()),
+        ("ADJ_TITLE", title),
+        ("ADJ_MAIN", rules.settings.project.main.clone()),
+        ("ADJ_MERGE", landed.landed.merge.to_string()),
+    ];
+    as_the_user(shared, "landed", hook, name, told.into()).await;
+}
+
+/// Runs a hook in the project with the user's own environment, outside of the sandbox: that is how a desktop, a mail
+/// program or a remote is reached. A hook that fails is told, and changes nothing.
+async fn as_the_user(
+    shared: &Arc<Shared>,
+    point: &str,
+    Hook { command, timeout }: Hook,
+    name: String,
+    told: Vec<(&str, String)>,
+) {
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut env: Vec<(String, String)> = own.filter(|(name, _)| !name.starts_with("ADJ_")).collect();
+    let root = shared.layout.root().to_owned();
+    env.push(("ADJ_PROJECT".to_owned(), root.display().to_string()));
+    env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value.replace('\0', " "))));
     let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
     let kept = Kept { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
     let failed = match kept::run(shared, kept, None).await {
@@ -188,5 +220,5 @@ async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
         }
         Err(error) => error,
     };
-    shared.notice(format!("hook notify: `{command}` {failed}"));
+    shared.notice(format!("hook {point}: `{command}` {failed}"));
 }

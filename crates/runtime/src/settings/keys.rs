@@ -195,6 +195,7 @@ pub const SECTIONS: &[Section] = &[
             key("step.before", Kind::Shell, "", "Runs in the tree before each step; failing fails the step."),
             key("step.after", Kind::Shell, "", "Runs in the tree after each step."),
             key("notify", Kind::Shell, "", "Runs when a person is needed, with the reason in its environment."),
+            key("landed", Kind::Shell, "", "Runs in the project after a task has landed on main, as you and outside the sandbox: push, deploy, tell somebody."),
             key("timeout", Kind::Time, r#""5m""#, "How long a hook may take."),
         ],
     },

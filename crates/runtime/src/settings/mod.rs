@@ -165,6 +165,7 @@ pub struct Hooks {
     pub step_before: Option<Hook>,
     pub step_after: Option<Hook>,
     pub notify: Option<Hook>,
+    pub landed: Option<Hook>,
 }
 
 /// One command line of the user's, for the shell.
@@ -657,6 +658,7 @@ fn hooks(scope: &Scope) -> Hooks {
         step_before: hook("step.before"),
         step_after: hook("step.after"),
         notify: hook("notify"),
+        landed: hook("landed"),
     }
 }
 

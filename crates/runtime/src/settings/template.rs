@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("hooks.step.before", r#""./before-step""#),
     ("hooks.step.after", r#""./after-step""#),
     ("hooks.notify", r#""notify-send Adjutant""#),
+    ("hooks.landed", r#""git push origin main""#),
     ("services.*.health", r#""tcp 127.0.0.1:5432""#),
 ];
 

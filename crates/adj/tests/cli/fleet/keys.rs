@@ -78,6 +78,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("hooks.step.before", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
     ("hooks.step.after", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
     ("hooks.notify", "setup::the_notify_hook_runs_when_a_person_is_needed_and_knows_why"),
+    ("hooks.landed", "landed::the_landed_hook_pushes_each_landing_to_the_remote"),
     ("hooks.timeout", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
 
     ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),

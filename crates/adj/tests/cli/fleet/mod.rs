@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod keys;
 mod kills;
+mod landed;
 mod many;
 mod odd;
 mod people;
