@@ -12,6 +12,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("faults", include_str!("faults.rs")),
     ("odd", include_str!("odd.rs")),
     ("people", include_str!("people.rs")),
+    ("landed", include_str!("landed.rs")),
     ("policies", include_str!("policies.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
