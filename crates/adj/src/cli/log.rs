@@ -1,5 +1,6 @@
 //! `adj history`, `why`, `verify`, `export` and `import`: what happened, why nothing happens, and whether it is all there.
 
+use super::named::first_found;
 use super::project::{Project, shown};
 use super::text::{self, Table, cell, visible};
 use super::{Context, Exit, Failure};
@@ -86,23 +87,6 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         table.row([holds.to_owned(), cell(&guard["guard"]), cell(&guard["detail"])]);
     }
     Ok(write!(context.out, "{table}")?)
-}
-
-/// A name may be that of one kind of thing or of another; the first kind that knows it answers.
-pub fn first_found<T>(
-    name: &str,
-    kinds: &str,
-    paths: &[&str],
-    ask: impl Fn(&str) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    for path in paths {
-        match ask(path) {
-            Err(failure) if failure.exit() == Exit::NotFound => {}
-            answered => return answered,
-        }
-    }
-    Err(Failure::not_found(format!("there is no {kinds} `{}`", visible(name)))
-        .hint("`adj task ls` lists the tasks, `adj ps` the workers"))
 }
 
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.

@@ -11,6 +11,7 @@ mod internal;
 mod log;
 mod machine;
 mod man;
+mod named;
 mod process;
 mod project;
 mod review;

@@ -1,10 +1,10 @@
 //! `adj merge`, `review` and `diff`: a person looks at work, and says yes or what must change.
 
-use super::log::first_found;
+use super::named;
 use super::project::Project;
 use super::terminal::Paint;
 use super::text::{self, cell, visible, visible_code, visible_lines};
-use super::{Context, Exit, Failure};
+use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
 use serde_json::{Value, json};
@@ -37,24 +37,8 @@ pub struct Merge {
 
 pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task = meant(&project, &command.what)?;
+    let task = named::task(&project, &command.what)?;
     approve(&project, &task, command.tip.as_deref(), &command.note, context)
-}
-
-/// The task of that name, or the task that the worker of that name has.
-fn meant(project: &Project, what: &str) -> Result<Value, Failure> {
-    let found = first_found(what, "task or worker", &["tasks", "workers"], |kind| {
-        project.get(&format!("/{kind}/{what}"), &[])
-    })?;
-    // Only a task has a title.
-    if found.get("title").is_some() {
-        return Ok(found);
-    }
-    match found["task"].as_str() {
-        Some(task) => project.get(&format!("/tasks/{task}"), &[]),
-        None => Err(Failure::new(Exit::Refused, format!("worker `{}` has no task", visible(what)))
-            .hint("a worker leaves a task that is in REVIEW: name the task, as `adj task ls` lists it")),
-    }
 }
 
 #[derive(Debug, Args)]
@@ -66,7 +50,8 @@ Example:
 
 Approved work joins the queue (`adj queue`); with --changes the task goes back to work and the agent is told the text.")]
 pub struct Review {
-    /// The task; it must be in REVIEW to be decided
+    /// The task, or the worker that has it; to decide, it must be in REVIEW
+    #[arg(value_name = "TASK|WORKER")]
     task: String,
     /// Say yes: it may land
     #[arg(long, conflicts_with = "changes")]
@@ -91,20 +76,21 @@ pub struct Review {
 
 pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task = project.get(&format!("/tasks/{}", command.task), &[])?;
+    let task = named::task(&project, &command.task)?;
+    let id = cell(&task["id"]);
     if command.approve {
         return approve(&project, &task, command.tip.as_deref(), &command.note, context);
     }
     if let Some(changes) = &command.changes {
         let tip = looked_at(&task, command.tip.as_deref())?;
         let body = json!({"approve": false, "tip": tip, "note": changes});
-        let task = project.ask(Method::Post, &format!("/tasks/{}/review", command.task), body, None)?;
+        let task = project.ask(Method::Post, &format!("/tasks/{id}/review"), body, None)?;
         project
             .hint_without_fleet(&context.globals, "no fleet runs here; `adj run` passes it on to the agent");
         return told(&task, context);
     }
     // What can be said is said, also where the diff cannot be had.
-    let diff = project.get(&format!("/tasks/{}/diff", command.task), &[("stat", "1")]);
+    let diff = project.get(&format!("/tasks/{id}/diff"), &[("stat", "1")]);
     if context.globals.json {
         let diff = diff.ok().map(|diff| diff["diff"].clone());
         return Ok(writeln!(context.out, "{}", text::json(&json!({"task": task, "diffStat": diff})))?);
@@ -134,7 +120,6 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         Err(failure) => writeln!(out, "{:<12} {}", "diff", visible(&failure.to_string()))?,
     }
     if task["status"] == "REVIEW" && task["approved"].is_null() && !context.globals.quiet {
-        let id = cell(&task["id"]);
         writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
     }
     Ok(())
@@ -196,7 +181,8 @@ Example:
   adj diff c-abc1 --stat
   adj diff c-abc1 | less")]
 pub struct Diff {
-    /// The task
+    /// The task, or the worker that has it
+    #[arg(value_name = "TASK|WORKER")]
     task: String,
     /// Only the files, with how much changed in each
     #[arg(long)]
@@ -206,7 +192,8 @@ pub struct Diff {
 pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let query: &[(&str, &str)] = if command.stat { &[("stat", "1")] } else { &[] };
-    let diff = project.get(&format!("/tasks/{}/diff", command.task), query)?;
+    let id = cell(&named::task(&project, &command.task)?["id"]);
+    let diff = project.get(&format!("/tasks/{id}/diff"), query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&diff))?);
     }

@@ -1,5 +1,6 @@
 //! `adj task` and `adj board`: the work.
 
+use super::named;
 use super::project::Project;
 use super::text::{self, Table, cell, spent, visible, visible_lines};
 use super::{Context, Exit, Failure};
@@ -44,6 +45,8 @@ This says which agent may take it; `adj assign WORKER TASK` gives it to a worker
 Example:
   adj task comment c-abc1 'use the list of the other page'")]
     Comment {
+        /// The task, or the worker that has it
+        #[arg(value_name = "TASK|WORKER")]
         id: String,
         /// The text; `-` reads standard input
         text: String,
@@ -249,6 +252,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
         }
         Command::Comment { id, text, once } => {
+            let id = cell(&named::task(&project, &id)?["id"]);
             (Method::Post, format!("/tasks/{id}/comments"), json!({"text": or_stdin(text)?}), once.key)
         }
         Command::Dep(Dep::Add { id, on, once }) => {
@@ -386,7 +390,7 @@ pub fn board(context: Context) -> Result<(), Failure> {
 }
 
 fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
-    let task = project.get(&format!("/tasks/{id}"), &[])?;
+    let task = named::task(project, id)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }

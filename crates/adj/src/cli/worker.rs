@@ -1,5 +1,6 @@
 //! `adj assign`, `kill`, `retry`, `cleanup`, `clean`, `state` and `stop`: what a person does with workers.
 
+use super::named;
 use super::project::Project;
 use super::text::{self, Table, cell, visible};
 use super::{Context, Exit, Failure};
@@ -29,7 +30,8 @@ Example:
 
 The work is kept: `adj salvage list` shows where. The task is BLOCKED until a person gives it to a worker again.")]
 pub struct Kill {
-    /// The worker; it must be ready, working or stuck
+    /// The worker, or the task that it has; it must be ready, working or stuck
+    #[arg(value_name = "WORKER|TASK")]
     name: String,
 }
 
@@ -39,7 +41,8 @@ Example:
   adj why A      says what went wrong
   adj retry A")]
 pub struct Retry {
-    /// The worker; it must be stuck
+    /// The worker, or the task that it has; it must be stuck
+    #[arg(value_name = "WORKER|TASK")]
     name: String,
 }
 
@@ -50,7 +53,8 @@ Example:
 
 The worker stays and is idle; `adj clean` removes workers too. The work is kept: `adj salvage list` shows where.")]
 pub struct Cleanup {
-    /// The worker
+    /// The worker, or the task that it has
+    #[arg(value_name = "WORKER|TASK")]
     name: String,
     /// End a process that is still at work there
     #[arg(long)]
@@ -76,6 +80,10 @@ pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {
 /// `then`: what a fleet does about it. Where none runs, it is done by the next one.
 fn act(name: &str, action: &str, body: Value, then: &str, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    let name = match action {
+        "assign" => name.to_owned(),
+        _ => cell(&named::worker(&project, name)?["name"]),
+    };
     let worker = project.ask(Method::Post, &format!("/workers/{name}/{action}"), body, None)?;
     project.hint_without_fleet(&context.globals, &format!("no fleet runs here; `adj run` {then}"));
     if context.globals.json {

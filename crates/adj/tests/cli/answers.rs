@@ -147,6 +147,7 @@ fn logs_are_followed_from_where_they_were() {
 fn a_diff_cannot_move_the_cursor() {
     let patch = "diff --git a/x b/x\n@@ -1 +1 @@\n-\told\n+\tnew\u{1b}]0;owned\u{7}\u{202e}\n";
     let canned = Canned::new(&[
+        ("GET /tasks/c-1", &[json!({"id": "c-1", "title": "x"})]),
         ("GET /tasks/c-1/diff", &[json!({"task": "c-1", "base": "b", "tip": "t", "diff": patch})]),
         (
             "GET /tasks/c-1/diff?stat=1",
