@@ -36,8 +36,8 @@ pub struct Real {
 }
 
 impl Real {
-    pub fn new(root: &Path) -> Real {
-        Real { layout: Layout::new(root) }
+    pub fn new(layout: Layout) -> Real {
+        Real { layout }
     }
 
     fn settings(&self) -> Result<Settings, Problem> {
@@ -224,6 +224,7 @@ impl Outside for Real {
         }
         findings.extend(self.config_check()?);
         let Ok(settings) = self.settings() else { return Ok(findings) };
+        findings.extend(self.look_at_places(&settings)?);
         findings.push(match settings.sandbox.mode {
             settings::SandboxMode::Off => {
                 let text = "off: agents can reach whatever you can, and their roles are advisory";
@@ -300,8 +301,7 @@ impl Outside for Real {
             // What is missing is needed by `adj run`, not here.
             findings.push(Finding { level: Level::Warning, ..found });
         }
-        let text = "`.adjutant/` and `agents/` are kept out of git by .git/info/exclude".to_owned();
-        findings.push(finding(Level::Ok, "git", text, None));
+        findings.extend(self.look_at_places(&settings)?);
         if settings.test.command.is_none() && tests.command().is_none() {
             let text = "none were found: every task will need a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
@@ -312,6 +312,18 @@ impl Outside for Real {
 }
 
 impl Real {
+    /// Where things will be, or are. The folder of the trees is made by the first `adj run`.
+    fn look_at_places(&self, settings: &Settings) -> Result<Vec<Finding>, Problem> {
+        let repository = runtime::runner::open_repository(&self.layout, settings).map_err(of_git)?;
+        let tracks = |path: &Path| repository.tracks(path).unwrap_or(true);
+        let state = finding(Level::Ok, "state", format!("in {}", self.layout.state().display()), None);
+        let trees = match self.layout.check_trees(&settings.fleet.trees, &tracks) {
+            Ok(trees) => finding(Level::Ok, "trees", format!("in {}", trees.display()), None),
+            Err(error) => finding(Level::Error, "trees", error.to_string(), None),
+        };
+        Ok(vec![state, trees])
+    }
+
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
         let subject = format!("agent {name}");
         let program = agent.command.first().cloned().unwrap_or_default();

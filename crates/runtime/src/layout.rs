@@ -1,57 +1,85 @@
 //! Where everything of a project lies.
 //!
-//! `.adjutant` in the project is ours: the log, the token, `land.git`, what agents and tests printed, what was removed.
-//! `agents` beside it holds the trees that agents work in. Neither is ever committed.
+//! - Our **state** is in the git directory that all worktrees share, `.git/adjutant`: the log, the token, `land.git`,
+//!   what agents and tests printed. Nothing that tidies a checkout reaches it, and it moves with the repository.
+//! - The **trees** that agents and tests work in are beside the repository, in `../<project>.agents`, so that no tool
+//!   that looks upwards from one of them finds the user's checkout, and none that looks through the checkout finds them.
+//! - **Temporary files** of agents and tests are in the system's temporary directory, outside every repository.
+//!
+//! Of the user's checkout only `adjutant.toml` is ours. What is ours elsewhere is known by a record in the state folder,
+//! never by its name.
+
+mod before;
+mod temporary;
+mod trees;
 
 use std::path::{Path, PathBuf};
 
 use machines::names::{EffectId, TaskId};
+use sha2::{Digest, Sha256};
+
+pub use before::Moved;
+pub use trees::{LANDING, TRASH, TreesError};
+
+/// In the repository's git directory.
+const STATE: &str = "adjutant";
+const LOG: &str = "adjutant.db";
 
 /// The project's folders and files, from its root: the user's main checkout, or a bare repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     root: PathBuf,
+    git_dir: PathBuf,
+    state: PathBuf,
 }
 
 impl Layout {
+    /// Of the project at this root. State of an earlier version is used where it is: only `open` moves it.
     pub fn new(root: impl Into<PathBuf>) -> Layout {
-        Layout { root: root.into() }
+        let root = root.into();
+        let git_dir = git_dir(&root);
+        let state = git_dir.join(STATE);
+        let old = before::state(&root);
+        let keeps_old = !state.join(LOG).exists() && before::is_ours(&old);
+        Layout { state: if keeps_old { old } else { state }, root, git_dir }
+    }
+
+    /// As `new`, after state of an earlier version was moved to where it belongs.
+    pub fn open(root: impl Into<PathBuf>) -> (Layout, Option<Moved>) {
+        let layout = Layout::new(root);
+        let moved = before::move_state(&layout);
+        (Layout::new(layout.root), moved)
     }
 
     pub fn root(&self) -> &Path {
         &self.root
     }
 
+    /// The git directory that all worktrees of the repository share.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
     /// Ours alone. Agents cannot read it under the sandbox.
     pub fn state(&self) -> PathBuf {
-        self.root.join(".adjutant")
+        self.state.clone()
     }
 
     pub fn log(&self) -> PathBuf {
-        self.state().join("adjutant.db")
+        self.state.join(LOG)
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.state().join("adj.sock")
+        self.state.join("adj.sock")
     }
 
     pub fn settings(&self) -> PathBuf {
         self.root.join("adjutant.toml")
     }
 
-    /// The trees of all tasks.
-    pub fn trees(&self) -> PathBuf {
-        self.root.join("agents")
-    }
-
-    /// A task's tree, from the name that the kernel gave it: `agents/A-c-1`.
-    pub fn tree(&self, name: &str) -> PathBuf {
-        self.root.join(name)
-    }
-
     /// What one step, gate or merged test printed, how it ended, and how to reach its keeper.
     pub fn steps(&self) -> PathBuf {
-        self.state().join("steps")
+        self.state.join("steps")
     }
 
     pub fn step(&self, effect: &EffectId) -> PathBuf {
@@ -60,30 +88,68 @@ impl Layout {
 
     /// What the processes of a step are known by on this machine, where other projects have effects of the same name.
     pub fn mark(&self, name: &str) -> String {
-        use sha2::{Digest, Sha256};
+        format!("{}-{name}", self.hash(6))
+    }
+
+    /// A short name for this project on this machine.
+    fn hash(&self, bytes: usize) -> String {
         use std::os::unix::ffi::OsStrExt;
-        let digest = Sha256::digest(self.root.as_os_str().as_bytes());
-        let project: String = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{project}-{name}")
+        hex(&Sha256::digest(self.root.as_os_str().as_bytes())[..bytes])
     }
 
     /// What an agent keeps between steps outside of its tree: its sessions and its own configuration.
     pub fn private(&self, task: &TaskId) -> PathBuf {
-        self.state().join("private").join(task.as_str())
-    }
-
-    /// A task's own temporary files.
-    pub fn temp(&self, task: &TaskId) -> PathBuf {
-        self.state().join("tmp").join(task.as_str())
+        self.state.join("private").join(task.as_str())
     }
 
     /// Which trees were tested green.
     pub fn tested(&self) -> PathBuf {
-        self.state().join("tested")
+        self.state.join("tested")
     }
 
     /// Agents read objects from here, and nothing else of ours.
     pub fn land_objects(&self) -> PathBuf {
-        self.state().join("land.git").join("objects")
+        self.state.join("land.git").join("objects")
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The git directory that belongs to a root, without asking git: every command needs it.
+fn git_dir(root: &Path) -> PathBuf {
+    let dot_git = root.join(".git");
+    if dot_git.is_dir() {
+        return dot_git;
+    }
+    match linked(&dot_git) {
+        Some(git_dir) => git_dir,
+        // A bare repository is its own git directory.
+        None if root.join("HEAD").is_file() && root.join("objects").is_dir() => root.to_owned(),
+        None => dot_git,
+    }
+}
+
+/// Where a file `.git` leads to, as linked worktrees and `git init --separate-git-dir` have it: the shared folder.
+fn linked(dot_git: &Path) -> Option<PathBuf> {
+    linked_worktree(dot_git).or_else(|| named(dot_git)?.canonicalize().ok())
+}
+
+/// The git directory that a linked worktree shares with the others; nothing where `.git` is not a linked worktree's.
+pub fn linked_worktree(dot_git: &Path) -> Option<PathBuf> {
+    let own = named(dot_git)?;
+    let shared = std::fs::read(own.join("commondir")).ok()?;
+    own.join(path(&shared)).canonicalize().ok()
+}
+
+fn named(dot_git: &Path) -> Option<PathBuf> {
+    let text = std::fs::read(dot_git).ok()?;
+    Some(dot_git.parent()?.join(path(text.strip_prefix(b"gitdir:")?)))
+}
+
+/// A path in a file of git's, which need not be text.
+fn path(bytes: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(std::ffi::OsStr::from_bytes(bytes.trim_ascii()))
 }

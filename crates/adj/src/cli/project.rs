@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
-use crate::server::{SOCKET, Tokens};
+use crate::server::Tokens;
 use kernel::Actor;
+use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, SqliteLog};
 use runtime::owner::{Handle, Owner};
+use runtime::settings::trust;
 use serde_json::Value;
 
-/// Ours, in the project; never committed.
-const FOLDER: &str = ".adjutant";
-const LOG: &str = "adjutant.db";
 /// Who owns the log says so here.
 const LOCK: &str = "adjutant.db.lock";
 
@@ -30,7 +29,7 @@ const HELD_POLL: Duration = Duration::from_millis(20);
 
 /// The project, found.
 pub struct Project {
-    root: PathBuf,
+    layout: Layout,
     client: Client,
     /// The owner was named: where it does not listen, nobody answers for it.
     named: bool,
@@ -56,8 +55,19 @@ impl Project {
                 .hint("go to one, name one with --project DIR, or make one with `git init`")
         })?;
         let root = main_worktree(root).unwrap_or_else(|| root.to_owned());
-        let socket = root.join(FOLDER).join(SOCKET);
-        Ok(Project::at(root, socket, false))
+        let (layout, moved) = Layout::open(root);
+        match moved {
+            Some(Moved::To(to)) if !globals.quiet => {
+                eprintln!(
+                    "note: `.adjutant` was moved to `{}`, where `git clean` leaves it alone",
+                    shown(&to)
+                );
+            }
+            Some(Moved::Not(why)) if !globals.quiet => eprintln!("warning: {why}"),
+            _ => {}
+        }
+        let socket = layout.socket();
+        Ok(Project::at(layout, socket, false))
     }
 
     /// `--server unix:PATH`: the owner that listens there, wherever this is.
@@ -70,20 +80,21 @@ impl Project {
         };
         let socket = std::path::absolute(path).map_err(|_| cannot())?;
         let folder = socket.parent().unwrap_or(Path::new("/"));
-        let root = folder.parent().unwrap_or(folder).to_owned();
-        Ok(Project::at(root, socket, true))
+        let git_dir = folder.parent().unwrap_or(folder);
+        let root = if git_dir.file_name() == Some(".git".as_ref()) { git_dir.parent() } else { None };
+        Ok(Project::at(Layout::new(root.unwrap_or(git_dir)), socket, true))
     }
 
-    fn at(root: PathBuf, socket: PathBuf, named: bool) -> Project {
-        let folder = socket.parent().unwrap_or(&root).to_owned();
+    fn at(layout: Layout, socket: PathBuf, named: bool) -> Project {
+        let folder = socket.parent().map_or_else(|| layout.state(), Path::to_owned);
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
         let client = Client::new(socket, folder.join(LOCK), token, user());
-        Project { root, client, named, caller }
+        Project { layout, client, named, caller }
     }
 
     pub fn log_path(&self) -> PathBuf {
-        self.root.join(FOLDER).join(LOG)
+        self.layout.log()
     }
 
     /// The log for reading; `None` where none has been begun.
@@ -115,33 +126,43 @@ impl Project {
         }
     }
 
-    /// Kept out of git by a file of its own, so that nothing of the user's has to be touched.
+    /// For the user alone: the token is in it.
     fn make_folder(&self) -> Result<(), Failure> {
         use std::os::unix::fs::DirBuilderExt;
-        let folder = self.root.join(FOLDER);
-        let failed = |error: std::io::Error| {
-            Failure::new(Exit::Failed, format!("cannot write to `{}`: {error}", shown(&folder)))
-        };
+        let folder = self.folder();
         match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => std::fs::write(folder.join(".gitignore"), "*\n").map_err(failed),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(failed(error)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(Failure::new(Exit::Failed, format!("cannot write to `{}`: {error}", shown(&folder))))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Ours, in the project.
+    /// Where everything of it is.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Ours, in the repository's git directory.
     pub fn folder(&self) -> PathBuf {
-        self.root.join(FOLDER)
+        self.layout.state()
     }
 
     /// The main checkout, or the bare repository.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.layout.root()
+    }
+
+    /// Where a task's tree is, from the name that the log has for it.
+    pub fn tree(&self, name: &str) -> PathBuf {
+        // Where they stand is written down; without that, it is what the settings in force say.
+        let settings = trust::in_force(&self.layout).map(|in_force| in_force.settings).unwrap_or_default();
+        self.layout.trees(&settings.fleet.trees).join(name.rsplit('/').next().unwrap_or(name))
     }
 
     /// What is not in the log.
     pub fn outside(&self) -> Arc<dyn Outside> {
-        Arc::new(crate::outside::Real::new(&self.root))
+        Arc::new(crate::outside::Real::new(self.layout.clone()))
     }
 
     /// What is there, as one document.
@@ -212,7 +233,7 @@ impl Project {
     /// asked of the world waits for `adj run`, except for the ticket files, which people look at right away.
     fn after_one_shot(&self, handle: &Handle) {
         // What cannot be written now is written by the fleet.
-        let _ = runtime::runner::write_alone(handle, &runtime::layout::Layout::new(&self.root));
+        let _ = runtime::runner::write_alone(handle, &self.layout);
     }
 
     /// The process that runs a fleet here, if one does.
@@ -334,10 +355,7 @@ fn is_bare(folder: &Path) -> bool {
 
 /// In a linked worktree `.git` is a file that names its folder, and that folder names the one they all share.
 fn main_worktree(root: &Path) -> Option<PathBuf> {
-    let link = std::fs::read_to_string(root.join(".git")).ok()?;
-    let own = root.join(link.strip_prefix("gitdir:")?.trim());
-    let shared = std::fs::read_to_string(own.join("commondir")).ok()?;
-    let shared = own.join(shared.trim()).canonicalize().ok()?;
+    let shared = layout::linked_worktree(&root.join(".git"))?;
     if shared.file_name()? == ".git" { shared.parent().map(Path::to_owned) } else { Some(shared) }
 }
 

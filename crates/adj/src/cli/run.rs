@@ -20,7 +20,6 @@ use kernel::world::Spend;
 use machines::names::{AgentName, RunId};
 use machines::task::Status;
 use runtime::clock;
-use runtime::layout::Layout;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
 use runtime::settings::{Adapter, Settings, trust};
@@ -112,9 +111,9 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
 }
 
 pub fn read_settings(project: &Project) -> Result<(Settings, bool), Failure> {
-    let layout = Layout::new(project.root());
+    let layout = project.layout();
     // What came in with an agent's branch holds only once it is trusted, also for a fleet that starts after it.
-    trust::in_force(&layout).map(|in_force| (in_force.settings, in_force.trusted)).map_err(|error| {
+    trust::in_force(layout).map(|in_force| (in_force.settings, in_force.trusted)).map_err(|error| {
         Failure::new(Exit::Usage, error.to_string()).hint("`adj config check` lists all that is wrong")
     })
 }
@@ -179,7 +178,7 @@ impl Fleet {
         let sandbox = runner::sandbox_note(&self.settings);
         let held = runner::sandbox_held(&self.settings);
         let options = Options {
-            layout: Layout::new(project.root()),
+            layout: project.layout().clone(),
             settings: self.settings,
             adj: std::env::current_exe()?,
             workers: self.workers,

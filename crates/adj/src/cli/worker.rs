@@ -210,7 +210,7 @@ pub fn state(context: Context) -> Result<(), Failure> {
         let members = STATE.map(|name| (name.to_owned(), worker[name].clone()));
         let mut agent = Map::from_iter(members);
         if let Some(tree) = worker["worktree"].as_str() {
-            agent["worktree"] = json!(project.root().join(tree));
+            agent["worktree"] = json!(project.tree(tree));
         }
         Value::Object(agent)
     };

@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
 
-pub use socket::{SOCKET, Socket, connect};
+pub use socket::{Socket, connect};
 pub use tokens::{Tokens, read_token};
 
 /// The largest body that is read.
@@ -162,7 +162,7 @@ fn respond(status: u16, body: &Value) -> Response {
 fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Actor, Problem> {
     let unknown = || {
         Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
-            .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.adjutant/token`")
+            .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
     };
     let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, token) = shown.and_then(|shown| shown.split_once(' ')).ok_or_else(unknown)?;

@@ -1,6 +1,6 @@
 //! Who a caller is, by the token that it shows.
 //!
-//! The project's token is a person's; whoever can read `.adjutant/token` is the project's user. An agent gets a token
+//! The project's token is a person's; whoever can read `.git/adjutant/token` is the project's user. An agent gets a token
 //! of its own for each run, bound to its name and role. Of these only hashes are kept, in memory and on disk, so that
 //! a restart of the owner does not lock agents out and a copy of the file lets nobody in.
 

@@ -129,7 +129,7 @@ ok "a service that is away is told apart from one that does not know us"
 
 # The fleet: a ticket becomes a change on main, in two steps of one session, in the sandbox.
 project=$work/project
-tree=$project/agents/A-t-1
+tree=$project.agents/A-t-1
 mkdir -p "$project/.tickets"
 git -C "$project" init -q -b main
 git -C "$project" config user.name user
@@ -173,7 +173,7 @@ grep -q "touch $work/outside" "$work/log.jsonl" || fail "it tried to write outsi
 session=$(grep '"place_given"' "$work/log.jsonl" | grep -o '"session":"[^"]*"' | cut -d'"' -f4)
 [ "$(grep '"effect":"start_step"' "$work/log.jsonl" | grep -c "\"session\":\"$session\"")" = 2 ] || fail "two steps in session $session"
 grep -q '"session_renewed"' "$work/log.jsonl" && fail "the session goes on"
-conversations=$(find "$project/.adjutant/private/t-1/claude/projects" -name '*.jsonl')
+conversations=$(find "$project/.git/adjutant/private/t-1/claude/projects" -name '*.jsonl')
 [ "$(basename "$conversations")" = "$session.jsonl" ] || fail "one conversation is kept: $conversations"
 fleet verify || fail "the log is whole"
 fleet cost --json || fail "it has a price"

@@ -82,7 +82,7 @@ fn a_second_writer_is_told_who_holds_the_project_and_readers_are_not_held_up() {
     let mut input = holder.stdin.take().unwrap();
     let export = here.ok(&["export", "-"]);
     input.write_all(export.lines().next().unwrap().as_bytes()).unwrap();
-    while !other.0.join(".adjutant/adjutant.db.head").exists() {
+    while !other.state("adjutant.db.head").exists() {
         std::thread::yield_now();
     }
     let held = other.adj(&["task", "add", "y"]);

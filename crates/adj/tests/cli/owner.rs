@@ -51,11 +51,11 @@ impl Drop for Owner {
 }
 
 fn socket(here: &Repository) -> PathBuf {
-    here.0.join(".adjutant/adj.sock")
+    here.state("adj.sock")
 }
 
 fn token(here: &Repository) -> String {
-    std::fs::read_to_string(here.0.join(".adjutant/token")).unwrap()
+    std::fs::read_to_string(here.state("token")).unwrap()
 }
 
 /// A raw request: the head as it is given, without its last empty line, and what follows.
@@ -261,11 +261,10 @@ fn plain(text: &str) -> String {
 fn folder_socket_and_token_are_the_users_alone() {
     let here = Repository::new();
     here.ok(&["task", "add", "x"]);
-    std::fs::set_permissions(here.0.join(".adjutant"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    std::fs::set_permissions(here.state(""), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let owner = Owner::start_with(&here, &["--mint", "coder:intern:c-1.1"]);
     let mode = |name: &str| {
-        let there = std::fs::symlink_metadata(here.0.join(".adjutant").join(name)).unwrap();
+        let there = std::fs::symlink_metadata(here.state(name)).unwrap();
         (there.mode() & 0o777, there.file_type().is_socket())
     };
     assert_eq!(mode(""), (0o700, false));
@@ -304,7 +303,7 @@ fn nobody_is_answered_without_a_token() {
 
     let ran: Ran = here.command(&["ps"]).env("ADJ_TOKEN", "0".repeat(64)).output().unwrap().into();
     assert!(ran.code == 3 && ran.stderr.contains("shows no token that this project knows"), "{}", ran.stderr);
-    std::fs::remove_file(here.0.join(".adjutant/token")).unwrap();
+    std::fs::remove_file(here.state("token")).unwrap();
     here.fails(&["ps"], 3, "there is no token in");
 }
 

@@ -22,8 +22,13 @@ impl Repository {
         Repository(path.canonicalize().unwrap())
     }
 
+    /// A file of Adjutant's own state.
+    pub fn state(&self, path: &str) -> PathBuf {
+        runtime::layout::Layout::new(&self.0).state().join(path)
+    }
+
     pub fn log(&self) -> PathBuf {
-        self.0.join(".adjutant/adjutant.db")
+        self.state("adjutant.db")
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {

@@ -54,7 +54,7 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         let session = d.new_session();
         d.emit(PlaceGiven {
             id: id.clone(),
-            tree: format!("agents/{name}-{id}"),
+            tree: format!("{name}-{id}"),
             branch: format!("agent/{name}-{id}"),
             session,
         });

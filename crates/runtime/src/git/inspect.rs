@@ -23,8 +23,6 @@ pub struct Inspection {
     pub changed: Vec<String>,
     /// Files with conflict markers that were not there before, and the line of the first.
     pub conflict_markers: Vec<(String, usize)>,
-    /// Changed files in our own folders.
-    pub ours: Vec<String>,
     /// Changed files in the folder of tickets.
     pub tickets_changed: Vec<String>,
     pub touches_config: bool,
@@ -77,7 +75,6 @@ impl Repository {
         Ok(Inspection {
             empty: changed.is_empty(),
             conflict_markers: self.conflict_markers(&changed)?,
-            ours: paths(&|file| self.is_ours(file)),
             tickets_changed: paths(&|file| is_ticket(file, tickets)),
             touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
             submodules: paths(&Changed::is_submodule),
@@ -85,15 +82,8 @@ impl Repository {
         })
     }
 
-    /// Whether a changed file is in our own folders.
-    fn is_ours(&self, file: &Changed) -> bool {
-        let places = &self.inner.places;
-        let trees = places.trees.strip_prefix(&places.root).ok().and_then(|path| path.to_str());
-        file.is_in(".adjutant") || trees.is_some_and(|trees| file.is_in(trees))
-    }
-
-    /// A commit on top of the tip in which our own folders and the folder of tickets are as they were where the branch
-    /// left main. The task's tree sees it, in its files too.
+    /// A commit on top of the tip in which the folder of tickets is as it was where the branch left main. The task's
+    /// tree sees it, in its files too.
     pub fn put_back(
         &self,
         task: &TaskId,
@@ -110,7 +100,7 @@ impl Repository {
         let tip = self.bring_tip(task, name, branch)?;
         let base = self.merge_base(&tip, main)?;
         let changed = self.changed(&base, &tip)?;
-        let not_the_agents = |file: &Changed| self.is_ours(file) || is_ticket(file, tickets);
+        let not_the_agents = |file: &Changed| is_ticket(file, tickets);
         let puts: Vec<Put> =
             changed.into_iter().filter(not_the_agents).map(|file| (file.path, file.old)).collect();
         if puts.is_empty() {

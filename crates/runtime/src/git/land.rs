@@ -233,18 +233,13 @@ impl Repository {
             .map(drop)
     }
 
-    /// What git shall not see in a tree: our own files, and what the user excludes in this repository.
+    /// What git shall not see in a tree: what the user excludes in this repository. Not our own line in it: in a tree a
+    /// folder of that name is the agent's.
     pub(super) fn excludes(&self) -> Result<String, GitError> {
-        let mut content = read_or_empty(&self.inner.git_dir.join("info/exclude"))?;
-        if !content.is_empty() && !content.ends_with('\n') {
-            content.push('\n');
-        }
-        let ours = "/.adjutant/";
-        if !content.lines().any(|line| line == ours) {
-            content.push_str(ours);
-            content.push('\n');
-        }
-        Ok(content)
+        let content = read_or_empty(&self.inner.git_dir.join("info/exclude"))?;
+        let ours = self.exclude_line();
+        let users = content.lines().filter(|line| Some(*line) != ours.as_deref());
+        Ok(users.map(|line| format!("{line}\n")).collect())
     }
 
     fn write_excludes(&self) -> Result<(), GitError> {

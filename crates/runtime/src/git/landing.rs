@@ -157,7 +157,7 @@ impl Repository {
 
     /// Where `test_tree` puts the files.
     pub fn test_folder(&self, name: &str) -> PathBuf {
-        self.inner.places.state.join("landing").join(name)
+        self.inner.places.trees.join(name)
     }
 
     fn clean_test_tree(&self, commit: &Oid, folder: &Path, label: &str) -> Result<(), GitError> {

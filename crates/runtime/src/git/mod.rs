@@ -62,9 +62,9 @@ pub const FALLBACK_EMAIL: &str = "adjutant@localhost";
 pub struct Places {
     /// The user's main worktree, or a bare repository.
     pub root: PathBuf,
-    /// Our own folder, `.adjutant`.
+    /// Our own folder, in the repository's git directory.
     pub state: PathBuf,
-    /// The folder that holds the tasks' trees, `agents`.
+    /// The folder that holds the tasks' trees, the one in which merges are tested, and the trash.
     pub trees: PathBuf,
     /// The branch that work lands on.
     pub main: String,
@@ -139,7 +139,7 @@ impl Repository {
         let found = find_with(&places.root, home)?;
         let root = places.root.canonicalize().map_err(GitError::io("finding a folder", &places.root))?;
         let places =
-            Places { root, state: canonical(&places.state)?, trees: canonical(&places.trees)?, ..places };
+            Places { root, state: canonical(&places.state), trees: canonical(&places.trees), ..places };
         let user = UserSettings::read(&found, home)?;
         Ok(Repository {
             inner: Arc::new(Inner {
@@ -189,26 +189,41 @@ impl Repository {
         self.inner.bare
     }
 
-    /// Keeps our folders out of the user's `git status`, by `info/exclude`; said once, however often it is asked.
-    /// Anchored at the root: a folder of the same name deeper down is the user's.
+    /// Where a task's tree is, from the name that the kernel gave it: `A-c-1`, or `agents/A-c-1` in older logs.
+    pub fn tree_path(&self, tree: &str) -> Result<PathBuf, GitError> {
+        Ok(self.inner.places.trees.join(names::tree_name(tree)?))
+    }
+
+    /// Whether git tracks something at this path of the checkout, or below it.
+    pub fn tracks(&self, path: &Path) -> Result<bool, GitError> {
+        let listed = self.user("looking for tracked files").args(["ls-files", "-z", "--"]).arg(path).ok()?;
+        Ok(!listed.is_empty())
+    }
+
+    /// Trees that lie in the checkout, by choice, are kept out of the user's `git status` by `info/exclude`; said once,
+    /// however often it is asked. What earlier versions wrote there is taken out: they kept whole folders of theirs
+    /// out of git, whosoever they were.
     pub fn exclude_ours(&self) -> Result<(), GitError> {
         let exclude = self.inner.git_dir.join("info/exclude");
-        let mut content = read_or_empty(&exclude)?;
-        let places = &self.inner.places;
-        let mut added = false;
-        for folder in [&places.state, &places.trees] {
-            let Ok(inside) = folder.strip_prefix(&places.root) else { continue };
-            let line = format!("/{}/", inside.display());
-            if !content.lines().any(|existing| existing == line) {
-                if !content.is_empty() && !content.ends_with('\n') {
-                    content.push('\n');
-                }
-                content.push_str(&line);
+        let before = read_or_empty(&exclude)?;
+        let mut content = before.replace("/.adjutant/\n/agents/\n", "");
+        if let Some(line) = self.exclude_line()
+            && !content.lines().any(|existing| existing == line)
+        {
+            if !content.is_empty() && !content.ends_with('\n') {
                 content.push('\n');
-                added = true;
             }
+            content.push_str(&line);
+            content.push('\n');
         }
-        if added { write_whole(&exclude, content.as_bytes()) } else { Ok(()) }
+        if content == before { Ok(()) } else { write_whole(&exclude, content.as_bytes()) }
+    }
+
+    /// Anchored at the root: a folder of the same name deeper down is the user's.
+    fn exclude_line(&self) -> Option<String> {
+        let places = &self.inner.places;
+        let inside = places.trees.strip_prefix(&places.root).ok()?;
+        Some(format!("/{}/", inside.display()))
     }
 
     fn main_reference(&self) -> String {
@@ -435,14 +450,18 @@ fn check_version(directory: &Path, home: Option<&Path>) -> Result<(), GitError> 
     if numbers(&found) < numbers(GIT_NEEDED) { Err(GitError::TooOld { found }) } else { Ok(()) }
 }
 
-/// The way to a folder without links, of which the last part need not be there yet.
-fn canonical(path: &Path) -> Result<PathBuf, GitError> {
-    if let Ok(found) = path.canonicalize() {
-        return Ok(found);
+/// The way to a folder without links, of which the last parts need not be there yet.
+fn canonical(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    match found {
+        Some((there, real)) => {
+            path.strip_prefix(there).map_or(real.clone(), |rest| match rest.as_os_str().is_empty() {
+                true => real,
+                false => real.join(rest),
+            })
+        }
+        None => path.to_owned(),
     }
-    let (parent, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
-    let parent = parent.canonicalize().map_err(GitError::io("finding a folder", path))?;
-    Ok(parent.join(name))
 }
 
 fn read_or_empty(path: &Path) -> Result<String, GitError> {

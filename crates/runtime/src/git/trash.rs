@@ -11,11 +11,10 @@ use super::inside::Inside;
 use super::names::{check_part, tree_name};
 use super::tree::alternates;
 use super::{GitError, Repository, Saved, locked, remove_folder};
+use crate::layout::TRASH;
 
 /// How long a removed tree is kept, ignored files included.
 pub const TRASH_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How the trash is called beside the trees, where the state folder is on another file system.
-const TRASH_BESIDE: &str = ".trash";
 
 impl Repository {
     /// Saves the task's tree, then moves it to the trash. What has no record of ours is refused. Asked again, it finds
@@ -64,7 +63,7 @@ impl Repository {
     }
 
     fn trashes(&self) -> [PathBuf; 2] {
-        [self.inner.places.state.join("trash"), self.inner.places.trees.join(TRASH_BESIDE)]
+        [self.inner.places.trees.join(TRASH), self.inner.places.state.join(TRASH)]
     }
 
     /// Whoever looks for something in the trash can use git there. Not more than a help: it may fail.

@@ -159,6 +159,63 @@ impl Repository {
         Ok(Leftovers { tip: commit.clone(), commit: Some(commit), left_out: files.left_out })
     }
 
+    /// Every tree finds its repository again, wherever either of them was moved to since.
+    pub fn repair_trees(&self) -> Result<(), GitError> {
+        let folder = self.inner.places.state.join("trees");
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| {
+            entry.file_name().to_str().and_then(|name| name.strip_suffix(".json").map(str::to_owned))
+        });
+        for name in names {
+            let Ok(Some(record)) = self.record(&name) else { continue };
+            let Ok(Some(tree)) = Inside::open(&self.inner.places.trees, &name) else { continue };
+            if tree.identity().ok() != Some(record.directory) {
+                continue;
+            }
+            match &record.worktree {
+                None => self.lean_on_land_again(&name)?,
+                Some(id) => self.link_worktree_again(&tree, id)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What a clone's objects lean on is where the state folder is now.
+    fn lean_on_land_again(&self, name: &str) -> Result<(), GitError> {
+        // One without a git directory is given one when it is taken up.
+        let Ok(git_dir) = self.git_dir_of(name) else { return Ok(()) };
+        let Ok(Some(objects)) = git_dir.enter("objects") else { return Ok(()) };
+        let now = alternates(objects.path(), &self.land_objects());
+        if objects.read("info/alternates", now.len()).ok().flatten().as_deref() == Some(&now) {
+            return Ok(());
+        }
+        let failed = GitError::io("showing a tree its repository", objects.path());
+        objects.replace("info/alternates", &now).map_err(failed)
+    }
+
+    /// A worktree and the repository name each other by their paths.
+    fn link_worktree_again(&self, tree: &Inside, id: &str) -> Result<(), GitError> {
+        let doing = "showing a worktree its repository";
+        let Ok(Some(git_dir)) = Inside::open(&self.inner.git_dir.join("worktrees"), id) else {
+            return Ok(());
+        };
+        let line = |before: &str, path: &Path| {
+            let mut line = before.as_bytes().to_vec();
+            line.extend_from_slice(path.as_os_str().as_encoded_bytes());
+            line.push(b'\n');
+            line
+        };
+        for (folder, file, now) in [
+            (&git_dir, "gitdir", line("", &tree.path().join(".git"))),
+            (tree, ".git", line("gitdir: ", git_dir.path())),
+        ] {
+            if folder.read(file, now.len()).ok().flatten().as_deref() != Some(&now) {
+                folder.replace(file, &now).map_err(GitError::io(doing, folder.path()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the agent's git directory see a commit that was made outside it: branch, `HEAD` and index, by replacing
     /// files. The private index must stand at that commit.
     pub(super) fn settle(&self, task: &TaskId, name: &str, commit: &Oid) -> Result<(), GitError> {

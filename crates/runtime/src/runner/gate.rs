@@ -77,7 +77,7 @@ async fn look(
         let output = format!("There are conflict markers in the branch: {}", places.join(", "));
         return Ok(Some(Happened::GateRed { output, tip: Some(name) }));
     }
-    let tree = shared.layout.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default());
+    let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&rules.settings, &tree) else {
         shared.notice(format!(
             "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
@@ -117,7 +117,7 @@ fn take_in(
     let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message)?;
     let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
     let looked = look_at(repository, tip, tickets)?;
-    let dropped = [looked.found.ours.clone(), looked.found.tickets_changed.clone()].concat();
+    let dropped = looked.found.tickets_changed.clone();
     if dropped.is_empty() {
         return Ok(Looked { left_out: left.left_out, ..looked });
     }

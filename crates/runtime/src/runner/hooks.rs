@@ -17,7 +17,7 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskId) -> Result<bool, String> {
     let place = shared.world().task(task).and_then(|task| task.place.clone());
     let place = place.ok_or_else(|| format!("task `{task}` has no tree"))?;
-    in_folder(shared, point, name, task, shared.layout.tree(&place.tree)).await
+    in_folder(shared, point, name, task, shared.tree(&place.tree)?).await
 }
 
 /// The name that a hook at this point is run by, for an effect.

@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::settings::{FILE, trust};
 
 /// The folder in which merges are tested: one is at a time.
-const FOLDER: &str = "merged";
+const FOLDER: &str = crate::layout::LANDING;
 /// How much of a title goes into the merge's first line.
 const SUBJECT_CHARS_MAX: usize = 200;
 
@@ -133,6 +133,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, task: &TaskId, merge: &Oid
     let merge = merge.clone();
     let folder = shared
         .blocking(move || -> Result<PathBuf, String> {
+            trees::make_folder(&layout, &repository)?;
             let folder = repository.test_tree(&merge, FOLDER).map_err(|error| error.to_string())?;
             // What cannot be put there was said when the task's own tree was made.
             trees::set_up(&layout, &repository, &rules.settings, &folder).map(|_| folder)

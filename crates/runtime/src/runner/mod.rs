@@ -22,7 +22,7 @@ mod tickets;
 mod trees;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -112,6 +112,8 @@ pub enum RunError {
     Refused(kernel::Refusal),
     #[error("cannot use `{}`: {why}", path.display())]
     Io { path: PathBuf, why: std::io::Error },
+    #[error(transparent)]
+    Trees(#[from] crate::layout::TreesError),
     #[error("{0}")]
     Obstacle(git::Obstacle),
 }
@@ -168,11 +170,12 @@ impl Runner {
         let Options { layout, settings, adj, workers, once, until_idle, keys } = options;
         raise_file_limit();
         let prompts = Prompts::load(&settings, layout.root())?;
-        let repository = open_repository(&layout, &settings)?;
+        let repository = settle(&layout, &settings, &notices)?;
         if let Some(obstacle) = repository.obstacles()?.into_iter().next() {
             return Err(RunError::Obstacle(obstacle));
         }
         repository.exclude_ours()?;
+        repository.repair_trees()?;
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let tickets = tickets::Desk::new(&layout, &settings, repository.bare());
         let listener = listener::Listener::start()
@@ -328,12 +331,32 @@ fn raise_file_limit() {
     }
 }
 
+/// The project's git directories, with a folder for the trees that is there and ours.
+fn settle(
+    layout: &Layout,
+    settings: &Settings,
+    notices: &mpsc::UnboundedSender<String>,
+) -> Result<Repository, RunError> {
+    // Asked only where the trees are to lie in the checkout; what cannot be known counts as tracked.
+    let tracks =
+        |path: &Path| open_repository(layout, settings).and_then(|it| it.tracks(path)).unwrap_or(true);
+    let settled = layout.settle_trees(&settings.fleet.trees, &tracks)?;
+    for said in settled.said {
+        let _ = notices.send(said);
+    }
+    Ok(open_with_trees(layout, settings, settled.path)?)
+}
+
 /// The project's git directories, as the settings want them.
 pub fn open_repository(layout: &Layout, settings: &Settings) -> Result<Repository, GitError> {
+    open_with_trees(layout, settings, layout.trees(&settings.fleet.trees))
+}
+
+fn open_with_trees(layout: &Layout, settings: &Settings, trees: PathBuf) -> Result<Repository, GitError> {
     Repository::open(Places {
         root: layout.root().to_owned(),
         state: layout.state(),
-        trees: layout.trees(),
+        trees,
         main: settings.project.main.clone(),
         isolation: match settings.fleet.isolation {
             settings::Isolation::Clone => git::Isolation::Clone,
@@ -386,6 +409,11 @@ impl Shared {
 
     pub fn world(&self) -> Arc<World> {
         self.handle.world()
+    }
+
+    /// Where a task's tree is, from the name that the kernel gave it.
+    pub fn tree(&self, name: &str) -> Result<PathBuf, String> {
+        self.repository.tree_path(name).map_err(|error| error.to_string())
     }
 
     /// Says something that people should hear and the log does not hold.
@@ -673,14 +701,13 @@ impl Shared {
 
     /// No further tree is made where there is no room for one.
     async fn look_at_disk(&self) -> Result<(), RunError> {
-        let full = match nix::sys::statvfs::statvfs(self.layout.root()) {
-            Ok(disk) => {
-                let free = disk.blocks_available() * disk.fragment_size();
-                (free < DISK_BYTES_MIN).then(|| smol_str::format_smolstr!("{} MB are left", free >> 20))
-            }
-            // What cannot be looked at is not known to be full; the next write tells.
-            Err(_) => None,
-        };
+        // The log and the trees may be on two. What cannot be looked at is not known to be full; the next write tells.
+        let places = [self.layout.git_dir(), &self.repository.places().trees];
+        let disks = places.into_iter().filter_map(|place| nix::sys::statvfs::statvfs(place).ok());
+        let free = disks.map(|disk| disk.blocks_available() * disk.fragment_size()).min();
+        let full = free
+            .filter(|free| *free < DISK_BYTES_MIN)
+            .map(|free| smol_str::format_smolstr!("{} MB are left", free >> 20));
         if self.world().disk_full != full {
             self.ask(Ask::SeeDisk { full }).await?;
         }

@@ -28,11 +28,9 @@ pub struct Folders {
 impl Folders {
     pub fn make(layout: &Layout, task: &TaskId) -> std::io::Result<Folders> {
         use std::os::unix::fs::DirBuilderExt;
-        let folders = Folders { private: layout.private(task), temp: layout.temp(task) };
-        for folder in [&folders.private, &folders.temp] {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        Ok(folders)
+        let private = layout.private(task);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
+        Ok(Folders { private, temp: layout.make_temp(task)? })
     }
 
     /// The task is over and its tree is put away: what was temporary goes. Its sessions stay with us.
@@ -119,19 +117,39 @@ pub fn sandbox(
     read_write.extend(Sandbox::expand(&settings.caches, home.as_deref()));
     // A worktree of the user's repository commits into the user's git directory: that is what was chosen with it.
     if rules.settings.fleet.isolation == Isolation::Worktree {
-        read_write.push(shared.repository.git_dir().to_owned());
+        read_write.extend(shared_git_dir(&shared.layout).map_err(|error| error.to_string())?);
     }
     let mut read_only = vec![shared.layout.land_objects()];
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
     let rules = sandbox::Rules {
         read_write,
         read_only,
-        hidden: vec![shared.layout.state(), shared.layout.trees()],
+        hidden: vec![
+            shared.layout.state(),
+            shared.repository.places().trees.clone(),
+            shared.layout.temporary(),
+        ],
         tcp_connect: None,
     };
     let strict = settings.mode == SandboxMode::Strict;
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
     Ok(Some(keeper::Sandbox { mode, rules }))
+}
+
+/// What a worktree of the user's repository needs of its git directory: all that is in it but our state. Not the directory
+/// itself, since what is allowed there is allowed below it too.
+fn shared_git_dir(layout: &Layout) -> std::io::Result<Vec<PathBuf>> {
+    let git_dir = layout.git_dir();
+    // Made by git when it is first needed, which an agent's git could not.
+    std::fs::create_dir_all(git_dir.join("logs"))?;
+    let mut parts = Vec::new();
+    for entry in std::fs::read_dir(git_dir)? {
+        let path = entry?.path();
+        if path != layout.state() {
+            parts.push(path);
+        }
+    }
+    Ok(parts)
 }
 
 /// Makes the declared caches that are not there, where nobody has to be asked; what people should hear of it.

@@ -229,7 +229,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         .ok_or_else(|| format!("there is no agent `{}` in adjutant.toml", started.agent))?;
     let adapter = agents::adapter(agent.adapter.name())
         .ok_or_else(|| format!("bug: the settings know an adapter `{}` that is not there", agent.adapter))?;
-    let tree = shared.layout.tree(&place.tree);
+    let tree = shared.tree(&place.tree)?;
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let main = {
         let repository = shared.repository.clone();
@@ -750,7 +750,7 @@ fn service_of(shared: &Shared, agent: &AgentName) -> ServiceName {
 pub async fn take_tip(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<SmolStr>, String> {
     let world = shared.world();
     let Some(place) = world.task(task).and_then(|task| task.place.clone()) else { return Ok(None) };
-    if !shared.layout.tree(&place.tree).exists() {
+    if !shared.tree(&place.tree)?.exists() {
         return Ok(None);
     }
     let (repository, of) = (shared.repository.clone(), task.clone());

@@ -41,7 +41,9 @@ async fn prepared(
     let done = shared
         .blocking(move || {
             let made = made(&layout, &of);
-            if !layout.tree(&name).exists() {
+            let tree = repository.tree_path(&name).map_err(|error| error.to_string())?;
+            make_folder(&layout, &repository)?;
+            if !tree.exists() {
                 match std::fs::remove_file(&made) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                         return Err(error.to_string());
@@ -50,7 +52,7 @@ async fn prepared(
                 }
             }
             let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
-            let said = set_up(&layout, &repository, &rules.settings, &layout.tree(&name))?;
+            let said = set_up(&layout, &repository, &rules.settings, &tree)?;
             Ok::<_, String>((tip, made.exists(), said))
         })
         .await;
@@ -79,7 +81,14 @@ pub fn set_up(
     folder: &Path,
 ) -> Result<SetUp, String> {
     let ignored = |path: &Path| repository.ignores(folder, path);
-    workplace::set_up(layout.root(), folder, settings, &ignored).map_err(|error| error.to_string())
+    let trees = &repository.places().trees;
+    workplace::set_up(layout.root(), folder, trees, settings, &ignored).map_err(|error| error.to_string())
+}
+
+/// Somebody may have removed the folder of all trees while the fleet runs: what stood in it is made again.
+pub fn make_folder(layout: &Layout, repository: &Repository) -> Result<(), String> {
+    let trees = &repository.places().trees;
+    layout.make_trees_again(trees).map_err(|error| format!("cannot make `{}`: {error}", trees.display()))
 }
 
 /// Says that the hook has run in the tree that stands: a hook that failed or was cut off is run again. It lies where no

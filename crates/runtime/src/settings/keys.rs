@@ -41,6 +41,8 @@ pub enum Kind {
     Branch,
     /// A path inside the project.
     Path,
+    /// A directory anywhere: absolute, from `~/`, or from the project.
+    Folder,
     /// A command line for the shell.
     Shell,
     /// How a service is asked for its health: a command line, or `tcp host:port`.
@@ -101,6 +103,7 @@ pub const SECTIONS: &[Section] = &[
             key("agent", Kind::Name, r#""coder""#, "Which of the agents below the workers are."),
             key("workers", Kind::Number(0, WORKERS_MAX), "3", "How many workers `adj run` spawns; lowering it retires idle ones."),
             key("isolation", Kind::Choice(words::<Isolation>), r#""clone""#, "Whether a task's tree is a clone of its own or a worktree of this repository."),
+            key("trees", Kind::Folder, r#""../{project}.agents""#, "The folder of the trees that agents and tests work in, from the project or absolute; `{project}` is the project's name. Read when the fleet starts."),
             key("max_steps", Kind::Number(1, MANY), "20", "Steps after which a task goes to the gate, whether or not the agent says that it is done."),
             key("max_fix_rounds", Kind::Number(0, MANY), "3", "How often a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "How long one step of an agent may take."),
@@ -283,6 +286,7 @@ impl Kind {
             Kind::Name => "a name: letters, digits, `.`, `_` and `-`".to_owned(),
             Kind::Branch => "the name of a branch".to_owned(),
             Kind::Path => "a path inside the project".to_owned(),
+            Kind::Folder => "the path of a directory, such as \"../{project}.agents\"".to_owned(),
             Kind::Shell => "a command line as one text".to_owned(),
             Kind::Health => "a command line, or `tcp host:port`".to_owned(),
             Kind::Choice(words) => format!("one of {}", quoted(&words())),

@@ -73,6 +73,8 @@ pub struct Fleet {
     pub agent: AgentName,
     pub workers: u32,
     pub isolation: Isolation,
+    /// As written: [`crate::layout::Layout::trees`] makes a path of it.
+    pub trees: String,
     pub max_steps: u32,
     pub max_fix_rounds: u32,
     pub step_timeout: Duration,
@@ -557,6 +559,7 @@ fn fleet(
         agent: agent.expect("a name is checked when it is read, and has a default"),
         workers: scope.number("workers").unwrap_or_default(),
         isolation: scope.word("isolation"),
+        trees: scope.text("trees").expect("it has a default"),
         max_steps: scope.number("max_steps").unwrap_or_default(),
         max_fix_rounds: scope.number("max_fix_rounds").unwrap_or_default(),
         step_timeout: scope.time("step_timeout"),

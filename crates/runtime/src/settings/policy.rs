@@ -149,20 +149,11 @@ const YELLOW: &[&str] = &[
 ];
 
 /// Files that are not the task's.
-const RED_FILES: &[&str] = &[
-    "*adjutant.toml",
-    "*.adjutant/*",
-    "*/.git/*",
-    ".git/*",
-    "*/.ssh/*",
-    "*/.gnupg/*",
-    "*/.bashrc",
-    "*/.profile",
-    "/etc/*",
-];
+const RED_FILES: &[&str] =
+    &["*adjutant.toml", "*/.git/*", ".git/*", "*/.ssh/*", "*/.gnupg/*", "*/.bashrc", "*/.profile", "/etc/*"];
 /// Files that hold what nobody else should see.
 const RED_SECRETS: &[&str] =
-    &["*/.ssh/*", "*/.gnupg/*", "*/.aws/*", "*/.netrc", "*/.config/gh/*", "*.adjutant/token*"];
+    &["*/.ssh/*", "*/.gnupg/*", "*/.aws/*", "*/.netrc", "*/.config/gh/*", "*/.git/adjutant/*"];
 /// Tools that fetch from the network.
 const YELLOW_TOOLS: &[&str] = &["WebFetch", "WebSearch", "fetch"];
 

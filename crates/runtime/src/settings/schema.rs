@@ -57,6 +57,7 @@ fn of_key(key: &Key) -> Value {
         Kind::Text | Kind::Shell | Kind::Health => json!({ "type": "string", "minLength": 1 }),
         Kind::Branch => json!({ "type": "string", "pattern": "^[^-/ ~^:?*\\[\\\\][^ ~^:?*\\[\\\\]*$" }),
         Kind::Name => json!({ "type": "string", "pattern": NAME }),
+        Kind::Folder => json!({ "type": "string", "pattern": "^([^{}]|\\{project\\})+$" }),
         Kind::Path => json!({ "type": "string", "pattern": inside }),
         Kind::Choice(words) => json!({ "enum": words() }),
         Kind::Flag => json!({ "type": "boolean" }),

@@ -291,9 +291,17 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
             (_, _, Kind::Names) => "[\"coder\"]".into(),
             (_, _, Kind::Variables) => "[\"X\"]".into(),
             (_, _, Kind::Places) => "[\"/x\"]".into(),
-            (_, _, Kind::Text | Kind::Name | Kind::Branch | Kind::Path | Kind::Shell | Kind::Health) => {
-                "\"x\"".into()
-            }
+            (
+                _,
+                _,
+                Kind::Text
+                | Kind::Name
+                | Kind::Branch
+                | Kind::Path
+                | Kind::Folder
+                | Kind::Shell
+                | Kind::Health,
+            ) => "\"x\"".into(),
         }
     };
     let mut keys = Vec::new();

@@ -276,6 +276,7 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
     let text = || item.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned).ok_or_else(wrong);
     match kind {
         Kind::Text | Kind::Shell => text().map(Value::Text),
+        Kind::Folder => text().and_then(|text| folder(&text).map(|()| Value::Text(text))),
         Kind::Name => {
             let text = text()?;
             machines::names::check(&text).map_err(|bad| format!("names {bad}"))?;
@@ -327,6 +328,20 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
         Kind::Tools => list(item, kind, tool),
         Kind::Globs => list(item, kind, |glob| inner_path(glob).map_err(|wrong| format!("`{glob}` {wrong}"))),
         Kind::Places => list(item, kind, place),
+    }
+}
+
+/// A folder that is named, with no other variable in it than the project's name.
+fn folder(text: &str) -> Result<(), String> {
+    let rest = text.replace("{project}", "");
+    match () {
+        () if text.contains('\0') || rest.contains(['{', '}']) => {
+            Err("may hold no variable but `{project}`".to_owned())
+        }
+        () if text.starts_with('~') && !text.starts_with("~/") => {
+            Err("must begin with `~/` where it is in your home directory".to_owned())
+        }
+        () => Ok(()),
     }
 }
 

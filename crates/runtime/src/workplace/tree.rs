@@ -25,8 +25,6 @@ const WALK_MAX: usize = 500_000;
 const DEPTH_MAX: usize = 64;
 /// How many things that were left out are told one by one.
 const LEFT_OUT_TOLD_MAX: usize = 50;
-/// Adjutant's own at the root of a project, and git's anywhere.
-const OURS: &[&str] = &[".adjutant", "agents"];
 const PARTIAL: &str = ".adj-partial";
 
 /// What was put into a tree.
@@ -69,7 +67,8 @@ impl SetUpError {
     }
 }
 
-/// Puts what the settings and `.worktreeinclude` name from `root`, the user's checkout, into `tree`.
+/// Puts what the settings and `.worktreeinclude` name from `root`, the user's checkout, into `tree`. `trees` is the folder
+/// of all trees, which may lie in the checkout and is no part of it.
 ///
 /// `ignored` says whether git ignores a path in the tree. It is asked with paths relative to it; a directory's ends in `/`,
 /// as patterns of git tell them apart. What it says of a directory holds for all in it. A pattern that matches at any
@@ -77,6 +76,7 @@ impl SetUpError {
 pub fn set_up(
     root: &Path,
     tree: &Path,
+    trees: &Path,
     settings: &Settings,
     ignored: &dyn Fn(&Path) -> bool,
 ) -> Result<SetUp, SetUpError> {
@@ -97,6 +97,7 @@ pub fn set_up(
         .map_err(|error| SetUpError::at(tree, error))?;
     let mut walk = Walk {
         root: &root,
+        trees,
         tree: top.into(),
         tree_path,
         copy,
@@ -126,6 +127,7 @@ fn include_file(root: &Path) -> String {
 
 struct Walk<'a> {
     root: &'a Path,
+    trees: &'a Path,
     tree: OwnedFd,
     tree_path: PathBuf,
     copy: Vec<Glob>,
@@ -166,11 +168,12 @@ impl Walk<'_> {
         }
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, kind) in entries {
-            if name == ".git" || (path.is_empty() && OURS.contains(&name.as_str())) {
+            if name == ".git" {
                 continue;
             }
             let path = if path.is_empty() { name } else { format!("{path}/{name}") };
-            if kind.is_dir() && self.root.join(&path) == self.tree_path {
+            let here = self.root.join(&path);
+            if kind.is_dir() && (here == self.tree_path || here == self.trees) {
                 continue;
             }
             self.entry(&path, kind, within, depth)?;
@@ -392,7 +395,7 @@ mod test {
                     command(&self.tree.path, &["check-ignore", "-q", "--"]).arg(path).status().unwrap();
                 asked.success()
             };
-            set_up(&self.project.path, &self.tree.path, &settings, &ignored)
+            set_up(&self.project.path, &self.tree.path, &self.project.path.join("trees"), &settings, &ignored)
         }
 
         /// What came of it, after a look that git sees nothing of it.
@@ -503,7 +506,14 @@ mod test {
         symlink(&outside.path, stage.tree.path.join("d")).unwrap();
         let toml = "[worktree]\ncopy = [\"d\", \"in\", \"abs\"]\nsymlink = [\"out\"]\n";
         let settings = Settings::parse(toml).unwrap();
-        let done = set_up(&stage.project.path, &stage.tree.path, &settings, &|_| true).unwrap();
+        let done = set_up(
+            &stage.project.path,
+            &stage.tree.path,
+            &stage.project.path.join("trees"),
+            &settings,
+            &|_| true,
+        )
+        .unwrap();
         assert_eq!(done.placed, [Placed::Copied("in".into())]);
         assert!(!outside.path.join("x").exists());
         let out = "it is a link that leads out of the project";

@@ -53,8 +53,11 @@ pub fn keepers(repository: &Repository) -> Vec<u32> {
 /// Ends every process that works for a project.
 pub fn end_all(dir: &Path) {
     running(&format!("internal keep {}/", dir.display())).into_iter().for_each(kill);
-    let below =
-        |pid: &u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at.starts_with(dir));
+    let trees = dir.with_extension("agents");
+    let below = |pid: &u32| {
+        let at = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        at.starts_with(dir) || at.starts_with(&trees)
+    };
     running("").into_iter().filter(below).for_each(kill);
 }
 
@@ -96,7 +99,7 @@ impl Repository {
     pub fn start(&self, line: &str) -> Fleet<'_> {
         let fleet = self.begin(line);
         wait("a fleet that answers", || {
-            let listens = self.adj("queue").code == 0 && self.dir().join(".adjutant/adj.sock").exists();
+            let listens = self.adj("queue").code == 0 && self.state("adj.sock").exists();
             listens.then_some(())
         });
         fleet

@@ -43,7 +43,7 @@ fn work() -> Vec<Value> {
 impl Repository {
     /// The flags of each start of the program.
     fn starts(&self) -> Vec<Vec<String>> {
-        let text = self.read(".adjutant/private/c-1/claude/starts.jsonl");
+        let text = self.read(&self.state("private/c-1/claude/starts.jsonl"));
         text.lines().map(|line| serde_json::from_str(line).expect("a list of flags")).collect()
     }
 
@@ -197,8 +197,8 @@ fn a_person_decides_about_a_call_while_it_waits() {
     assert_eq!(cause, "red_action");
     repository.ok(&format!("deny {first} --note not-that"));
     let (second, _) = wait("another question", || repository.approval().filter(|(id, _)| *id != first));
-    assert!(!repository.dir().join("agents/A-c-1/denied.check").exists());
-    assert!(!repository.dir().join("agents/A-c-1/allowed.check").exists(), "it waits");
+    assert!(!repository.tree("A-c-1/denied.check").exists());
+    assert!(!repository.tree("A-c-1/allowed.check").exists(), "it waits");
     repository.ok(&format!("approve {second}"));
     fleet.done();
     repository.check(&["c-1"], TESTS);
@@ -254,12 +254,12 @@ fn a_service_that_is_away_is_waited_for_and_costs_no_error() {
 
 #[test]
 fn a_run_goes_on_when_its_service_is_well_again() {
-    let more = "[services.api]\nhealth = \"test -e .adjutant/well\"\nagents = [\"coder\"]\n\n[limits]\nhealth_poll = \"1s\"\n";
+    let more = "[services.api]\nhealth = \"test -e .git/adjutant/well\"\nagents = [\"coder\"]\n\n[limits]\nhealth_poll = \"1s\"\n";
     let repository = project("health", "", more, &json!([[{ "status": 529 }], work()]));
     let fleet = repository.begin("run --until-idle");
     wait("a suspended run", || repository.adj("history c-1").stdout.contains("suspended").then_some(()));
     assert_eq!(repository.starts().len(), 1, "nothing is tried before it is well");
-    repository.write(".adjutant/well", "");
+    repository.write(&repository.state("well"), "");
     fleet.done();
     repository.check(&["c-1"], TESTS);
     assert_eq!(repository.sessions(), "begins 1, goes on in 1");
@@ -403,8 +403,7 @@ fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
     let fleet = repository.begin("run");
     // The message of the second step was begun.
     let begun = || {
-        let steps =
-            std::fs::read_dir(repository.dir().join(".adjutant/steps")).into_iter().flatten().flatten();
+        let steps = std::fs::read_dir(repository.state("steps")).into_iter().flatten().flatten();
         let begun = |step: &std::path::Path| {
             let out = std::fs::read_to_string(step.join("out")).unwrap_or_default();
             out.contains("message_start") && !out.contains("message_stop")
@@ -432,7 +431,7 @@ fn what_a_person_says_reaches_claude_while_it_works() {
     repository.ok("task comment c-1 and-the-docs");
     // The program has it, and says so, while its call still waits.
     let step = wait("that it was told", || {
-        let steps = std::fs::read_dir(repository.dir().join(".adjutant/steps")).ok()?;
+        let steps = std::fs::read_dir(repository.state("steps")).ok()?;
         let told = |step: &std::path::PathBuf| {
             let read = |name: &str| std::fs::read_to_string(step.join(name)).unwrap_or_default();
             // The prompt is the first message that waits there.

@@ -34,7 +34,7 @@ pub fn repository(
 #[track_caller]
 pub fn tree(repository: &Repository, task: &str) -> PathBuf {
     wait(&format!("a tree of {task}"), || {
-        let trees = std::fs::read_dir(repository.dir().join("agents")).ok()?.flatten();
+        let trees = std::fs::read_dir(repository.trees()).ok()?.flatten();
         // One that is still being made has a dot before its name.
         let whole = trees.map(|tree| tree.path()).filter(|path| !path.to_string_lossy().contains("/."));
         whole.into_iter().find(|path| path.to_string_lossy().ends_with(&format!("-{task}")))
@@ -133,7 +133,7 @@ do = [ { run = "rm -f {task}.middle", quiet = true }, { write = "{task}.check", 
     }
     // The keeper of the one, the agent of the other.
     let of = |task: &str| {
-        let scenario = format!("{}/.adjutant/private/{task}/", repository.dir().display());
+        let scenario = format!("{}/", repository.state(&format!("private/{task}")).display());
         running(&scenario).into_iter().next().expect("it plays")
     };
     kill(parent(of("1")));
@@ -365,10 +365,9 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
 /// The folder in which a merge is being tested, once it is.
 #[track_caller]
 fn landing(repository: &Repository) -> PathBuf {
-    let folders = repository.dir().join(".adjutant/landing");
+    let folder = repository.tree("landing");
     wait("a merge that is tested", || {
-        let found = std::fs::read_dir(&folders).ok()?.flatten().map(|entry| entry.path());
-        found.into_iter().find(|path| path.join("begun").exists() && !path.join("go").exists())
+        (folder.join("begun").exists() && !folder.join("go").exists()).then(|| folder.clone())
     })
 }
 
@@ -469,7 +468,7 @@ fn what_a_gates_tests_write_is_not_committed_by_the_server_that_finds_them_again
     wait("tests of the gate", || tree.join("begun").exists().then_some(()));
     fleet.kill();
     let fleet = repository.begin("run --until-idle");
-    let temp = repository.dir().join(".adjutant/tmp/f-1");
+    let temp = repository.temp("f-1");
     std::fs::write(temp.join("go"), "").expect("a file");
     fleet.done();
     repository.check(&["f-1"], TESTS);
@@ -745,15 +744,13 @@ do = [ { write = "red.fixed", text = "{prompt}" }, { commit = "Fixed" }, { done 
 
 /// What is not the agent's to change is put back, and said.
 #[test]
-fn changes_to_tickets_and_to_our_own_folder_are_dropped_and_said() {
+fn changes_to_tickets_are_dropped_and_said() {
     let scenario = r#"
 [[scenario]]
 task = "f-1"
 [[scenario.step]]
 do = [
   { run = "sed -i 's/^status: open/status: closed/; s/^priority: 2/priority: 0/' .tickets/f-2.md", quiet = true },
-  { run = "mkdir -p .adjutant && echo own > .adjutant/token && git add --force .adjutant", quiet = true },
-  { run = 'echo own > "$(printf ".adjutant/\377")"; ln -s / agents; git add --force .adjutant agents', quiet = true },
   { write = "{task}.check", text = "true\n" }, { commit = "All of it" }, { done = true },
 ]
 [[scenario]]
@@ -766,13 +763,10 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     repository.ticket("f-2", &["f-1"]);
     repository.commit("Tickets");
     let said = repository.begin("run --until-idle").done();
-    for path in [".tickets/f-2.md", ".adjutant/token", ".adjutant/\u{fffd}", "agents"] {
-        assert!(said.contains(&format!("the agent's change to `{path}` was dropped")), "{said}");
-    }
+    assert!(said.contains("the agent's change to `.tickets/f-2.md` was dropped"), "{said}");
     let landed = repository.git("log --first-parent --format=%H main -- f-1.check");
     let ticket = repository.git(&format!("show {landed}:.tickets/f-2.md"));
     assert!(ticket.contains("status: open") && ticket.contains("priority: 2"), "{ticket}");
-    assert_eq!(repository.git("ls-tree -r --name-only main -- .adjutant agents"), "");
     repository.check(&["f-1", "f-2"], TESTS);
 }
 
@@ -830,7 +824,13 @@ do = [
   { say = "There was room again." }, { done = true },
 ]
 "#;
-    let repository = repository("full-disk", &[], TESTS, scenario, &["f-1", "f-2"]);
+    let repository = repository(
+        "full-disk",
+        &[("[test]", "trees = \"agents\"\n[test]")],
+        TESTS,
+        scenario,
+        &["f-1", "f-2"],
+    );
     let dir = repository.dir().to_owned();
     let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", dir.display()));
     let copy = beside("copy");

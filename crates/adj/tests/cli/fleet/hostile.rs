@@ -239,7 +239,7 @@ do = [
   { write = "--upload-pack=x", text = "a\n" }, { write = "-rf", text = "b\n" }, { write = "a\nb \u001b[2J.txt", text = "c\n" },
   { write = ":(exclude)*", text = "d\n" }, { write = "ｍain", text = "e\n" }, { write = "HEAD", text = "f\n" },
   { run = "git branch -- 'refs/heads/x' ; git update-ref refs/heads/--upload-pack=x HEAD; git update-ref 'refs/heads/-rf' HEAD", quiet = true },
-  { run = "ln -s /etc/passwd link; ln -s ../../.adjutant inside", quiet = true },
+  { run = "ln -s /etc/passwd link; ln -s $(cd ..; pwd | sed s/.agents$//)/.git/adjutant inside", quiet = true },
   { commit = "--upload-pack=x \u001b[2J" }, { write = "left \u001b[2J\nover", text = "g\n" }, { done = true },
 ]
 "#;

@@ -106,7 +106,7 @@ fn ticks_of(pid: u32) -> Option<u64> {
 
 /// How long everything took beyond the time of the processes that it was about.
 fn overheads(repository: &Repository) -> BTreeMap<String, Vec<i64>> {
-    let export = repository.dir().join(".adjutant/export.jsonl");
+    let export = repository.state("export.jsonl");
     repository.ok(&format!("export {}", export.display()));
     let text = std::fs::read_to_string(&export).expect("it was exported");
     let mut asked: BTreeMap<String, (String, i64)> = BTreeMap::new();
@@ -122,7 +122,7 @@ fn overheads(repository: &Repository) -> BTreeMap<String, Vec<i64>> {
             }
             Some("effect_ended") => {
                 let Some((kind, since)) = asked.remove(&id) else { continue };
-                let exit = repository.read(&format!(".adjutant/steps/{id}/exit.json"));
+                let exit = repository.read(&repository.state(&format!("steps/{id}/exit.json")));
                 let exit: Value = serde_json::from_str(&exit).unwrap_or_default();
                 let own = exit["ended_at"].as_i64().unwrap_or(0) - exit["started_at"].as_i64().unwrap_or(0);
                 // A timer takes what it is set to.
@@ -166,7 +166,7 @@ fn every_line_of_many_agents_is_heard() {
     repository.commit("As many workers");
     let fleet = repository.begin("run --until-idle");
     let pid = fleet.pid();
-    let temp = |id: &&str| repository.dir().join(".adjutant/tmp").join(id);
+    let temp = |id: &&str| repository.temp(id);
     wait("every agent at work", || ids.iter().all(|id| temp(id).join("begun").exists()).then_some(()));
     // From here on the server does nothing but listen, until the first of them is done.
     let (begun, ticks) = (Instant::now(), ticks_of(pid).expect("it runs"));
@@ -192,7 +192,7 @@ fn every_line_of_many_agents_is_heard() {
 
 /// How many lines all agents have printed so far.
 fn printed(repository: &Repository) -> usize {
-    let steps = std::fs::read_dir(repository.dir().join(".adjutant/steps")).into_iter().flatten().flatten();
+    let steps = std::fs::read_dir(repository.state("steps")).into_iter().flatten().flatten();
     let lines = |out: Vec<u8>| out.iter().filter(|&&byte| byte == b'\n').count();
     steps.filter_map(|step| std::fs::read(step.path().join("out")).ok()).map(lines).sum()
 }

@@ -11,11 +11,14 @@ mod landed;
 mod many;
 mod odd;
 mod people;
+mod places;
 mod policies;
 mod settings;
 mod setup;
 
 use super::Ran;
+use machines::names::TaskId;
+use runtime::layout::Layout;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,7 +32,11 @@ impl Drop for Repository {
     fn drop(&mut self) {
         // What a failed test left is looked at when somebody wants to.
         if !std::thread::panicking() || std::env::var_os("ADJ_KEEP").is_none() {
-            let _ = std::fs::remove_dir_all(&self.dir);
+            for folder in
+                [Some(&*self.dir), Some(&*self.trees()), self.temp("x").parent()].into_iter().flatten()
+            {
+                let _ = std::fs::remove_dir_all(folder);
+            }
         }
     }
 }
@@ -58,6 +65,7 @@ impl Repository {
     pub fn empty(name: &str) -> Repository {
         let dir = std::env::temp_dir().join(format!("adj-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
+        let _ = std::fs::remove_dir_all(dir.with_extension("agents"));
         std::fs::create_dir_all(&dir).expect("a temporary folder");
         Repository { dir: dir.canonicalize().expect("it is there") }
     }
@@ -81,13 +89,46 @@ impl Repository {
         &self.dir
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    fn layout(&self) -> Layout {
+        Layout::new(&self.dir)
+    }
+
+    /// A file of Adjutant's own state.
+    pub fn state(&self, path: &str) -> PathBuf {
+        self.layout().state().join(path)
+    }
+
+    /// The folder of the trees, beside the repository.
+    pub fn trees(&self) -> PathBuf {
+        self.layout().trees("../{project}.agents")
+    }
+
+    /// A file of a task's tree: `A-t-1/file`.
+    pub fn tree(&self, path: &str) -> PathBuf {
+        self.trees().join(path)
+    }
+
+    /// The trees of tasks that stand now.
+    pub fn standing(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.trees()).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name != "landing" && name != "trash").collect();
+        names.sort();
+        names
+    }
+
+    /// A task's temporary folder.
+    pub fn temp(&self, task: &str) -> PathBuf {
+        self.layout().temp(&TaskId::new(task).expect("a task's name"))
+    }
+
+    pub fn write(&self, path: &(impl AsRef<Path> + ?Sized), text: &str) {
         let path = self.dir.join(path);
         std::fs::create_dir_all(path.parent().expect("it is in the repository")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub fn read(&self, path: &(impl AsRef<Path> + ?Sized)) -> String {
         std::fs::read_to_string(self.dir.join(path)).unwrap_or_default()
     }
 
@@ -148,7 +189,7 @@ impl Repository {
 
     /// How often each kind of event is in the log.
     pub fn events(&self, kind: &str) -> usize {
-        let path = self.dir.join(".adjutant/export.jsonl");
+        let path = self.state("export.jsonl");
         let _ = std::fs::remove_file(&path);
         self.ok(&format!("export {}", path.display()));
         let text = std::fs::read_to_string(&path).expect("it was exported");
@@ -170,9 +211,7 @@ impl Repository {
             self.git("log --first-parent --merges --format=%s main").lines().map(str::to_owned).collect();
         let once: BTreeSet<&String> = merges.iter().collect();
         assert_eq!(once.len(), merges.len(), "nothing was merged twice: {merges:?}");
-        let trees: Vec<_> =
-            std::fs::read_dir(self.dir.join("agents")).into_iter().flatten().flatten().collect();
-        assert!(trees.is_empty(), "no tree is left: {trees:?}");
+        assert_eq!(self.standing(), Vec::<String>::new(), "no tree is left");
         assert_eq!(self.strays(), Vec::<String>::new(), "no process is left");
         let verified = self.adj("verify");
         assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
@@ -216,7 +255,8 @@ impl Repository {
             let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
             let place = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
             // By what every process of an agent has, and by where it is.
-            let kept = environment.contains("ADJ_EFFECT=") && place.starts_with(&self.dir);
+            let here = place.starts_with(&self.dir) || place.starts_with(self.trees());
+            let kept = environment.contains("ADJ_EFFECT=") && here;
             if kept || (line.contains("internal keep") && line.contains(&ours)) {
                 found.push(format!("{pid}: {line}"));
             }

@@ -54,10 +54,8 @@ impl Repository {
 
     /// Lets a step, test or hook go on that waits for the file `go`.
     pub fn go(&self, task: &str) {
-        wait("its folder for temporary files", || {
-            self.dir().join(format!(".adjutant/tmp/{task}")).exists().then_some(())
-        });
-        self.write(&format!(".adjutant/tmp/{task}/go"), "");
+        wait("its folder for temporary files", || self.temp(task).exists().then_some(()));
+        self.write(&self.temp(task).join("go"), "");
     }
 
     /// Adj, which must refuse by a rule; what it said.
@@ -196,7 +194,7 @@ fn a_killed_workers_uncommitted_bytes_come_back_and_the_task_goes_on_when_it_is_
     let running = repository.start("run");
     let name = repository.wait_worker("t-1", "working");
     wait("the uncommitted file", || {
-        (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(())
+        (!repository.read(&repository.tree(&format!("{name}-t-1/t-1.txt"))).is_empty()).then_some(())
     });
     let sleeping = "sleep 4321";
     wait("its child", || repository.strays().iter().any(|line| line.contains(sleeping)).then_some(()));
@@ -271,7 +269,11 @@ fn five_failing_steps_make_a_worker_stuck_and_its_tree_stays() {
     let worker = &repository.json("ps")[0];
     assert_eq!((&worker["status"], &worker["task"]), (&"stuck".into(), &"t-1".into()), "{worker}");
     assert!(worker["last_error"].as_str().is_some_and(|error| error.contains("out of luck")), "{worker}");
-    assert_eq!(repository.read("agents/A-t-1/tries.txt"), "1\n2\n3\n4\n5\n", "the tree stands as it was");
+    assert_eq!(
+        repository.read(&repository.tree("A-t-1/tries.txt")),
+        "1\n2\n3\n4\n5\n",
+        "the tree stands as it was"
+    );
     let why = repository.ok("why t-1");
     assert!(why.contains("stuck"), "{why}");
 }
@@ -286,28 +288,25 @@ fn cleanup_and_clean_save_everything_before_they_remove_it() {
     let (one, two) = (repository.wait_worker("t-1", "working"), repository.wait_worker("t-2", "working"));
     for (id, name) in [("t-1", &one), ("t-2", &two)] {
         wait("its file", || {
-            (!repository.read(&format!("agents/{name}-{id}/{id}.txt")).is_empty()).then_some(())
+            (!repository.read(&repository.tree(&format!("{name}-{id}/{id}.txt"))).is_empty()).then_some(())
         });
     }
     assert!(repository.refused(&format!("cleanup {one}")).contains("--force"));
     repository.ok(&format!("cleanup {one} --force"));
-    let tree = repository.dir().join(format!("agents/{one}-t-1"));
+    let tree = repository.tree(&format!("{one}-t-1"));
     wait("its tree to be gone", || (!tree.exists()).then_some(()));
     assert_eq!(repository.task("t-1")["blockReason"], "manual");
     assert_eq!(repository.adj("clean").code, 2, "nobody is there to ask");
     let dry = repository.ok("clean --dry-run");
     assert!(dry.contains(&two) && dry.contains("t-2"), "{dry}");
-    assert!(repository.dir().join(format!("agents/{two}-t-2")).exists(), "a dry run removes nothing");
+    assert!(repository.tree(&format!("{two}-t-2")).exists(), "a dry run removes nothing");
     let cleaned = repository.ok("clean --yes");
     assert!(
         cleaned.contains(&format!("{one}  removed")) && cleaned.contains(&format!("{two}  removed")),
         "{cleaned}"
     );
     assert_eq!(repository.json("ps"), Value::Array(Vec::new()));
-    wait("every tree to be gone", || {
-        let left = std::fs::read_dir(repository.dir().join("agents")).into_iter().flatten().count();
-        (left == 0).then_some(())
-    });
+    wait("every tree to be gone", || repository.standing().is_empty().then_some(()));
     wait("every process to be gone", || repository.strays().is_empty().then_some(()));
     let saved = repository.json("salvage list");
     for id in ["t-1", "t-2"] {
@@ -439,7 +438,7 @@ do = [
     let workers = ["t-1", "t-2"].map(|id| (id, repository.wait_worker(id, "working")));
     for (id, name) in &workers {
         wait("its file", || {
-            (!repository.read(&format!("agents/{name}-{id}/{id}.txt")).is_empty()).then_some(())
+            (!repository.read(&repository.tree(&format!("{name}-{id}/{id}.txt"))).is_empty()).then_some(())
         });
     }
     stop(&repository, &running);
@@ -448,7 +447,7 @@ do = [
     assert_eq!(repository.strays(), Vec::<String>::new(), "nothing runs on");
     for (id, name) in &workers {
         assert!(
-            repository.read(&format!("agents/{name}-{id}/{id}.txt")).starts_with("session "),
+            repository.read(&repository.tree(&format!("{name}-{id}/{id}.txt"))).starts_with("session "),
             "{id} has its bytes"
         );
         assert_eq!(repository.task(id)["status"], "IN_PROGRESS");
@@ -512,7 +511,9 @@ do = [ { commit = "Do {task}" }, { done = true } ]
     let repository = Repository::new("stop-deaf", scenario, &["t-1"]);
     let running = repository.start("run");
     let name = repository.wait_worker("t-1", "working");
-    wait("its file", || (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(()));
+    wait("its file", || {
+        (!repository.read(&repository.tree(&format!("{name}-t-1/t-1.txt"))).is_empty()).then_some(())
+    });
     running.signal(Signal::SIGINT);
     running.wait_for("every agent comes to the end of its turn");
     running.signal(Signal::SIGINT);
@@ -555,7 +556,7 @@ do = [ { append = "{task}.txt", text = "two\n" }, { done = true } ]
         tasks.as_array()?.iter().all(|task| task["status"] == "DONE").then_some(())
     });
     repository.ok("stop");
-    assert!(repository.read(".adjutant/logs/run.log").contains("t-3 landed"), "its lines are kept");
+    assert!(repository.read(&repository.state("logs/run.log")).contains("t-3 landed"), "its lines are kept");
     assert!(repository.ok("stop").contains("the fleet is not running"));
     repository.check(&["t-1", "t-2", "t-3"], "sh tests.sh");
 }
@@ -582,7 +583,9 @@ do = [ { write = "{task}.txt", text = "kept\n" }, { hang = true } ]
     let repository = Repository::new("stop-sooner", scenario, &["t-1"]);
     let running = repository.start("run");
     let name = repository.wait_worker("t-1", "working");
-    wait("its file", || (!repository.read(&format!("agents/{name}-t-1/t-1.txt")).is_empty()).then_some(()));
+    wait("its file", || {
+        (!repository.read(&repository.tree(&format!("{name}-t-1/t-1.txt"))).is_empty()).then_some(())
+    });
     let begun = Instant::now();
     let mut patient = repository.command("stop").stdout(Stdio::null()).spawn().expect("adj runs");
     wait("the stop to begin", || (repository.json("why t-1")["guards"][0]["holds"] == false).then_some(()));

@@ -112,7 +112,7 @@ fn a_budget_that_is_denied_blocks_the_task_and_keeps_its_work() {
     waits_for_a_person(&repository);
     answer(&repository, "deny ID --note enough");
     blocked(&repository, "t-1", "manual");
-    assert!(repository.read("agents/A-t-1/t-1.txt").starts_with('1'), "the tree stands");
+    assert!(repository.read(&repository.tree("A-t-1/t-1.txt")).starts_with('1'), "the tree stands");
     let decided = repository.json("approvals --all");
     assert_eq!(decided[0]["decided"]["decision"], "denied");
     assert_eq!(
@@ -227,7 +227,7 @@ fn at_the_turn_limit(name: &str) -> Repository {
         (&json!("turn_limit"), &json!(["continue", "complete", "abort"]))
     );
     assert_eq!(repository.json("cost")["total"]["inputTokens"], 300, "no turn past the limit is paid for");
-    assert!(!repository.dir().join("agents/A-t-1/d.txt").exists());
+    assert!(!repository.tree("A-t-1/d.txt").exists());
     repository
 }
 
@@ -259,7 +259,7 @@ fn a_run_at_its_turn_limit_ends_when_a_person_denies() {
     repository.ok("run --until-idle");
     let saved = repository.json("salvage list");
     assert_eq!(saved.as_array().map(Vec::len), Some(1), "what was not committed is saved: {saved}");
-    assert!(std::fs::read_dir(repository.dir().join("agents")).into_iter().flatten().next().is_none());
+    assert_eq!(repository.standing(), [""; 0]);
 }
 
 /// What stops an agent that gets nowhere reads what it did, not what it says.
@@ -414,10 +414,7 @@ fn a_red_call_waits_and_is_done_only_where_a_person_allows_it() {
         found.expect("it asks")["id"].as_str().expect("an id").to_owned()
     };
     let name = repository.wait_worker("t-yes", "working");
-    assert!(
-        !repository.dir().join(format!("agents/{name}-t-yes/red-t-yes.txt")).exists(),
-        "it is not done yet"
-    );
+    assert!(!repository.tree(&format!("{name}-t-yes/red-t-yes.txt")).exists(), "it is not done yet");
     assert!(repository.ok("approvals").contains("red-t-yes.txt"));
     repository.ok(&format!("approve {}", of("t-yes")));
     repository.ok(&format!("deny {} --note use-another-file", of("t-no")));
@@ -466,7 +463,7 @@ fn a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all
     repository.check(&["t-1"], "sh tests.sh");
     assert_eq!(repository.read("forbidden.txt"), "");
     assert!(repository.events("tool_audited") >= 3, "the refused call is in the audit");
-    let export = repository.read(".adjutant/export.jsonl");
+    let export = repository.read(&repository.state("export.jsonl"));
     assert!(export.contains("AGENT_TOOL_NOT_ALLOWED"));
 }
 

@@ -18,7 +18,7 @@ impl Repository {
     #[track_caller]
     fn token_of(&self, task: &str) -> String {
         wait("the token of an agent", || {
-            let token = self.read(&format!(".adjutant/tmp/{task}/token"));
+            let token = self.read(&self.temp(task).join("token"));
             token.ends_with('\n').then(|| token.trim().to_owned())
         })
     }
@@ -26,7 +26,7 @@ impl Repository {
     /// Asks the fleet as an agent does that has a token and no `adj`.
     fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
-        let mut stream = UnixStream::connect(self.dir().join(".adjutant/adj.sock")).expect("the fleet runs");
+        let mut stream = UnixStream::connect(self.state("adj.sock")).expect("the fleet runs");
         let head = format!(
             "POST /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -382,12 +382,15 @@ fn more_tickets_than_the_settings_allow_are_not_read_and_said() {
 /// Nothing of our own folder can be read by an agent, but for what the settings open.
 #[test]
 fn a_sandboxed_agent_reads_what_is_hidden_where_the_settings_let_it() {
-    let step = r#"{ run = 'for name in open shut; do cat ../../.adjutant/$name/x; done > {task}.txt' }"#;
-    let repository = Repository::new("settings-read", &scenario(&[&format!("{step}, {DONE}")]), &["t-1"]);
+    let step = r#"{ run = 'for name in open shut; do cat STATE/$name/x; done > {task}.txt' }"#;
+    let repository = Repository::new("settings-read", "", &["t-1"]);
+    let step = step.replace("STATE", &repository.state("").display().to_string());
+    repository.write("scenario.toml", &scenario(&[&format!("{step}, {DONE}")]));
+    repository.commit("A scenario");
     for name in ["open", "shut"] {
-        repository.write(&format!(".adjutant/{name}/x"), &format!("{name}\n"));
+        repository.write(&repository.state(&format!("{name}/x")), &format!("{name}\n"));
     }
-    let open = repository.dir().join(".adjutant/open");
+    let open = repository.state("open");
     repository.set(&[("[test]", &format!("[sandbox]\nread = [\"{}\"]\n[test]", open.display()))]);
     repository.ok("run --until-idle");
     let confined = runtime::sandbox::support().level != runtime::sandbox::Level::None;

@@ -114,21 +114,21 @@ fn an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_ar
             (seen["GRANTED"].as_str(), seen["TERM"].as_str(), seen["ADJ_TASK"].as_str()),
             ("yes", "dumb", *id)
         );
-        assert!(seen["TMPDIR"].ends_with(&format!(".adjutant/tmp/{id}")), "{}", seen["TMPDIR"]);
+        assert_eq!(seen["TMPDIR"], repository.temp(id).display().to_string());
     }
     for name in ["ADJ_PORT_BASE", "ADJ_TOKEN", "ADJ_RUN", "TMPDIR"] {
         assert_ne!(seen[0][name], seen[1][name], "{name} is its own");
     }
-    let person = repository.read(".adjutant/token");
+    let person = repository.read(&repository.state("token"));
     assert!(!person.trim().is_empty() && seen.iter().all(|seen| seen["ADJ_TOKEN"] != person.trim()));
     // What a run was given ends with it.
-    assert_eq!(repository.read(".adjutant/ports.json"), "{}", "no ports are kept for what is over");
-    assert_eq!(repository.read(".adjutant/tokens.json"), "[]", "no token is");
+    assert_eq!(repository.read(&repository.state("ports.json")), "{}", "no ports are kept for what is over");
+    assert_eq!(repository.read(&repository.state("tokens.json")), "[]", "no token is");
     let late =
         repository.command("kill A").env("ADJ_TOKEN", &seen[0]["ADJ_TOKEN"]).output().expect("adj runs");
     assert_eq!(late.status.code(), Some(3), "{}", String::from_utf8_lossy(&late.stderr));
     // A token is in no file but hashed.
-    let export = repository.dir().join(".adjutant/export.jsonl");
+    let export = repository.state("export.jsonl");
     repository.ok(&format!("export {}", export.display()));
     assert!(!std::fs::read_to_string(export).expect("it was exported").contains(&seen[0]["ADJ_TOKEN"]));
 }
@@ -216,7 +216,7 @@ timeout = "1s"
     assert_eq!(repository.read("hooks.txt"), "create t-1\nbefore\n");
     assert!(lines.contains("hook step.after") && lines.contains("took longer than 1 s"), "{lines}");
     repository.check(&["t-1"], "sh tests.sh");
-    let kept: Vec<String> = std::fs::read_dir(repository.dir().join(".adjutant/steps"))
+    let kept: Vec<String> = std::fs::read_dir(repository.state("steps"))
         .expect("steps are kept")
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().contains('.'))
@@ -258,11 +258,11 @@ do = [ { replace = "adjutant.toml", from = "workers = 3", to = "workers = 4", qu
 do = [ { write = "c.txt", text = "c\n" }, { done = true } ]
 "#;
     let repository = Repository::new("setup-notify", scenario, &["t-asks", "t-stuck", "t-red", "t-fine"]);
-    let hook = "[hooks]\nnotify = 'echo \"$ADJ_NOTIFY|$ADJ_REASON|$ADJ_TASK|$ADJ_MESSAGE|$GRANTED\" >> \"$ADJ_PROJECT/.adjutant/told\"'\n[limits]\nquestion = \"1s\"\n[test]";
+    let hook = "[hooks]\nnotify = 'echo \"$ADJ_NOTIFY|$ADJ_REASON|$ADJ_TASK|$ADJ_MESSAGE|$GRANTED\" >> \"$ADJ_PROJECT/.git/adjutant/told\"'\n[limits]\nquestion = \"1s\"\n[test]";
     repository.set(&[("[test]", hook), ("workers = 2", "workers = 3\nmax_fix_rounds = 0")]);
     let ran = repository.command("run --until-idle").env("GRANTED", "own").output().expect("adj runs");
     assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stdout));
-    let told = repository.read(".adjutant/told");
+    let told = repository.read(&repository.state("told"));
     let approval = repository.json("approvals")[0]["id"].as_str().expect("a question is open").to_owned();
     for said in [
         &*format!(
@@ -337,7 +337,7 @@ do = [
 [[scenario]]
 [[scenario.step]]
 do = [
-  { run = 'tries() { name=$1; shift; if "$@" >> "$TMPDIR/$name" 2>&1; then echo "$name yes"; else echo "$name no"; fi >> tried.txt; }; root=$(cd ../..; pwd); tries outside touch "$root/planted"; tries token cat "$root/.adjutant/token"; tries log cat "$root/.adjutant/adjutant.db"; tries other cat "$root"/agents/*-t-1/mine.txt; tries main touch "$root/.git/planted"; tries environ grep -aqs ADJ_TASK=t-1 /proc/[0-9]*/environ; tries own touch own.txt; tries temp touch "$TMPDIR/own"' },
+  { run = 'tries() { name=$1; shift; if "$@" >> "$TMPDIR/$name" 2>&1; then echo "$name yes"; else echo "$name no"; fi >> tried.txt; }; trees=$(cd ..; pwd); root=${trees%.agents}; tries outside touch "$root/planted"; tries token cat "$root/.git/adjutant/token"; tries log cat "$root/.git/adjutant/adjutant.db"; touch "$root/.git/adjutant/planted"; tries other cat "$trees"/*-t-1/mine.txt; tries main touch "$root/.git/planted"; tries environ grep -aqs ADJ_TASK=t-1 /proc/[0-9]*/environ; tries own touch own.txt; tries temp touch "$TMPDIR/own"' },
   { run = "git add -A && git commit -qm Tried" },
   { done = true },
 ]
@@ -350,20 +350,24 @@ fn a_sandboxed_agent_cannot_write_outside_its_tree_nor_read_tokens_or_another_tr
         // Nothing to prove on a system without one; that this is said is another test.
         return;
     }
-    let repository = Repository::new("setup-sandbox", TRIES, &["t-1", "t-2"]);
-    let running = repository.start("run");
-    assert!(!running.lines().contains("the sandbox is off"));
-    running.wait_for("t-2 landed");
-    let tried = repository.read("tried.txt");
-    assert_eq!(
-        tried, "outside no\ntoken no\nlog no\nother no\nmain no\nenviron no\nown yes\ntemp yes\n",
-        "what an agent could do"
-    );
-    assert!(!repository.dir().join("planted").exists() && !repository.dir().join(".git/planted").exists());
-    repository.go("t-1");
-    running.wait_for("t-1 landed");
-    running.stop();
-    repository.check(&["t-1", "t-2"], "sh tests.sh");
+    for isolation in ["clone", "worktree"] {
+        let repository = Repository::new(&format!("setup-sandbox-{isolation}"), TRIES, &["t-1", "t-2"]);
+        repository.set(&[("[fleet]", &format!("[fleet]\nisolation = \"{isolation}\""))]);
+        let running = repository.start("run");
+        assert!(!running.lines().contains("the sandbox is off"));
+        running.wait_for("t-2 landed");
+        let tried = repository.read("tried.txt");
+        assert_eq!(
+            tried, "outside no\ntoken no\nlog no\nother no\nmain no\nenviron no\nown yes\ntemp yes\n",
+            "what an agent could do in a {isolation}"
+        );
+        let planted = ["planted", ".git/planted", ".git/adjutant/planted"];
+        assert!(planted.iter().all(|path| !repository.dir().join(path).exists()));
+        repository.go("t-1");
+        running.wait_for("t-1 landed");
+        running.stop();
+        repository.check(&["t-1", "t-2"], "sh tests.sh");
+    }
 }
 
 /// An agent's token is an agent's: what only a person may do is refused, and the log shows no such decision.
@@ -401,8 +405,8 @@ do = [
     repository.wait_task("t-asks", "NEEDS_APPROVAL");
     repository.wait_task("t-review", "REVIEW");
     let question = repository.json("approvals")[0]["id"].as_str().expect("it asks").to_owned();
-    wait("its folder", || repository.dir().join(".adjutant/tmp/t-rogue").exists().then_some(()));
-    repository.write(".adjutant/tmp/t-rogue/question", &question);
+    wait("its folder", || repository.temp("t-rogue").exists().then_some(()));
+    repository.write(&repository.temp("t-rogue").join("question"), &question);
     repository.go("t-rogue");
     repository.wait_task("t-rogue", "REVIEW");
     let tip = repository.task("t-rogue")["tip"].as_str().expect("it has a tip").to_owned();
@@ -475,7 +479,7 @@ worktree.create = 'echo x >> "$TMPDIR/tries"; case $(wc -l < "$TMPDIR/tries") in
     repository.set(&[("[test]", hook)]);
     let running = repository.start("run");
     repository.wait_worker("t-1", "ready");
-    wait("the hook", || (repository.read(".adjutant/tmp/t-1/tries") == "x\n").then_some(()));
+    wait("the hook", || (repository.read(&repository.temp("t-1").join("tries")) == "x\n").then_some(()));
     repository.ok("stop");
     assert_eq!(running.ended().0, 0);
     assert_eq!(repository.strays(), Vec::<String>::new(), "the hook was ended");
@@ -534,9 +538,7 @@ do = [
     repository.set(&[("[test]", &settings)]);
     let running = repository.start("run");
     for id in ["t-1", "t-2"] {
-        wait("both at work", || {
-            repository.dir().join(format!(".adjutant/tmp/{id}/here")).exists().then_some(())
-        });
+        wait("both at work", || repository.temp(id).join("here").exists().then_some(()));
     }
     repository.go("t-1");
     repository.go("t-2");

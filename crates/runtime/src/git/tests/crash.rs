@@ -124,13 +124,15 @@ fn check(project: &Project, after: &str) {
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1, "{after}");
     let places = project.repository.places();
     let listed = |folder: PathBuf| {
-        fs::read_dir(folder)
+        let mut names = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect::<Vec<_>>()
+            .collect::<Vec<_>>();
+        names.sort();
+        names
     };
-    assert_eq!(listed(places.trees.clone()), [""; 0], "{after}");
-    assert_eq!(listed(places.state.join("trash")), ["e-remove-A-c1"], "{after}");
+    assert_eq!(listed(places.trees.clone()), ["slot", "trash"], "{after}");
+    assert_eq!(listed(places.trees.join("trash")), ["e-remove-A-c1"], "{after}");
     assert_eq!(listed(places.state.join("trees")), [""; 0], "{after}");
     assert!(!listed(places.state.clone()).iter().any(|name| name.contains("making")), "{after}");
 }

@@ -98,7 +98,7 @@ fn nothing_that_an_agent_plants_is_ever_run() {
     assert_eq!(project.land(), Moved::Moved);
     project.repository.remove_tree(&task(), TREE, "e2").unwrap();
     project.folder.assert_no_canary();
-    project.folder.assert_canary_lives(&project.repository.places().state.join("trash/e2-A-c1"));
+    project.folder.assert_canary_lives(&project.repository.places().trees.join("trash/e2-A-c1"));
 }
 
 /// A commit that names a repository inside the tree makes `git add` and `git status` run a git in it.

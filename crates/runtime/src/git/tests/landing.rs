@@ -165,7 +165,6 @@ fn an_inspection_says_what_a_branch_changes() {
     let main = project.repository.main_tip().unwrap();
     let seen = project.repository.inspect(&tip, &main, Some("tickets/")).unwrap();
     assert_eq!(seen.conflict_markers, [("broken".to_owned(), 2)]);
-    assert_eq!(seen.ours, ["agents/A-c2/x"]);
     assert_eq!(seen.tickets_changed, ["tickets/c1.md"]);
     assert!(seen.touches_config && !seen.empty);
     assert_eq!(seen.changed.len(), 10);
@@ -183,17 +182,12 @@ fn files_that_are_not_the_agents_to_change_are_put_back() {
     project.prepare();
     write(&project.tree().join("tickets/c1.md"), "closed by the agent\n");
     write(&project.tree().join("tickets/c2.md"), "made up\n");
-    // A name that is no text, and links in the places of our folders.
+    // A name that is no text.
     write(&project.tree().join(OsStr::from_bytes(b"tickets/\xff.md")), "made up\n");
-    for ours in [".adjutant", "agents"] {
-        std::os::unix::fs::symlink("/tmp", project.tree().join(ours)).unwrap();
-        project.agent(&["add", "-f", ours]);
-    }
     let tip = project.agent_commits("work", "work\n");
     let main = project.repository.main_tip().unwrap();
     project.take();
     let seen = project.repository.inspect(&tip, &main, Some("tickets")).unwrap();
-    assert_eq!(seen.ours, [".adjutant", "agents"]);
     assert_eq!(seen.tickets_changed, ["tickets/c1.md", "tickets/c2.md", "tickets/\u{fffd}.md"]);
     let put_back =
         || project.repository.put_back(&task(), TREE, BRANCH, &main, Some("tickets"), "Not theirs");

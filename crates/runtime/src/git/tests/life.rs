@@ -43,7 +43,7 @@ fn a_repository_is_shared_between_threads() {
             let repository = project.repository.clone();
             scope.spawn(move || {
                 let task = TaskId::new(name).unwrap();
-                let (tree, branch) = (format!("agents/A-{name}"), format!("agent/A-{name}"));
+                let (tree, branch) = (format!("A-{name}"), format!("agent/A-{name}"));
                 repository.prepare_tree(&task, &tree, &branch).unwrap();
                 write(&repository.places().trees.join(format!("A-{name}/{name}")), name);
                 repository.commit_leftovers(&task, &tree, &branch, "x").unwrap().commit.unwrap();

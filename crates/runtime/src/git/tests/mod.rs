@@ -108,7 +108,7 @@ impl Project {
     }
 }
 
-const TREE: &str = "agents/A-c1";
+const TREE: &str = "A-c1";
 const BRANCH: &str = "agent/A-c1";
 
 fn task() -> TaskId {
@@ -163,8 +163,8 @@ impl Folder {
     fn open(&self, root: &Path, isolation: Isolation) -> Repository {
         let places = Places {
             root: root.to_owned(),
-            state: root.join(".adjutant"),
-            trees: root.join("agents"),
+            state: crate::layout::Layout::new(root).state(),
+            trees: root.with_extension("agents"),
             main: "main".to_owned(),
             isolation,
         };

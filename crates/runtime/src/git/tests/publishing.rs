@@ -136,10 +136,13 @@ fn an_agents_clone_has_no_way_to_the_users_repository() {
             }
         }
     }
-    // The project as a whole can be moved, and the clone finds its objects.
+    // The project can be moved together with its trees, and the clone finds its objects.
     let moved = project.folder.path.join("moved");
-    fs::rename(project.root(), &moved).unwrap();
-    assert_eq!(project.folder.git(&moved.join(TREE), &["fsck"]), "");
+    fs::create_dir(&moved).unwrap();
+    for name in ["project", "project.agents"] {
+        fs::rename(project.folder.path.join(name), moved.join(name)).unwrap();
+    }
+    assert_eq!(project.folder.git(&moved.join("project.agents").join(TREE), &["fsck"]), "");
 }
 
 #[test]
@@ -357,16 +360,30 @@ fn a_main_called_agent_works_too() {
     assert_eq!(project.land(), Moved::Moved);
 }
 
+/// What earlier versions excluded is taken out again; the user's own lines stay.
 #[test]
-fn our_folders_are_excluded_once_and_nothing_else() {
+fn nothing_is_excluded_but_trees_that_lie_in_the_checkout_and_those_once() {
     let project = Project::new();
+    let exclude = || fs::read_to_string(project.root().join(".git/info/exclude")).unwrap();
+    let own = exclude();
+    write(&project.root().join(".git/info/exclude"), format!("{own}/.adjutant/\n/agents/\n/mine/\n"));
     project.repository.exclude_ours().unwrap();
     project.prepare();
-    write(&project.root().join("src/agents/mine"), "mine\n");
-    assert_eq!(project.git(&["status", "--porcelain", "-uall"]), "?? src/agents/mine");
-    let exclude = fs::read_to_string(project.root().join(".git/info/exclude")).unwrap();
-    assert_eq!(exclude.matches("/agents/").count(), 1);
-    assert_eq!(exclude.matches("/.adjutant/").count(), 1);
+    assert_eq!(exclude(), format!("{own}/mine/\n"));
+    write(&project.root().join("agents/mine"), "mine\n");
+    assert_eq!(project.git(&["status", "--porcelain", "-uall"]), "?? agents/mine");
+
+    let places = Places { trees: project.root().join("agents"), ..project.repository.places().clone() };
+    let inside = Repository::open_with(places, Some(&project.folder.home())).unwrap();
+    for _ in 0..2 {
+        inside.exclude_ours().unwrap();
+    }
+    assert_eq!(exclude(), format!("{own}/mine/\n/agents/\n"));
+    assert_eq!(
+        inside.excludes().unwrap(),
+        format!("{own}/mine/\n"),
+        "in a tree it is the agent's own folder"
+    );
 }
 
 #[test]

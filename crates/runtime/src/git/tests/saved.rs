@@ -41,7 +41,6 @@ fn every_kind_of_file_is_kept_as_it_is() {
     write(&tree.join("src/one/deeper"), "x");
     write(&tree.join(".gitignore"), "ignored\n");
     write(&tree.join("ignored"), "ignored");
-    write(&tree.join(".adjutant/brief.md"), "not theirs to see");
 
     let saved = project.repository.remove_tree(&task(), TREE, "e1").unwrap().unwrap();
     assert_eq!(saved.left_out, [""; 0]);
@@ -56,11 +55,9 @@ fn every_kind_of_file_is_kept_as_it_is() {
     assert_eq!(fs::read_link(back.join("dangling")).unwrap(), Path::new("nowhere"));
     assert_eq!(fs::read(back.join("crlf")).unwrap(), b"a\r\nb\r\n");
     assert_eq!(fs::read(back.join("src/one/deeper")).unwrap(), b"x");
-    assert!(
-        !back.join("README").exists() && !back.join("ignored").exists() && !back.join(".adjutant").exists()
-    );
+    assert!(!back.join("README").exists() && !back.join("ignored").exists());
     // What git ignores is in the trash with the rest.
-    assert!(project.repository.places().state.join("trash/e1-A-c1/ignored").exists());
+    assert!(project.repository.places().trees.join("trash/e1-A-c1/ignored").exists());
     let again = project.repository.restore(&saved.reference, &RestoreTo::Folder(back));
     assert!(matches!(again, Err(GitError::Exists { .. })), "{again:?}");
 }
@@ -136,7 +133,7 @@ fn the_trash_is_emptied_by_age_even_where_nobody_may_write() {
     symlink(project.root(), project.tree().join("link")).unwrap();
     project.repository.remove_tree(&task(), TREE, "e1").unwrap();
     assert_eq!(project.repository.sweep_trash(TRASH_KEPT).unwrap(), 0);
-    let trash = project.repository.places().state.join("trash");
+    let trash = project.repository.places().trees.join("trash");
     assert!(trash.join("e1-A-c1").exists());
     assert_eq!(project.repository.sweep_trash(Duration::ZERO).unwrap(), 1);
     assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
@@ -174,7 +171,6 @@ fn what_the_user_excludes_everywhere_is_no_leftover() {
     project.prepare();
     write(&project.tree().join("x.swp"), "x");
     write(&project.tree().join("local-only"), "x");
-    write(&project.tree().join(".adjutant/brief.md"), "x");
     assert_eq!(project.leftovers().commit, None);
     assert_eq!(project.agent(&["status", "--porcelain"]), "");
     let project = Project::with(Isolation::Clone, |folder, root| {

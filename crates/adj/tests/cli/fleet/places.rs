@@ -1,0 +1,333 @@
+//! Where things are: state in the git directory, trees beside the repository, temporary files outside of every
+//! repository. Nothing of the user's is taken for ours, and nothing of ours is in the user's way.
+
+use super::background::wait;
+use super::{Repository, TESTS};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Waits in the middle of its work, which is not committed yet.
+const HOLDS: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.txt", text = "begun\n" },
+  { run = 'touch "$TMPDIR/here"; until [ -e "$TMPDIR/go" ]; do sleep 0.05; done', quiet = true },
+  { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true },
+]
+"#;
+
+const PLAIN: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+
+/// What is in a folder, by name.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn exclude(repository: &Repository) -> String {
+    repository.read(".git/info/exclude")
+}
+
+/// Folders that are called as ours are or were, tracked and not: all that an agent does in them lands.
+#[test]
+fn a_repository_with_agents_and_adjutant_folders_of_its_own_is_like_any_other() {
+    for isolation in ["clone", "worktree"] {
+        let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = "for folder in agents adjutant .adjutant new/agents; do mkdir -p $folder; echo {task} > $folder/added.py; done", quiet = true },
+  { run = "echo {task} >> agents/tracked.py; echo {task} >> .adjutant/token; ln -s / adjutant/link", quiet = true },
+  { write = "{task}.check", text = "true\n" }, { done = true },
+]
+"#;
+        let repository = Repository::new(&format!("places-own-{isolation}"), scenario, &["p-1"]);
+        repository.set(&[("[fleet]", &format!("[fleet]\nisolation = \"{isolation}\""))]);
+        for path in ["agents/tracked.py", ".adjutant/token"] {
+            repository.write(path, "theirs\n");
+        }
+        repository.commit("Folders of our own");
+        let before = (exclude(&repository), names(repository.dir()));
+        repository.write("agents/not-committed.py", "theirs\n");
+        repository.ok("init");
+        assert_eq!(repository.git("status --porcelain -uall"), "?? agents/not-committed.py");
+        repository.ok("run --until-idle");
+        for path in ["agents/added.py", "adjutant/added.py", ".adjutant/added.py", "new/agents/added.py"] {
+            assert_eq!(repository.git(&format!("show main:{path}")), "p-1", "{path}");
+        }
+        assert_eq!(repository.git("show main:agents/tracked.py"), "theirs\np-1");
+        assert_eq!(repository.git("show main:.adjutant/token"), "theirs\np-1");
+        assert_eq!(repository.git("status --porcelain -uall"), "?? agents/not-committed.py");
+        // Nothing else of ours is in the checkout, and nothing is kept out of git.
+        let landed = ["adjutant", "new", "p-1.check"].map(str::to_owned);
+        let now: Vec<_> = names(repository.dir()).into_iter().filter(|name| !landed.contains(name)).collect();
+        assert_eq!((exclude(&repository), now), before);
+        std::fs::remove_file(repository.dir().join("agents/not-committed.py")).expect("it goes");
+        repository.check(&["p-1"], TESTS);
+        // The memory is out of reach of whatever tidies a checkout, and nothing in git is in its way.
+        repository.git("clean --quiet -ffdx");
+        repository.git("gc --quiet --prune=now");
+        repository.git("branch adjutant");
+        repository.git("checkout --quiet adjutant");
+        assert_eq!(repository.task("p-1")["status"], "DONE");
+        assert_eq!(repository.adj("verify").code, 0);
+    }
+}
+
+/// Three real projects' tests in small: one serves files and refuses paths with a hidden part, one makes a repository-less
+/// directory, one is configured by whatever lies above it. And the checkout's own tests do not come upon the trees.
+#[test]
+fn tests_find_no_hidden_folder_above_them_no_repository_around_their_temporary_files_and_no_checkout() {
+    let tests = r#"
+set -e
+case "$PWD" in */.*) echo "refused: a hidden part in $PWD"; exit 1 ;; esac
+made=$(mktemp -d)
+if git -C "$made" rev-parse --git-dir 2>/dev/null; then echo "in a repository: $made"; exit 1; fi
+[ "${#TMPDIR}" -lt 60 ] || { echo "too long for a socket: $TMPDIR"; exit 1; }
+[ "$(stat -c %a "$TMPDIR")" = 700 ] || { echo "open to others: $TMPDIR"; exit 1; }
+above=$(dirname "$PWD")
+while [ "$above" != / ]; do
+  for name in node_modules .git Cargo.toml ruff.toml adjutant.toml; do
+    [ ! -e "$above/$name" ] || { echo "found $above/$name"; exit 1; }
+  done
+  above=$(dirname "$above")
+done
+[ "$(find . -name base.check | wc -l)" = 1 ] || { echo "collected twice"; find . -name base.check; exit 1; }
+for check in *.check; do sh "$check"; done
+"#;
+    let repository = super::faults::repository("places-tests", &[], tests, HOLDS, &["p-1"]);
+    for name in ["node_modules/x", "Cargo.toml", "ruff.toml"] {
+        repository.write(name, "");
+    }
+    repository.write(".gitignore", "node_modules\n");
+    repository.commit("What is looked for upwards");
+    let in_checkout = || {
+        let mut command = Command::new("sh");
+        let own = std::env::temp_dir().join(format!("adj-places-own-{}", std::process::id()));
+        std::fs::create_dir_all(&own).expect("a folder");
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700)).expect("ours");
+        let ran = command.args(["-c", tests]).current_dir(repository.dir()).env("TMPDIR", &own).output();
+        let _ = std::fs::remove_dir_all(&own);
+        String::from_utf8_lossy(&ran.expect("sh runs").stdout).into_owned()
+    };
+    let running = repository.start("run");
+    wait("its middle", || repository.temp("p-1").join("here").exists().then_some(()));
+    assert_eq!(in_checkout(), "", "the checkout's own tests, while a tree stands");
+    repository.go("p-1");
+    running.wait_for("p-1 landed");
+    running.stop();
+    repository.check(&["p-1"], TESTS);
+    assert!(!repository.temp("p-1").exists(), "what was temporary is gone");
+}
+
+/// A fleet that was stopped in the middle of p-1, with something in its tree that nobody has committed.
+fn interrupted(repository: &Repository) {
+    let running = repository.start("run");
+    wait("its middle", || repository.temp("p-1").join("here").exists().then_some(()));
+    repository.ok("stop --now");
+    running.ended();
+    repository.write(&repository.tree("A-p-1/by-hand.txt"), "not committed\n");
+}
+
+/// What an earlier version left, in the middle of a task: state in `.adjutant`, trees in `agents`.
+fn as_before(repository: &Repository) {
+    let (state, old) = (repository.state(""), repository.dir().join(".adjutant"));
+    let trees = repository.trees();
+    let tree = trees.join("A-p-1");
+    std::fs::remove_file(state.join("places.json")).expect("a record of the folder");
+    std::fs::rename(&state, &old).expect("its old place");
+    std::fs::write(old.join(".gitignore"), "*\n").expect("a file");
+    std::fs::create_dir(repository.dir().join("agents")).expect("a folder");
+    let moved = repository.dir().join("agents/A-p-1");
+    std::fs::rename(&tree, &moved).expect("its old place");
+    std::fs::remove_dir_all(&trees).expect("what else there is");
+    match repository.dir().join(".git/worktrees/A-p-1").exists() {
+        true => drop(repository.git("worktree repair agents/A-p-1")),
+        false => std::fs::write(
+            moved.join(".git/objects/info/alternates"),
+            "../../../../.adjutant/land.git/objects\n",
+        )
+        .expect("a file"),
+    }
+    let exclude = exclude(repository) + "/.adjutant/\n/agents/\n";
+    repository.write(".git/info/exclude", &exclude);
+}
+
+#[test]
+fn state_and_trees_of_an_earlier_version_are_moved_once_and_the_work_goes_on() {
+    for isolation in ["clone", "worktree"] {
+        let repository = Repository::new(&format!("places-before-{isolation}"), HOLDS, &["p-1"]);
+        repository.set(&[("[fleet]", &format!("[fleet]\nisolation = \"{isolation}\""))]);
+        let clean = exclude(&repository);
+        interrupted(&repository);
+        as_before(&repository);
+        assert_eq!(repository.git("status --porcelain"), "");
+
+        let moved = repository.adj("board");
+        assert_eq!(moved.code, 0, "{}", moved.stderr);
+        assert!(moved.stderr.contains("`.adjutant` was moved to"), "{}", moved.stderr);
+        assert!(moved.stdout.contains("p-1"), "{}", moved.stdout);
+        assert!(!repository.dir().join(".adjutant").exists());
+        assert_eq!(repository.adj("board").stderr, "", "it is said once");
+        let running = repository.start("run --until-idle");
+        running.wait_for("were moved from");
+        repository.go("p-1");
+        running.done();
+        assert!(!repository.dir().join("agents").exists());
+        assert_eq!(exclude(&repository), clean, "what was kept out of git is not any more");
+        assert_eq!(repository.git("show main:by-hand.txt"), "not committed");
+        repository.check(&["p-1"], TESTS);
+    }
+}
+
+/// A folder of that name that holds no log of ours is the user's; one whose owner runs is left until it has ended.
+#[test]
+fn only_a_log_of_ours_that_nobody_uses_is_moved() {
+    let repository = Repository::new("places-theirs", PLAIN, &["p-1"]);
+    repository.write(".adjutant/adjutant.db", "notes of a person\n");
+    repository.write(".adjutant/adjutant.db.lock", "");
+    repository.commit("Theirs");
+    repository.ok("run --until-idle");
+    assert_eq!(repository.read(".adjutant/adjutant.db"), "notes of a person\n");
+    repository.check(&["p-1"], TESTS);
+
+    let repository = Repository::new("places-held", PLAIN, &[]);
+    repository.ok("task add One --id p-1");
+    let old = repository.dir().join(".adjutant");
+    std::fs::rename(repository.state(""), &old).expect("its old place");
+    let lock = std::fs::File::open(old.join("adjutant.db.lock")).expect("the lock");
+    lock.lock().expect("nobody else has it");
+    assert!(repository.ok("board").contains("p-1"));
+    assert!(old.exists(), "it is used where it is");
+    drop(lock);
+    assert!(repository.ok("board").contains("p-1"));
+    assert!(!old.exists() && repository.dir().join(".git/adjutant/adjutant.db").exists());
+}
+
+#[test]
+fn a_folder_beside_the_repository_that_is_not_ours_is_never_taken() {
+    let repository = Repository::new("places-taken", HOLDS, &["p-1"]);
+    let theirs = repository.dir().with_extension("agents");
+    std::fs::create_dir(&theirs).expect("a folder");
+    std::fs::write(theirs.join("mine"), "mine\n").expect("a file");
+    let running = repository.start("run --until-idle");
+    running.wait_for("is there and is not this project's");
+    wait("its middle", || repository.temp("p-1").join("here").exists().then_some(()));
+    let ours = PathBuf::from(format!("{}-2", theirs.display()));
+    assert_eq!(repository.trees(), ours);
+    assert_eq!(repository.json("state")["agents"][0]["worktree"], ours.join("A-p-1").display().to_string());
+    repository.go("p-1");
+    running.done();
+    // It stays there: the choice is written down.
+    assert!(!repository.adj("run --until-idle").stdout.contains("is not this project's"));
+    assert_eq!(names(&theirs), ["mine"]);
+    repository.check(&["p-1"], TESTS);
+    std::fs::remove_dir_all(&theirs).expect("it goes");
+}
+
+/// Renamed in the middle of a task, in both isolations: the trees come along, with what was not committed.
+#[test]
+fn a_repository_that_is_renamed_takes_its_trees_along_and_a_copy_makes_its_own() {
+    for isolation in ["clone", "worktree"] {
+        let mut repository = Repository::new(&format!("places-moved-{isolation}"), HOLDS, &["p-1"]);
+        repository.set(&[("[fleet]", &format!("[fleet]\nisolation = \"{isolation}\""))]);
+        interrupted(&repository);
+        let (old, trees) = (repository.dir().to_owned(), repository.trees());
+        let _ = std::fs::remove_dir_all(repository.temp("p-1").parent().expect("the project's"));
+        let new = PathBuf::from(format!("{}-renamed", old.display()));
+        std::fs::rename(&old, &new).expect("a new name");
+        repository.dir = new;
+        // A copy does not touch the trees of the original.
+        let copy = Repository::empty(&format!("places-copy-{isolation}"));
+        std::fs::remove_dir(copy.dir()).expect("it is empty");
+        let copied = Command::new("cp").arg("-a").args([repository.dir(), copy.dir()]).status();
+        assert!(copied.expect("cp runs").success());
+        assert_eq!(copy.trees(), copy.dir().with_extension("agents"));
+
+        let running = repository.start("run --until-idle");
+        repository.go("p-1");
+        running.done();
+        assert!(!trees.exists(), "they have moved");
+        assert_eq!(repository.trees(), repository.dir().with_extension("agents"));
+        assert_eq!(repository.git("show main:by-hand.txt"), "not committed");
+        repository.check(&["p-1"], TESTS);
+    }
+}
+
+#[test]
+fn trees_lie_in_the_checkout_by_choice_and_not_where_git_tracks_the_folder() {
+    let repository = Repository::new("places-inside", HOLDS, &["p-1"]);
+    repository.set(&[("[fleet]", "[fleet]\ntrees = \"agents\"")]);
+    let running = repository.start("run --until-idle");
+    wait("its middle", || repository.temp("p-1").join("here").exists().then_some(()));
+    assert!(repository.dir().join("agents/A-p-1/p-1.txt").exists());
+    assert_eq!(repository.git("status --porcelain"), "");
+    repository.go("p-1");
+    running.done();
+    repository.check(&["p-1"], TESTS);
+
+    let repository = Repository::new("places-tracked", PLAIN, &["p-1"]);
+    repository.set(&[("[fleet]", "[fleet]\ntrees = \"agents\"")]);
+    repository.write("agents/own.py", "theirs\n");
+    repository.commit("A folder of our own");
+    for line in ["init", "doctor"] {
+        let said = repository.adj(line);
+        assert!(said.stdout.contains("git tracks files in `agents`"), "adj {line}: {}", said.stdout);
+    }
+    let refused = repository.adj("run --until-idle");
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains("git tracks files in `agents`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("set `trees` in [fleet]"), "{}", refused.stderr);
+    assert_eq!(names(&repository.dir().join("agents")), ["own.py"]);
+}
+
+/// Of a linked worktree and of a bare repository, the state is in the git directory that all share.
+#[test]
+fn worktrees_and_bare_repositories_have_their_state_in_the_shared_git_directory() {
+    let repository = Repository::new("places-shared", PLAIN, &[]);
+    repository.ok("task add One --id p-1");
+    let linked = repository.dir().with_extension("linked");
+    repository.git(&format!("worktree add --quiet --detach {}", linked.display()));
+    let mut command = super::super::command("board");
+    let board = command.current_dir(&linked).output().expect("adj runs");
+    assert!(String::from_utf8_lossy(&board.stdout).contains("p-1"), "the same project");
+    std::fs::remove_dir_all(&linked).expect("it goes");
+
+    let bare = repository.dir().with_extension("git");
+    repository.git(&format!("clone --quiet --bare . {}", bare.display()));
+    let mut command = super::super::command("task add One --id b-1");
+    let added = command.current_dir(&bare).output().expect("adj runs");
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    assert!(bare.join("adjutant/adjutant.db").exists() && !bare.join(".git").exists());
+    std::fs::remove_dir_all(&bare).expect("it goes");
+}
+
+/// A folder in everybody's temporary directory is used only if it is ours and open to nobody else.
+#[test]
+fn a_temporary_folder_that_somebody_else_made_is_not_used() {
+    let repository = Repository::new("places-temp", PLAIN, &["p-1"]);
+    let own = PathBuf::from(format!("/tmp/adj-t-{}", std::process::id()));
+    std::fs::create_dir_all(&own).expect("a folder");
+    let elsewhere = repository.dir().join(".git/elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    let user = nix::unistd::geteuid();
+    std::os::unix::fs::symlink(&elsewhere, own.join(format!("adj-{user}"))).expect("a link in its place");
+    let scenario = PLAIN.replace("{ done = true }", "{ run = 'echo $TMPDIR > {task}.txt' }, { done = true }");
+    repository.write("scenario.toml", &scenario);
+    repository.commit("A scenario");
+    let ran = repository.command("run --until-idle").env("TMPDIR", &own).output().expect("adj runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let used = repository.git("show main:p-1.txt");
+    assert!(used.starts_with(&format!("{}/adj-{user}-2/", own.display())), "{used}");
+    assert_eq!(names(&elsewhere), [""; 0]);
+    std::fs::remove_dir_all(&own).expect("it goes");
+}

@@ -1,0 +1,86 @@
+//! Temporary files of agents and tests: a folder of each task's own in the system's temporary directory.
+//!
+//! Not in the repository: whatever looks upwards for one (git, and many tests of tools) would find it. Short, because the
+//! path of a socket holds 107 bytes. The system's directory belongs to everybody, so a folder there is used only if it
+//! is ours and nobody else can enter it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use machines::names::TaskId;
+use sha2::{Digest, Sha256};
+
+use super::{Layout, hex};
+
+/// A temporary directory with a longer path than this leaves too little for a socket's name.
+const BASE_BYTES_MAX: usize = 40;
+/// A longer name of a task is cut, and told from others by a hash.
+const TASK_BYTES_MAX: usize = 20;
+/// How many names are tried where somebody else has taken ours.
+const NAMES_MAX: u32 = 9;
+
+impl Layout {
+    /// Everybody's temporary files of this user, in all projects. Agents are shown only their own part.
+    pub fn temporary(&self) -> PathBuf {
+        let system = system();
+        let user = nix::unistd::geteuid();
+        let name = |number: u32| match number {
+            1 => system.join(format!("adj-{user}")),
+            _ => system.join(format!("adj-{user}-{number}")),
+        };
+        (1..=NAMES_MAX).map(name).find(|folder| is_free_or_ours(folder)).unwrap_or_else(|| name(1))
+    }
+
+    /// A task's own temporary files.
+    pub fn temp(&self, task: &TaskId) -> PathBuf {
+        let name = task.as_str();
+        let short = match name.get(..TASK_BYTES_MAX - 9) {
+            Some(begin) if name.len() > TASK_BYTES_MAX => {
+                format!("{begin}-{}", hex(&Sha256::digest(name.as_bytes())[..4]))
+            }
+            _ => name.to_owned(),
+        };
+        self.temporary().join(self.hash(4)).join(short)
+    }
+
+    /// Makes it, anew where the system has cleared it away.
+    pub fn make_temp(&self, task: &TaskId) -> io::Result<PathBuf> {
+        let (base, folder) = (self.temporary(), self.temp(task));
+        match DirBuilder::new().mode(0o700).create(&base) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // Looked at after it was made: between, somebody else can have been quicker.
+        if !is_ours(&base) {
+            let why = format!("`{}` is not this user's own folder", base.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o700))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// The system's temporary directory, or `/tmp` where what the environment names is too long or in a repository.
+fn system() -> PathBuf {
+    let named = std::env::temp_dir();
+    let named = named.canonicalize().unwrap_or(named);
+    let in_repository = named.ancestors().any(|folder| folder.join(".git").exists());
+    let usable = named.is_absolute() && named.as_os_str().len() <= BASE_BYTES_MAX && !in_repository;
+    if usable { named } else { PathBuf::from("/tmp") }
+}
+
+fn is_free_or_ours(folder: &Path) -> bool {
+    match folder.symlink_metadata() {
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(_) => is_ours(folder),
+    }
+}
+
+/// A folder, no link, of this user.
+fn is_ours(folder: &Path) -> bool {
+    let user = nix::unistd::geteuid().as_raw();
+    folder.symlink_metadata().is_ok_and(|found| found.is_dir() && found.uid() == user)
+}
