@@ -586,6 +586,7 @@ impl World {
             options: e.options.clone(),
             scope: e.scope,
             decided: None,
+            call: e.what.clone(),
         };
         self.approvals.insert(e.id.clone(), Arc::new(approval));
         Ok(())

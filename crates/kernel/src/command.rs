@@ -244,7 +244,11 @@ pub enum Happened {
     CallAsked {
         call: SmolStr,
         tool: SmolStr,
+        /// What the policy's patterns look at.
         argument: String,
+        /// All that the call brings, by name.
+        #[serde(default)]
+        input: serde_json::Map<String, serde_json::Value>,
         turn: u32,
     },
     /// The step ended well. `usage` is what was not reported with its turns.

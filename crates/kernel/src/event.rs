@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::command::Answer;
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::world::{BudgetScope, Holder, Landed, SentBack};
+use crate::world::{AskedCall, BudgetScope, Holder, Landed, SentBack};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, TaskType};
@@ -193,6 +193,7 @@ events! {
     ApprovalAsked = "approval_asked" {
         id: ApprovalId, task: Option<TaskId>, run: Option<RunId>, cause: ApprovalCause, at: Millis,
         question: String, options: Vec<SmolStr>, call: Option<SmolStr>, scope: Option<BudgetScope>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] what: Option<AskedCall>,
     } in |e| format!("approval/{}", e.id);
     ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: SmolStr, note: String } in |e| format!("approval/{}", e.id);
     /// Nobody waits for the answer in the process any more; it goes into the next prompt.

@@ -24,7 +24,7 @@ use crate::event::*;
 use crate::handle::{
     Draft, Ruled, check_dependencies, check_text, fnv, forbidden, holder_worker, run_reply, spawn, system_for,
 };
-use crate::world::{BudgetScope, Holder, Landed, SentBack, TOOL_NOT_ALLOWED};
+use crate::world::{AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED};
 use crate::{Millis, budget, why};
 use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::{Suspension, Wrapped};
@@ -76,7 +76,7 @@ rules! {
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
     BudgetReached: "a budget would be passed" => "run PAUSE, task NEEDS_APPROVAL (budget), worker idle; one question for all where it is the day's";
     BudgetRaised: "a budget question is approved" => "the budget is raised, and the task goes back to where it came from";
-    ActionAsked: "a red action is asked for, or a yellow one by an intern" => "the call waits; run PAUSE, task NEEDS_APPROVAL";
+    ActionAsked: "a red action is asked for, or a yellow one by an intern" => "the call waits, and is kept whole for the person who decides; run PAUSE, task NEEDS_APPROVAL. One that is too long to be shown is refused";
     ActionDecided: "the action is decided" => "the decision answers the call, run RESUME, task back; where nobody waits any more, it goes into the next prompt";
     ActionUnanswered: "a call was not answered in time" => "the step is ended, worker idle; the task goes on waiting";
     ToolDenied: "a tool that is not allowed is called" => "the call is refused before it runs, audited, and counted as a failure of the tool";

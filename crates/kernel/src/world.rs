@@ -263,6 +263,77 @@ pub struct Approval {
     /// Which budget was reached, where that is the cause.
     pub scope: Option<BudgetScope>,
     pub decided: Option<Decided>,
+    /// The call that waits, where one does.
+    #[serde(default)]
+    pub call: Option<AskedCall>,
+}
+
+/// A call as its agent asked for it, whole: what a person allows is exactly this, and what is left out is where
+/// something would hide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedCall {
+    pub tool: SmolStr,
+    /// What the policy's patterns look at: the command, the path, the address.
+    pub argument: String,
+    /// All that the call brings, by name, where the agent's program tells it.
+    #[serde(default)]
+    pub input: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A longer call, with all that it brings, is never shown to a person: it is refused.
+pub const CALL_BYTES_MAX: usize = 64 * 1024;
+/// As much of a call's argument as a view of one line shows.
+const ONE_LINE_CHARS: usize = 120;
+
+impl AskedCall {
+    pub fn bytes(&self) -> usize {
+        let input = serde_json::Value::Object(self.input.clone()).to_string();
+        self.tool.len() + self.argument.len().max(input.len())
+    }
+
+    /// The whole call, every line and character of it: the tool, then all that it is given, by name.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.tool.to_string()];
+        let only = [("argument".to_owned(), serde_json::Value::from(self.argument.clone()))];
+        let given: Vec<_> = match self.input.is_empty() {
+            true => only.to_vec(),
+            false => self.input.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        };
+        for (name, value) in given {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(format!("  {name}:"));
+            lines.extend(text.split('\n').map(|line| format!("    {line}")));
+        }
+        lines
+    }
+
+    /// The call in one line, which says how much of it is not shown: `Bash: git push … +3 lines`.
+    pub fn one_line(&self) -> String {
+        let first = self.argument.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let shown: String = first.chars().take(ONE_LINE_CHARS).collect();
+        let characters = first.chars().count() - shown.chars().count();
+        // What an agent says of its call is for reading; everything else that it brings is part of what runs.
+        let beside = self.input.iter().filter(|(name, value)| {
+            name.as_str() != "description" && !value.as_str().is_some_and(|text| self.says(text))
+        });
+        let beside = beside.map(|(_, value)| value.as_str().map_or(1, |text| text.lines().count()));
+        let lines = self.argument.lines().count().saturating_sub(1) + beside.sum::<usize>();
+        let count = |number: usize, one: &str, many: &str| match number {
+            0 => None,
+            1 => Some(format!("+1 {one}")),
+            _ => Some(format!("+{number} {many}")),
+        };
+        let more = [count(characters, "character", "characters"), count(lines, "line", "lines")];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        let more = if more.is_empty() { String::new() } else { format!(" … {}", more.join(", ")) };
+        format!("{}: {shown}{more}", self.tool)
+    }
+
+    /// Whether a text is the argument, as it is or as a path that ends with it.
+    fn says(&self, text: &str) -> bool {
+        text == self.argument || text.strip_suffix(&self.argument).is_some_and(|before| before.ends_with('/'))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -146,8 +146,10 @@ pub fn why(call: &Call, id: &str) -> Routed {
     let id: TaskId = name(id)?;
     let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_task(&id))?;
     let guards = super::fleet::as_seen_from_here(call, guards);
-    let status = world.task(&id).map(|task| format!("task.{}", task.status()));
-    Ok(ok(json!({"id": id, "state": status, "guards": guards})))
+    let task = world.task(&id);
+    let status = task.map(|task| format!("task.{}", task.status()));
+    let asked = task.and_then(|task| world.approvals.get(task.approval.as_ref()?)?.call.as_ref());
+    Ok(ok(json!({"id": id, "state": status, "guards": guards, "call": asked.map(view::call)})))
 }
 
 #[derive(Deserialize)]
@@ -189,6 +191,15 @@ pub fn approvals(call: &Call) -> Routed {
     items.sort_by_key(|approval| approval.asked_at);
     let items: Vec<Value> = items.into_iter().map(|item| view::approval(item)).collect();
     Ok(ok(json!({"items": items, "next": null})))
+}
+
+pub fn approval(call: &Call, id: &str) -> Routed {
+    let world = call.world();
+    let id: ApprovalId = name(id)?;
+    let found = world.approvals.get(&id).ok_or_else(|| {
+        Problem::not_found(format!("there is no approval `{id}`")).hint("`adj approvals` lists the open ones")
+    })?;
+    Ok(ok(view::approval(found)))
 }
 
 #[derive(Deserialize)]

@@ -163,6 +163,7 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Post, ["tasks", id, "review"]) => board::review(&call, id),
 
         (Get, ["approvals"]) => board::approvals(&call),
+        (Get, ["approvals", id]) => board::approval(&call, id),
         (Post, ["approvals", id, "decision"]) => board::decide(&call, id),
         (Get, ["queue"]) => board::queue(&call),
         (Get, ["cost"]) => board::cost(&call),

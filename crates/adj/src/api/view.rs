@@ -1,6 +1,6 @@
 //! What the World looks like in JSON: camelCase, times in RFC 3339 UTC, money in dollars.
 
-use kernel::world::{Approval, Holder, Run, Spend, Task, Total, Worker};
+use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
 use machines::{Millis, Wire};
 use serde_json::{Value, json};
@@ -154,12 +154,20 @@ pub fn approval(approval: &Approval) -> Value {
         "run": approval.run,
         "cause": approval.cause.name(),
         "question": approval.question,
+        "call": approval.call.as_ref().map(call),
         "options": approval.options,
         "scope": approval.scope,
         "askedAt": time(approval.asked_at),
         "decided": approval.decided.as_ref().map(|decided| json!({
             "by": decided.by, "at": time(decided.at), "decision": decided.decision, "note": decided.note,
         })),
+    })
+}
+
+/// A call that waits for a person, whole: `text` is what people read, `input` what the tool is given.
+pub fn call(call: &AskedCall) -> Value {
+    json!({
+        "tool": call.tool, "argument": call.argument, "input": call.input, "text": call.lines().join("\n"),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
 
 use super::project::Project;
-use super::text::{self, Table, cell, spent, spent_short};
+use super::text::{self, Table, cell, spent, spent_short, visible};
 use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -105,17 +105,28 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
 #[command(after_help = "\
 Example:
   adj approvals
+  adj approvals q12               the whole call, as it would run
   adj approve q12, or adj deny q12 --note 'why not'
 
-Work that waits for a review is not among them: `adj board` shows it, `adj review TASK` decides it.")]
+The list has one line for each; `… +3 lines` marks a call that is longer. Work that waits for a review is not among \
+them: `adj review` lists it.")]
 pub struct Approvals {
+    /// Show this one whole
+    id: Option<String>,
     /// Decided ones too
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "id")]
     all: bool,
 }
 
 pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    if let Some(id) = &command.id {
+        let approval = project.get(&format!("/approvals/{id}"), &[])?;
+        return match context.globals.json {
+            true => Ok(writeln!(context.out, "{}", text::json(&approval))?),
+            false => Ok(write!(context.out, "{}", whole(&approval))?),
+        };
+    }
     let query: &[(&str, &str)] = if command.all { &[("all", "true")] } else { &[] };
     let approvals = project.get_all("/approvals", query)?;
     if context.globals.json {
@@ -132,6 +143,33 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "nothing waits for a decision")?);
     }
     Ok(write!(context.out, "{table}")?)
+}
+
+/// One approval with all that is asked for, and how it is decided.
+fn whole(approval: &Value) -> String {
+    let mut shown = format!("{}  {}\n", cell(&approval["id"]), cell(&approval["cause"]));
+    let facts = [("task", "task"), ("run", "run"), ("scope", "budget"), ("askedAt", "asked at")];
+    for (name, label) in facts.into_iter().filter(|(name, _)| !approval[name].is_null()) {
+        shown.push_str(&format!("{label:<12} {}\n", visible(&cell(&approval[name]))));
+    }
+    match approval["call"]["text"].as_str() {
+        Some(call) => {
+            shown.push_str(&format!("\nThe agent asks to use {}", text::visible_whole(call, "")));
+        }
+        None => shown.push_str(&format!("\n{}\n", visible(&cell(&approval["question"])))),
+    }
+    let decided = &approval["decided"];
+    shown.push('\n');
+    if decided.is_null() {
+        let id = cell(&approval["id"]);
+        shown.push_str(&format!("`adj approve {id}`, or `adj deny {id} --note TEXT`\n"));
+    } else {
+        let [decision, by, at, note] =
+            ["decision", "by", "at", "note"].map(|name| visible(&cell(&decided[name])));
+        let note = if note.is_empty() { note } else { format!(": {note}") };
+        shown.push_str(&format!("{decision} by {by} at {at}{note}\n"));
+    }
+    shown
 }
 
 pub const APPROVE_HELP: &str = "\

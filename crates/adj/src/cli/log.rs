@@ -86,7 +86,11 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         let holds = if guard["holds"] == true { "yes" } else { "NO" };
         table.row([holds.to_owned(), cell(&guard["guard"]), cell(&guard["detail"])]);
     }
-    Ok(write!(context.out, "{table}")?)
+    write!(context.out, "{table}")?;
+    if let Some(call) = why["call"]["text"].as_str() {
+        write!(context.out, "\nThe call that waits, whole:\n{}", text::visible_whole(call, "  "))?;
+    }
+    Ok(())
 }
 
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.

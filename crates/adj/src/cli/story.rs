@@ -2,11 +2,11 @@
 //!
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
-use super::terminal::{Paint, wrap};
+use super::terminal::{Paint, columns, wrap};
 use kernel::World;
 use kernel::config::Review;
 use kernel::event::Event;
-use kernel::world::{Dependency, Holder, SentBack, Task};
+use kernel::world::{AskedCall, Dependency, Holder, SentBack, Task};
 use machines::task::Status;
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,11 +35,17 @@ impl Line {
     /// In lines of at most `width` columns, so that no word is torn apart; the first has the time.
     pub fn print(&self, paint: Paint, width: usize) -> String {
         const INDENT: usize = 11;
-        let text = super::text::visible(&self.text);
-        let lines = match width.saturating_sub(INDENT) {
-            0 => vec![text],
-            width => wrap(&text, width),
-        };
+        // Lines of its own are lines here: each begins under the first, where nothing else can begin.
+        let own = self.text.split('\n').map(super::text::visible);
+        let lines: Vec<String> = own
+            .enumerate()
+            .flat_map(|(index, text)| match width.saturating_sub(INDENT) {
+                0 => vec![text],
+                // What is shown as it is written is not taken apart at its spaces.
+                width if index > 0 => pieces(&text, width),
+                width => wrap(&text, width),
+            })
+            .collect();
         let painted = |text: &String| match self.tone {
             Tone::Plain | Tone::Wrong => text.clone(),
             Tone::Good => paint.green(text),
@@ -56,6 +62,24 @@ impl Line {
         let between = format!("\n{:INDENT$}", "");
         format!("{} {mark} {}", paint.dim(clock(self.at)), lines.join(&between))
     }
+}
+
+/// A line in pieces that each fit, with every character of it.
+fn pieces(text: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for letter in text.chars() {
+        let wide = columns(letter.encode_utf8(&mut [0; 4]));
+        if used + wide > width {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += wide;
+        if let Some(last) = pieces.last_mut() {
+            last.push(letter);
+        }
+    }
+    pieces
 }
 
 /// Time since the beginning, as hours, minutes and seconds.
@@ -180,7 +204,10 @@ impl Story {
             Event::ApprovalAsked(asked) => {
                 let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 let text = format!("{task}{0} (adj approve {1}, or adj deny {1})", asked.question, asked.id);
-                Some((Tone::You, text))
+                // All of it where it is more than the line says: whoever answers has seen what runs.
+                let whole = asked.what.as_ref().filter(|call| asked.question != brief(call));
+                let more: String = whole.map(shown_call).unwrap_or_default();
+                Some((Tone::You, text + &more))
             }
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;
@@ -202,6 +229,16 @@ impl Story {
             _ => None,
         }
     }
+}
+
+/// How a call that has nothing to it but its argument is asked about.
+fn brief(call: &AskedCall) -> String {
+    format!("The agent asks to use {}: {}", call.tool, call.argument)
+}
+
+/// The call whole, each line of it on one of its own.
+fn shown_call(call: &AskedCall) -> String {
+    call.lines().iter().map(|line| format!("\n{line}")).collect()
 }
 
 fn who(holder: &Holder) -> String {

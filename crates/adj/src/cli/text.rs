@@ -23,6 +23,11 @@ pub fn visible_lines(text: &str, indent: &str) -> String {
     text.lines().map(|line| format!("{indent}{}\n", visible(line))).collect()
 }
 
+/// The same with every character: also those at the ends of lines.
+pub fn visible_whole(text: &str, indent: &str) -> String {
+    text.split('\n').map(|line| format!("{indent}{}\n", visible(line))).collect()
+}
+
 fn is_harmless(letter: char) -> bool {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let hides = matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{feff}');

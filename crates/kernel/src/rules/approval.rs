@@ -109,9 +109,11 @@ pub(super) fn decided_for(
             }
             after_approval(d, id, to, came_from)?;
             let said = if decision.approve { "allowed" } else { "denied" };
+            let what = approval.call.as_ref().map(|call| call.lines().join("\n"));
+            let what = what.unwrap_or_else(|| approval.question.clone());
             d.emit(NoteLeft {
                 id: id.clone(),
-                note: SmolStr::new(format!("A person {said} this: {} ({note})", approval.question)),
+                note: SmolStr::new(format!("A person {said} this ({note}): {what}")),
             });
         }
         (ApprovalCause::TurnLimit, Some(run)) if decision.approve && decision.complete => {

@@ -119,9 +119,10 @@ pub(super) fn ask_person(
     cause: ApprovalCause,
     question: String,
     options: &[&'static str],
-    call: Option<SmolStr>,
+    call: Option<(SmolStr, AskedCall)>,
 ) -> Result<ApprovalId, Refusal> {
     let approval = d.new_approval_id();
+    let (call, what) = call.unzip();
     d.emit(ApprovalAsked {
         id: approval.clone(),
         task: Some(id.clone()),
@@ -132,6 +133,7 @@ pub(super) fn ask_person(
         options: options.iter().map(|option| SmolStr::new_static(option)).collect(),
         call,
         scope: None,
+        what,
     });
     enter_approval(d, id, &approval, cause)?;
     Ok(approval)

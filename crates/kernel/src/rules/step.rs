@@ -35,8 +35,10 @@ pub(super) fn step_outcome(
         Happened::ToolResult { call, tool, ok, output, millis } => {
             tool_result(d, id, run, call, tool, *ok, output, *millis)?;
         }
-        Happened::CallAsked { call, tool, argument, turn } => {
-            call_asked(d, id, run, effect, call, tool, argument, *turn)?;
+        Happened::CallAsked { call, tool, argument, input, turn } => {
+            let asked =
+                AskedCall { tool: tool.clone(), argument: argument.clone(), input: input.clone() };
+            call_asked(d, id, run, effect, call, asked, *turn)?;
         }
         Happened::StepFinished { done: said_done, output, tip, usage } => {
             done(d, effect, id);
@@ -311,20 +313,19 @@ pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, scope: BudgetScope) 
             options: vec![SmolStr::new_static("raise"), SmolStr::new_static("stop")],
             call: None,
             scope: Some(scope),
+            what: None,
         });
     }
     enter_approval(d, &id, &approval, ApprovalCause::Budget)
 }
 
-#[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
 pub(super) fn call_asked(
     d: &mut Draft,
     id: &TaskId,
     run_id: &RunId,
     step: &EffectId,
     call: &SmolStr,
-    tool: &SmolStr,
-    argument: &str,
+    asked: AskedCall,
     turn: u32,
 ) -> Ruled {
     ensure_turn(d, run_id, turn)?;
@@ -340,13 +341,13 @@ pub(super) fn call_asked(
         allow,
         note: note.to_owned(),
     };
-    if !run.machine.inner().tool_allowed(tool) {
-        deny_tool_once(d, run_id, call, tool);
+    if !run.machine.inner().tool_allowed(&asked.tool) {
+        deny_tool_once(d, run_id, call, &asked.tool);
         d.ask(answer(false, "this tool is not allowed"));
         return detect_failures(d, id, run_id).map(drop);
     }
     let agent = d.world.config.agent(&run.agent);
-    let colour = d.world.config.policy.colour(tool, argument);
+    let colour = d.world.config.policy.colour(&asked.tool, &asked.argument);
     let cause = match (colour, agent.role) {
         (Colour::Red, _) => ApprovalCause::RedAction,
         (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
@@ -360,9 +361,18 @@ pub(super) fn call_asked(
         return Ok(());
     }
     d.rule(Rule::ActionAsked);
+    if asked.bytes() > CALL_BYTES_MAX {
+        let note = format!(
+            "a person must allow this call, and it is longer than the {CALL_BYTES_MAX} bytes that one is shown: \
+             make it in smaller parts"
+        );
+        d.ask(answer(false, &note));
+        return Ok(());
+    }
     pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
-    let question = format!("The agent asks to use {tool}: {}", first_line(argument));
-    let approval = ask_person(d, id, Some(run_id), cause, question, &["allow", "deny"], Some(call.clone()))?;
+    let question = format!("The agent asks to use {}", asked.one_line());
+    let call = Some((call.clone(), asked));
+    let approval = ask_person(d, id, Some(run_id), cause, question, &["allow", "deny"], call)?;
     let due = d.at() + seconds(d.world.config.limits.question_seconds);
     d.set_timer(Timer::Question { approval }, due);
     Ok(())

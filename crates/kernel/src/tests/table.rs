@@ -260,6 +260,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
                 call: SmolStr::new_static("q"),
                 tool: SmolStr::new_static("Bash"),
                 argument,
+                input: Default::default(),
                 turn: turn(table),
             };
             table.outcome("start_step", id, what)

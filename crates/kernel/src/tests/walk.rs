@@ -72,6 +72,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 call: text("q"),
                 tool: text("Bash"),
                 argument: argument.to_owned(),
+                input: Default::default(),
                 turn,
             };
             let mut all = vec![

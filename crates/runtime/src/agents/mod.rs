@@ -214,7 +214,10 @@ pub enum Said {
     Asked {
         call: SmolStr,
         tool: SmolStr,
+        /// What the policy's patterns look at: the command, the path, the address.
         argument: String,
+        /// All that the call brings, by name.
+        input: serde_json::Map<String, serde_json::Value>,
     },
     /// To be sent to the program now.
     Send(Input),

@@ -37,6 +37,8 @@ struct Need {
     approval: String,
     /// One sentence, with the command that answers it.
     message: String,
+    /// The call that waits, whole.
+    call: String,
 }
 
 /// Follows the log until `end` is dropped, and to where it stands then.
@@ -136,6 +138,7 @@ fn need(world: &World, event: &Event) -> Option<Need> {
             task: asked.task.as_ref().map(ToString::to_string).unwrap_or_default(),
             approval: asked.id.to_string(),
             message: format!("{} adj approve {}, or adj deny {}", asked.question, asked.id, asked.id),
+            call: asked.what.as_ref().map(|call| call.lines().join("\n")).unwrap_or_default(),
         }),
         Event::TaskMoved(moved) if moved.to == Status::Blocked => {
             let reason =
@@ -145,6 +148,7 @@ fn need(world: &World, event: &Event) -> Option<Need> {
                 reason: reason.name().to_owned(),
                 task: moved.id.to_string(),
                 approval: String::new(),
+                call: String::new(),
                 message: format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id),
             })
         }
@@ -161,6 +165,7 @@ fn need(world: &World, event: &Event) -> Option<Need> {
                 reason,
                 task: passed.id.to_string(),
                 approval: String::new(),
+                call: String::new(),
             })
         }
         _ => None,
@@ -170,13 +175,14 @@ fn need(world: &World, event: &Event) -> Option<Need> {
 /// Tells a person that one is needed.
 async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
     let Some(hook) = shared.rules().settings.hooks.notify.clone() else { return };
-    let Need { kind, reason, task, approval, message } = need;
+    let Need { kind, reason, task, approval, message, call } = need;
     let told = [
         ("ADJ_NOTIFY", kind.to_owned()),
         ("ADJ_REASON", reason),
         ("ADJ_TASK", task),
         ("ADJ_APPROVAL", approval),
         ("ADJ_MESSAGE", message),
+        ("ADJ_CALL", call.replace('\0', "\\0")),
     ];
     as_the_user(shared, "notify", hook, name, told.into()).await;
 }

@@ -509,12 +509,13 @@ impl<'a> Follower<'a> {
                 Said::ToolResult { call, tool, ok, output, millis } => {
                     Some(Happened::ToolResult { call, tool, ok, output, millis })
                 }
-                Said::Asked { call, tool, argument } => {
+                Said::Asked { call, tool, argument, input } => {
                     self.asked.insert(call.clone(), self.at);
                     (!self.is_answered(&call)).then_some(Happened::CallAsked {
                         call,
                         tool,
                         argument,
+                        input,
                         turn: self.turn,
                     })
                 }

@@ -105,7 +105,8 @@ fn more(section: &str) -> String {
              in the shell, with the agent's environment.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
              `ADJ_NOTIFY` (`approval`, `blocked` or `review`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
-             sentence with the command that answers it) and `ADJ_PROJECT`. Agents can have a say in the message: quote it.\n\n"
+             sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
+             lines) and `ADJ_PROJECT`. Agents can have a say in message and call: quote them.\n\n"
         }
         "worktree" => {
             "Only files that git ignores are copied or linked, so a new tree is clean to git. `*` and `?` stay within one\n\

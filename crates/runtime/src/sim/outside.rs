@@ -377,6 +377,7 @@ impl Script {
             call: call.id.clone(),
             tool: call.tool.clone(),
             argument: argument.to_owned(),
+            input: call.input.clone(),
             turn: self.turn,
         });
         self.outputs.push_back(Happened::Turn {

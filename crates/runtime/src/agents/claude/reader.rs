@@ -312,6 +312,7 @@ impl Claude {
             call: question.call.as_str().into(),
             tool: question.tool.as_str().into(),
             argument: about,
+            input: question.input.clone(),
         };
         if !self.answered.contains(&question.request) {
             out.push(asked);

@@ -126,7 +126,7 @@ impl Scripted {
                 output.map(Said::Text).into_iter().chain([turn]).collect()
             }
             Shown::Ask { call, .. } if self.answered.contains(&call) => Vec::new(),
-            Shown::Ask { call, tool, argument } if argument.len() > TEXT_BYTES_MAX => {
+            Shown::Ask { call, tool, argument, .. } if argument.len() > TEXT_BYTES_MAX => {
                 // What cannot be looked at whole is not allowed: the part that is left out is where it would hide.
                 let note = format!("the call is longer than {TEXT_BYTES_MAX} bytes and cannot be examined");
                 let notice = self.notices.say(format!("{tool}: {note}"));
@@ -135,12 +135,12 @@ impl Scripted {
                 let send = Said::Send(Input { id: format!("answer-{call}"), text: protocol::line(&answer) });
                 notice.into_iter().chain([send]).collect()
             }
-            Shown::Ask { call, tool, argument } => {
+            Shown::Ask { call, tool, argument, input } => {
                 if self.open.len() >= super::OPEN_CALLS_MAX {
                     self.open.pop_first();
                 }
                 self.open.insert(call.clone());
-                vec![Said::Asked { call: call.into(), tool: tool.into(), argument }]
+                vec![Said::Asked { call: call.into(), tool: tool.into(), argument, input }]
             }
             Shown::Result { call, tool, ok, output, millis } => vec![Said::ToolResult {
                 call: call.into(),

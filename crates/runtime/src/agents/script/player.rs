@@ -256,9 +256,9 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
-    fn ask(&mut self, call: &str, tool: &str, argument: &str) -> Result<(bool, String), Stop> {
-        let (call, tool, argument) = (call.to_owned(), tool.to_owned(), argument.to_owned());
-        self.show(&Shown::Ask { call: call.clone(), tool, argument })?;
+    fn ask(&mut self, call: &Call, argument: String) -> Result<(bool, String), Stop> {
+        let Call { id: call, tool, input } = call.clone();
+        self.show(&Shown::Ask { call: call.clone(), tool, argument, input })?;
         loop {
             if let Some(answer) = self.answers.remove(&call) {
                 return Ok(answer);
@@ -298,8 +298,9 @@ impl<W: Write> Player<W> {
                 let call = self.next_call();
                 let input = Map::from_iter([("command".to_owned(), Value::from(argument.clone()))]);
                 let text = std::mem::take(&mut self.text);
-                self.turn(vec![Call { id: call.clone(), tool: tool.clone(), input }], text, self.price)?;
-                let (allow, note) = self.ask(&call, tool, &argument)?;
+                let asked = Call { id: call.clone(), tool: tool.clone(), input };
+                self.turn(vec![asked.clone()], text, self.price)?;
+                let (allow, note) = self.ask(&asked, argument)?;
                 let output = format!("{}: {note}", if allow { "allowed" } else { "denied" });
                 self.show(&Shown::Result { call, tool: tool.clone(), ok: allow, output, millis: 0 })?;
             }
@@ -381,8 +382,9 @@ impl<W: Write> Player<W> {
         }
         let call = self.next_call();
         let text = std::mem::take(&mut self.text);
-        self.turn(vec![Call { id: call.clone(), tool: name.to_owned(), input }], text, price)?;
-        let (allow, note) = self.ask(&call, name, &argument)?;
+        let asked = Call { id: call.clone(), tool: name.to_owned(), input };
+        self.turn(vec![asked.clone()], text, price)?;
+        let (allow, note) = self.ask(&asked, argument)?;
         let began = Instant::now();
         let (ok, output) = if allow { self.perform(&tool)? } else { (false, format!("denied: {note}")) };
         let millis = began.elapsed().as_millis() as u64;

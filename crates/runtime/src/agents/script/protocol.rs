@@ -23,6 +23,8 @@ pub enum Shown {
         call: String,
         tool: String,
         argument: String,
+        #[serde(default)]
+        input: serde_json::Map<String, serde_json::Value>,
     },
     Result {
         call: String,
