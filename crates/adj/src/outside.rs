@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::api::Problem;
 use crate::api::outside::{
-    Configured, Diff, Entry, Finding, Level, Outside, Prompt, Restore, Salvage, SalvageId, Span,
+    Commit, Configured, Diff, Entry, Finding, Level, Outside, Prompt, Restore, Salvage, SalvageId, Span,
 };
 
 /// The most of one line that a transcript's raw form shows.
@@ -106,6 +106,17 @@ impl Outside for Real {
         Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: diff.map_err(of_git)? })
     }
 
+    fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem> {
+        let Some(tip) = task.place.as_ref().and_then(|place| Oid::new(place.tip.as_deref()?)) else {
+            return Ok(Vec::new());
+        };
+        let repository = self.repository()?;
+        repository.ensure_land().map_err(of_git)?;
+        let main = repository.main_tip().map_err(of_git)?;
+        let commits = repository.commits_of(&tip, &main).map_err(of_git)?;
+        Ok(commits.into_iter().map(|(oid, subject)| Commit { oid: oid.to_string(), subject }).collect())
+    }
+
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
         let saved = self.repository()?.salvage().map_err(of_git)?;
         Ok(saved.into_iter().filter_map(salvage_of).collect())
@@ -153,6 +164,21 @@ impl Outside for Real {
             text: prompts.text(*kind).to_owned(),
         };
         Ok(prompts::Kind::ALL.iter().map(prompt).collect())
+    }
+
+    fn prompt_for(&self, world: &World, task: &Task, kind: &str) -> Result<Prompt, Problem> {
+        let Some(known) = prompts::Kind::read(kind) else {
+            return Err(Problem::not_found(format!("there is no prompt `{}`", kind.escape_debug()))
+                .hint("`adj prompt ls` lists the prompts"));
+        };
+        let settings = self.settings()?;
+        let prompts = Prompts::load(&settings, self.layout.root())
+            .map_err(|error| Problem::new(422, "SETTINGS", error.to_string()))?;
+        let main = self.repository().and_then(|repository| repository.main_tip().map_err(of_git))?;
+        let text =
+            runtime::runner::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
+        let file = prompts.path(known).map(|file| file.display().to_string());
+        Ok(Prompt { name: known.name().to_owned(), file, text })
     }
 
     fn config(&self) -> Result<Configured, Problem> {

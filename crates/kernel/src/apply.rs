@@ -151,6 +151,7 @@ impl World {
                     task: e.id.clone(),
                     tip: e.tip.clone(),
                     effect: e.effect.clone(),
+                    since: e.at,
                     written: None,
                 }));
                 Ok(())
@@ -160,6 +161,7 @@ impl World {
                     task: e.id.clone(),
                     tip: e.landed.tip.clone(),
                     effect: e.effect.clone(),
+                    since: e.at,
                     written: Some(e.landed.clone()),
                 }));
                 Ok(())
@@ -210,6 +212,9 @@ impl World {
                     note: e.note.clone(),
                 });
                 Ok(())
+            }
+            Event::CallAllowed(e) => {
+                self.edit_task(&e.id, |task| task.allowed.push_back(Arc::new(e.call.clone())))
             }
             Event::QuestionDropped(e) => self.edit_run(&e.id, |run| run.question = None),
 
@@ -350,6 +355,18 @@ impl World {
                 task.needs_person = None;
                 task.has_code = None;
             }
+            if e.from == task::Status::Review && e.to != task::Status::Review {
+                task.sent_back_tip = task.place.as_ref().and_then(|place| place.tip.clone());
+            }
+            if let task::Event::Move { to: task::Status::Review, by, payload } = &e.input
+                && payload.deliverable.is_some()
+            {
+                task.handed_in_by = match by.role {
+                    machines::machine::Role::System => None,
+                    machines::machine::Role::Human => Some(smol_str::format_smolstr!("human:{}", by.id)),
+                    _ => Some(smol_str::format_smolstr!("agent:{}", by.id)),
+                };
+            }
         })?;
         taken.ok_or_else(|| format!("task `{}` has no row from {} to {} here", e.id, e.from, e.to))
     }
@@ -435,6 +452,8 @@ impl World {
             lost_workers: 0,
             empty_diffs: 0,
             needs_person: None,
+            handed_in_by: None,
+            sent_back_tip: None,
             has_code: None,
             approved: None,
             queued: None,
@@ -449,6 +468,7 @@ impl World {
             gate: None,
             approval: None,
             waits_for: None,
+            allowed: Default::default(),
         };
         for on in &e.depends_on {
             self.dependents.entry(on.clone()).or_default().insert(e.id.clone());

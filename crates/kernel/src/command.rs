@@ -93,6 +93,9 @@ pub enum Ask {
     Assign {
         worker: WorkerName,
         task: TaskId,
+        /// What was not clear before: needed where too many reviews blocked the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clarification: Option<String>,
     },
     Kill {
         worker: WorkerName,
@@ -206,6 +209,9 @@ pub struct Decision {
     /// At the turn limit: the run is complete as it is.
     #[serde(default)]
     pub complete: bool,
+    /// This very call is allowed for the rest of the task, and not asked about again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
 }
 
 /// What came of an effect, or how far it has got.
@@ -491,13 +497,33 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// A move that the task's table does not take, as people say it.
+fn of_move(refusal: &machines::Refusal) -> Option<String> {
+    use machines::machine::Code;
+    let to = refusal.event.strip_prefix("move ").filter(|_| refusal.machine == "task")?;
+    let from = refusal.state;
+    let allowed = match refusal.allowed.is_empty() {
+        true => String::new(),
+        false => format!("; allowed: {}", refusal.allowed.join(", ")),
+    };
+    let missing: Vec<&str> = refusal.errors.iter().map(|error| error.message.as_ref()).collect();
+    Some(match refusal.code {
+        Code::NotAllowed if refusal.allowed.is_empty() => {
+            format!("cannot move from {from} to {to}: {}", refusal.message)
+        }
+        Code::NotAllowed => format!("cannot move from {from} to {to}{allowed}"),
+        Code::Forbidden => format!("the caller's role may not move it from {from} to {to}{allowed}"),
+        _ => format!("cannot move from {from} to {to}: {}", missing.join("; ")),
+    })
+}
+
 impl From<machines::Refusal> for Refusal {
     fn from(refusal: machines::Refusal) -> Self {
         use machines::Wire;
         Self {
             status: refusal.code.status(),
             code: SmolStr::new_static(refusal.code.name()),
-            message: refusal.to_string(),
+            message: of_move(&refusal).unwrap_or_else(|| refusal.to_string()),
             hint: None,
             errors: refusal.errors,
             allowed: refusal.allowed.into_iter().map(str::to_owned).collect(),

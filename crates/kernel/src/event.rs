@@ -104,6 +104,11 @@ fn of_effect(task: Option<&TaskId>) -> String {
 
 const SYSTEM: &str = "system";
 
+/// A time that was not written down yet when the event was.
+fn is_unknown(at: &Millis) -> bool {
+    *at == 0
+}
+
 fn of_system<E>(_: &E) -> String {
     SYSTEM.to_owned()
 }
@@ -156,8 +161,14 @@ events! {
     ApprovalVoided = "approval_voided" { id: TaskId } in |e| of_task(&e.id);
     Queued = "queued" { id: TaskId } in |e| of_task(&e.id);
     Dequeued = "dequeued" { id: TaskId } in |e| of_task(&e.id);
-    LandingStarted = "landing_started" { id: TaskId, tip: SmolStr, effect: EffectId } in |e| of_task(&e.id);
-    LandingWritten = "landing_written" { id: TaskId, landed: Landed, effect: EffectId } in |e| of_task(&e.id);
+    LandingStarted = "landing_started" {
+        id: TaskId, tip: SmolStr, effect: EffectId,
+        #[serde(default, skip_serializing_if = "is_unknown")] at: Millis,
+    } in |e| of_task(&e.id);
+    LandingWritten = "landing_written" {
+        id: TaskId, landed: Landed, effect: EffectId,
+        #[serde(default, skip_serializing_if = "is_unknown")] at: Millis,
+    } in |e| of_task(&e.id);
     /// The user's checkout is in the way; it is tried again.
     LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);
     /// The landing ended without main having moved.
@@ -196,6 +207,8 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")] what: Option<AskedCall>,
     } in |e| format!("approval/{}", e.id);
     ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: SmolStr, note: String } in |e| format!("approval/{}", e.id);
+    /// A person has allowed this very call for the rest of the task.
+    CallAllowed = "call_allowed" { id: TaskId, call: AskedCall, approval: ApprovalId } in |e| of_task(&e.id);
     /// Nobody waits for the answer in the process any more; it goes into the next prompt.
     QuestionDropped = "question_dropped" { id: RunId } in |e| of_run(&e.id);
 

@@ -234,14 +234,7 @@ impl<'c> Draft<'c> {
 
     pub fn drive_task(&mut self, id: &TaskId, event: task::Event, by: &Actor) -> Ruled {
         let task = self.task(id)?;
-        let mut machine = task.machine.clone();
-        machine.facts = task::Facts {
-            lead_may_complete: self.world.config.policy.lead_may_complete,
-            max_review_cycles: self.world.config.policy.max_review_cycles,
-            max_landing_rounds: self.world.config.policy.max_landing_rounds,
-            has_code: task.has_code(),
-            landed: task.landed.is_some(),
-        };
+        let mut machine = self.world.judged(task, event.sender());
         let cost = task::CostSummary {
             total_cost: task.spend.cost,
             run_count: task.runs,
@@ -265,6 +258,7 @@ impl<'c> Draft<'c> {
                     bullets.iter().map(|bullet| format!("- {bullet}")).collect::<Vec<_>>().join("\n"),
                 ),
                 task::Effect::PostReview { feedback } => ("changes", feedback),
+                task::Effect::PostClarification { text } => ("clarification", text),
                 task::Effect::PostLoopSummary { review_cycles, feedback } => (
                     "loop_summary",
                     format!(
@@ -386,9 +380,18 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     let reply = match ask {
         Ask::AddTask(new) => add_task(d, new)?,
         Ask::EditTask { id, title, body, priority, plan, reviewer } => {
-            d.task(id)?;
+            let status = d.task(id)?.status();
+            if matches!(status, Status::Done | Status::Canceled) {
+                let message = format!("task `{id}` is {status}; what it says is not changed any more");
+                return Err(Refusal::new(409, "CLOSED", message).hint(format!(
+                    "`adj task add TITLE --reopens {id}` adds a task that takes it up again"
+                )));
+            }
             check_text(d, "title", title.as_deref())?;
             check_text(d, "body", body.as_deref())?;
+            if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+                return Err(Refusal::field("title", "a task needs a title"));
+            }
             check_priority(*priority)?;
             d.emit(TaskEdited {
                 id: id.clone(),
@@ -460,8 +463,8 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             spawn(d, name, &agent)?;
             worker_reply(d, name)?
         }
-        Ask::Assign { worker, task } => {
-            rules::assign_by_person(d, worker, task)?;
+        Ask::Assign { worker, task, clarification } => {
+            rules::assign_by_person(d, worker, task, clarification.as_deref())?;
             worker_reply(d, worker)?
         }
         Ask::Kill { worker } => {
@@ -503,6 +506,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             }
             if **config != *d.world.config {
                 d.emit(ConfigChanged { config: config.clone() });
+                rules::reconsider(d)?;
             }
             Reply::default()
         }
@@ -666,7 +670,9 @@ pub(crate) fn check_dependencies(d: &Draft, id: &TaskId, on: &[TaskId]) -> Ruled
     }
     if let Some(path) = on.iter().find_map(|start| path_to(&d.world, start, id)) {
         let path: Vec<_> = std::iter::once(id).chain(path.iter()).map(TaskId::as_str).collect();
-        return Err(Refusal::field("dependsOn", format!("this would be a cycle: {}", path.join(" → "))));
+        // Each name in it is right; what is wrong is how they stand.
+        let cycle = Refusal::field("dependsOn", format!("this would be a cycle: {}", path.join(" → ")));
+        return Err(Refusal { status: 409, code: SmolStr::new_static("CYCLE"), ..cycle });
     }
     Ok(())
 }
@@ -701,17 +707,13 @@ pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName) -> Rule
             Refusal::not_found("agent", agent).hint(format!("the configuration has: {}", known.join(", ")))
         );
     }
-    let free = !d.world.workers.contains_key(name);
-    if free {
-        d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at() });
-    } else {
-        // The machine says it in its own words.
-        let event = worker::Event::Spawn { name_free: false };
-        return Err(machines::step(&worker::Worker::default(), &event)
-            .map(drop)
-            .expect_err("the name is taken")
-            .into());
+    if d.world.workers.contains_key(name) {
+        let message = format!("there is a worker `{name}` already");
+        return Err(
+            Refusal::new(409, "EXISTS", message).hint("choose another name; `adj ps` lists the workers")
+        );
     }
+    d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at() });
     d.move_worker(name, worker::Event::Spawn { name_free: true }).map(drop)
 }
 

@@ -24,7 +24,9 @@ use crate::event::*;
 use crate::handle::{
     Draft, Ruled, check_dependencies, check_text, fnv, forbidden, holder_worker, run_reply, spawn, system_for,
 };
-use crate::world::{AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED};
+use crate::world::{
+    ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED,
+};
 use crate::{Millis, budget, why};
 use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::{Suspension, Wrapped};
@@ -77,7 +79,7 @@ rules! {
     BudgetReached: "a budget would be passed" => "run PAUSE, task NEEDS_APPROVAL (budget), worker idle; one question for all where it is the day's";
     BudgetRaised: "a budget question is approved" => "the budget is raised, and the task goes back to where it came from";
     ActionAsked: "a red action is asked for, or a yellow one by an intern" => "the call waits, and is kept whole for the person who decides; run PAUSE, task NEEDS_APPROVAL. One that is too long to be shown is refused";
-    ActionDecided: "the action is decided" => "the decision answers the call, run RESUME, task back; where nobody waits any more, it goes into the next prompt";
+    ActionDecided: "the action is decided" => "the decision answers the call, run RESUME, task back; where nobody waits any more, it goes into the next prompt. Allowed always, the very same call is answered at once for the rest of the task";
     ActionUnanswered: "a call was not answered in time" => "the step is ended, worker idle; the task goes on waiting";
     ToolDenied: "a tool that is not allowed is called" => "the call is refused before it runs, audited, and counted as a failure of the tool";
     LoopDetected: "the same call came three times" => "run PAUSE, task BLOCKED (loop), worker idle";
@@ -90,7 +92,7 @@ rules! {
     GateGreen: "the gate is green" => "task REVIEW with deliverable, checklist and cost; run COMPLETE; worker idle";
     GateRed: "the gate is red" => "worker working with the output, or stuck when no fix is left";
     GateEmpty: "the diff is empty" => "one fix round that says so; then REVIEW by a person";
-    ReviewedByPolicy: "in REVIEW under policy auto" => "the policy approves, unless the work needs a person";
+    ReviewedByPolicy: "in REVIEW under policy auto, also where the policy becomes that while the task waits" => "the policy approves, unless the work needs a person";
     Approved: "approved" => "the approval names the tip; the task joins the merge queue, or is DONE where there is nothing to land";
     ChangesAsked: "changes are asked for" => "task IN_PROGRESS without a lease, or BLOCKED past the limit; the approval is void and the task leaves the queue";
     LandingStarted: "a task is first in the queue and nothing is landing" => "main is merged with the approved tip and tested";

@@ -157,6 +157,18 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     guards
 }
 
+/// Why a person must look at a task, whatever the policy.
+pub fn needs_person(reason: &str) -> &str {
+    match reason {
+        "no_changes" => "it changes nothing",
+        "no_tests" => "no tests were found",
+        "max_steps" => "it took all its steps",
+        "touches_config" => "it changes adjutant.toml",
+        "by_hand" => "it was moved to REVIEW by hand, so no checks ran",
+        other => other,
+    }
+}
+
 fn nothing_unfinished(task: &Task) -> Guard {
     guard(
         "nothingUnfinished",
@@ -221,10 +233,14 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             let last = last_words(world, task).map(|words| format!(": {words}")).unwrap_or_default();
             // A worker that is stuck with it keeps its place and its session.
             let holder = world.workers.values().find(|worker| worker.machine.task.as_ref() == Some(id));
-            let out = holder.map_or(format!("`adj assign WORKER {id}`"), |worker| {
-                format!("`adj retry {0}`, `adj kill {0}`", worker.name)
-            });
-            let out = format!("only a person leads it out: {out} or `adj task move {id} IN_PROGRESS`");
+            // After too many reviews it goes on only with what was not clear before.
+            let unclear = task.machine.block_reason == Some(BlockReason::ReviewCycles);
+            let clearly = if unclear { " --clarification TEXT" } else { "" };
+            let out = match holder.filter(|_| !unclear) {
+                None => format!("`adj assign WORKER {id}{clearly}`"),
+                Some(worker) => format!("`adj retry {0}`, `adj kill {0}`", worker.name),
+            };
+            let out = format!("to continue: {out} or `adj task move {id} IN_PROGRESS{clearly}`");
             guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}")));
             guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
@@ -243,7 +259,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 match (&task.approved, &task.needs_person) {
                     (Some(approved), _) => format!("by {}", approved.by),
                     (None, Some(reason)) => {
-                        format!("a person must look at it ({reason}): `adj review {id}`")
+                        format!("a person must look at it ({}): `adj review {id}`", needs_person(reason))
                     }
                     (None, None) => format!("review = \"{}\": `adj review {id}`", world.config.fleet.review),
                 },

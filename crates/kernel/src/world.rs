@@ -103,6 +103,12 @@ pub struct Task {
     pub empty_diffs: u32,
     /// Why the policy may not approve it.
     pub needs_person: Option<SmolStr>,
+    /// Who moved it to REVIEW, where it was not the gate: what was handed in is a claim.
+    #[serde(default)]
+    pub handed_in_by: Option<SmolStr>,
+    /// The tip that a reviewer asked to be changed.
+    #[serde(default)]
+    pub sent_back_tip: Option<SmolStr>,
     /// Whether the gate found a change in the branch. Unknown until it has looked.
     pub has_code: Option<bool>,
     pub approved: Option<Approved>,
@@ -128,6 +134,9 @@ pub struct Task {
     pub approval: Option<ApprovalId>,
     /// After an outage that lasted too long: not claimable until the service is back.
     pub waits_for: Option<ServiceName>,
+    /// Calls that a person has allowed for the rest of the task.
+    #[serde(default)]
+    pub allowed: Vector<Arc<AskedCall>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -283,6 +292,10 @@ pub struct AskedCall {
 
 /// A longer call, with all that it brings, is never shown to a person: it is refused.
 pub const CALL_BYTES_MAX: usize = 64 * 1024;
+/// Calls of one task that can be allowed for the rest of it; a person who allows more wants another policy.
+pub const ALWAYS_MAX: usize = 100;
+/// What an agent says of its own call, for people to read. No tool acts by it.
+const DESCRIPTION: &str = "description";
 /// As much of a call's argument as a view of one line shows.
 const ONE_LINE_CHARS: usize = 120;
 
@@ -290,6 +303,16 @@ impl AskedCall {
     pub fn bytes(&self) -> usize {
         let input = serde_json::Value::Object(self.input.clone()).to_string();
         self.tool.len() + self.argument.len().max(input.len())
+    }
+
+    /// Whether another call does the same: all that it brings is the same but for what the agent says of it.
+    pub fn is_same(&self, other: &AskedCall) -> bool {
+        let runs = |call: &AskedCall| {
+            let mut input = call.input.clone();
+            input.remove(DESCRIPTION);
+            input
+        };
+        self.tool == other.tool && self.argument == other.argument && runs(self) == runs(other)
     }
 
     /// The whole call, every line and character of it: the tool, then all that it is given, by name.
@@ -315,7 +338,7 @@ impl AskedCall {
         let characters = first.chars().count() - shown.chars().count();
         // What an agent says of its call is for reading; everything else that it brings is part of what runs.
         let beside = self.input.iter().filter(|(name, value)| {
-            name.as_str() != "description" && !value.as_str().is_some_and(|text| self.says(text))
+            name.as_str() != DESCRIPTION && !value.as_str().is_some_and(|text| self.says(text))
         });
         let beside = beside.map(|(_, value)| value.as_str().map_or(1, |text| text.lines().count()));
         let lines = self.argument.lines().count().saturating_sub(1) + beside.sum::<usize>();
@@ -368,6 +391,9 @@ pub struct Landing {
     pub task: TaskId,
     pub tip: SmolStr,
     pub effect: EffectId,
+    /// When this part of it began.
+    #[serde(default)]
+    pub since: Millis,
     /// Written down before main is moved: recovery asks git only whether this merge is in main.
     pub written: Option<Landed>,
 }
@@ -451,6 +477,36 @@ impl World {
             Holder::Worker(name) => self.worker(name),
             Holder::Outside(_) => None,
         }
+    }
+
+    /// The task's machine with all that it is told of the world when `by` asks something of it.
+    pub fn judged(&self, task: &Task, by: &task::Sender) -> task::Task {
+        let worked = |run: &&Arc<Run>| run.task == task.id && run.agent.as_str() == by.id;
+        let agent = !matches!(by.role, machines::machine::Role::Human | machines::machine::Role::System);
+        task::Task {
+            facts: task::Facts {
+                lead_may_complete: self.config.policy.lead_may_complete,
+                max_review_cycles: self.config.policy.max_review_cycles,
+                max_landing_rounds: self.config.policy.max_landing_rounds,
+                has_code: task.has_code(),
+                landed: task.landed.is_some(),
+                needs_person: task.needs_person.is_some(),
+                own_work: agent && self.runs.values().any(|run| worked(&run)),
+            },
+            ..task.machine.clone()
+        }
+    }
+
+    /// The tasks that a worker handed over and that wait for a review.
+    pub fn handed_over_by(&self, name: &WorkerName) -> Vec<&Task> {
+        let by = |task: &Task| {
+            task.run
+                .as_ref()
+                .and_then(|run| self.run(run))
+                .is_some_and(|run| matches!(&run.holder, Holder::Worker(holder) if holder == name))
+        };
+        let waits = |task: &Task| task.status() == Status::Review && task.approved.is_none();
+        self.tasks.values().map(Arc::as_ref).filter(|task| waits(task) && by(task)).collect()
     }
 
     pub fn run_of(&self, task: &TaskId) -> Option<&Run> {

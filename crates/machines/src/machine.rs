@@ -154,7 +154,7 @@ pub enum Who {
     Assigned(Role),
     /// With the role, and assigning only itself.
     Claiming(Role),
-    /// With the role, where the project's policy allows it.
+    /// With the role, where the project's policy allows it; never for its own work, nor where a person must look.
     ByPolicy(Role),
     /// Named as reviewer of the task, not an assignee, not an intern. A relation, not a role.
     Reviewer,
@@ -174,7 +174,7 @@ impl Who {
             Who::Any(_) => None,
             Who::Assigned(_) => Some("assigned to it"),
             Who::Claiming(_) => Some("for itself only"),
-            Who::ByPolicy(_) => Some("where policy allows"),
+            Who::ByPolicy(_) => Some("where policy allows; not its own, nor what needs a person"),
             Who::Reviewer => Some("named for the task"),
         }
     }

@@ -1,6 +1,7 @@
 //! Tasks, approvals, the merge queue, and what it all cost.
 
-use super::{Call, Problem, Routed, created, name, ok, view};
+use super::history::{self, Worked};
+use super::{Call, Problem, Routed, created, field, name, ok, view, word};
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
@@ -45,19 +46,23 @@ struct Add {
     title: String,
     #[serde(default)]
     body: String,
-    id: Option<TaskId>,
+    id: Option<String>,
     #[serde(rename = "type")]
-    task_type: Option<TaskType>,
+    task_type: Option<String>,
     priority: Option<u8>,
-    reopens: Option<TaskId>,
+    reopens: Option<String>,
     plan: Option<Vec<String>>,
     reviewer_id: Option<SmolStr>,
     #[serde(default)]
-    depends_on: Vec<TaskId>,
+    depends_on: Vec<String>,
 }
 
 pub fn add(call: &Call) -> Routed {
     let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on } = call.body()?;
+    let id = id.map(|id| field("id", &id)).transpose()?;
+    let reopens = reopens.map(|id| field("reopens", &id)).transpose()?;
+    let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
+    let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
     let new =
         NewTask { id, title, body, task_type, priority, reopens, plan, reviewer: reviewer_id, depends_on };
     let reply = call.submit(Ask::AddTask(new))?;
@@ -69,7 +74,7 @@ pub fn show(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
-    Ok(ok(view::task(task, &call.request.actor)))
+    Ok(ok(view::task(&world, task, &call.request.actor)))
 }
 
 pub fn no_task(id: &TaskId) -> Problem {
@@ -103,6 +108,9 @@ pub fn transition(call: &Call, id: &str) -> Routed {
             Some(_) => return Err(Problem::bad("`to` must be the name of a status")),
             None => return Err(Problem::bad("`to` is missing: the status to move to")),
         };
+        if let Some(approval) = body.get_mut("approval") {
+            approval_record(approval)?;
+        }
         let payload: Payload = serde_json::from_value(Value::Object(body))
             .map_err(|error| Problem::bad(format!("what the move brings is not right: {error}")))?;
         call.submit(Ask::MoveTask { id: name(id)?, to, payload: Box::new(payload) })
@@ -110,6 +118,32 @@ pub fn transition(call: &Call, id: &str) -> Routed {
     moved().map_err(Problem::of_transition)?;
     let task = show(call, id)?.body;
     Ok(ok(json!({"success": true, "task": task})))
+}
+
+/// An approval as it is printed can be sent back. Who approved and when are read, and then left out: the kernel takes
+/// them from the credential and the clock.
+fn approval_record(approval: &mut Value) -> Result<(), Problem> {
+    let Value::Object(members) = approval else {
+        return Err(Problem::bad("`approval` must be an object with `decisionNote`"));
+    };
+    let is_time = |at: &Value| match at {
+        Value::Number(at) => at.is_i64(),
+        Value::String(at) => at.parse::<jiff::Timestamp>().is_ok(),
+        at => at.is_null(),
+    };
+    if members.get("approvedAt").is_some_and(|at| !is_time(at)) {
+        return Err(Problem::bad("`approval.approvedAt` is not a time such as 2026-01-01T00:00:00Z"));
+    }
+    if members.get("approvedBy").is_some_and(|by| !by.is_string() && !by.is_null()) {
+        return Err(Problem::bad("`approval.approvedBy` is not a name"));
+    }
+    if members.get("approvalId").is_some_and(Value::is_null) {
+        members.shift_remove("approvalId");
+    }
+    members.insert("approvedAt".to_owned(), json!(0));
+    members.insert("approvedBy".to_owned(), json!(""));
+    members.entry("decisionNote").or_insert(json!(""));
+    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -127,12 +161,12 @@ pub fn comment(call: &Call, id: &str) -> Routed {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct On {
-    on: TaskId,
+    on: String,
 }
 
 pub fn add_dependency(call: &Call, id: &str) -> Routed {
     let On { on } = call.body()?;
-    call.submit(Ask::AddDependency { id: name(id)?, on })?;
+    call.submit(Ask::AddDependency { id: name(id)?, on: field("on", &on)? })?;
     show(call, id).map(|shown| created(shown.body))
 }
 
@@ -208,37 +242,86 @@ struct Decide {
     approve: bool,
     #[serde(default)]
     note: String,
-    to: Option<Status>,
+    to: Option<String>,
     raise: Option<u64>,
     #[serde(default)]
     complete: bool,
+    #[serde(default)]
+    always: bool,
 }
 
 pub fn decide(call: &Call, id: &str) -> Routed {
-    let Decide { approve, note, to, raise, complete } = call.body()?;
+    let Decide { approve, note, to, raise, complete, always } = call.body()?;
     let id: ApprovalId = name(id)?;
-    call.submit(Ask::Decide { id: id.clone(), decision: Decision { approve, note, to, raise, complete } })?;
+    let to = to.map(|to| word::<Status>("to", &to)).transpose()?;
+    call.submit(Ask::Decide {
+        id: id.clone(),
+        decision: Decision { approve, note, to, raise, complete, always },
+    })?;
     let world = call.world();
     let approval = world.approvals.get(&id).map(|approval| view::approval(approval));
     Ok(ok(approval.unwrap_or(Value::Null)))
 }
 
+/// All that is approved and not on main yet: what is landing, what waits its turn, and what the checkout holds up.
 pub fn queue(call: &Call) -> Routed {
     let world = call.world();
-    let landing = world.landing.as_ref().map(|landing| &landing.task);
-    let items = world.queue.iter().map(|((priority, _), id)| {
-        let task = world.task(id);
+    let landing = world.landing.as_deref();
+    let line = |task: &Task| {
+        let now = landing.filter(|landing| landing.task == task.id);
+        let stage = now.map(|landing| match landing.written {
+            Some(_) => "moving main",
+            None => "testing the merge",
+        });
         json!({
-            "task": id,
-            "title": task.map(|task| &task.title),
-            "priority": priority,
-            "approvedBy": task.and_then(|task| task.approved.as_ref()).map(|approved| &approved.by),
-            "landing": landing == Some(id),
-            "heldUp": task.and_then(|task| task.held_up.as_ref()),
+            "task": task.id,
+            "title": task.title,
+            "priority": task.priority,
+            "approvedBy": task.approved.as_ref().map(|approved| &approved.by),
+            "landing": now.is_some(),
+            "stage": stage,
+            "since": now.filter(|landing| landing.since > 0).map(|landing| view::time(landing.since)),
+            "heldUp": task.held_up,
         })
-    });
-    let items: Vec<Value> = items.collect();
-    Ok(ok(json!({"items": items, "landing": landing, "next": null})))
+    };
+    let first = landing.and_then(|landing| world.task(&landing.task));
+    let queued = world.queue.values().filter_map(|id| world.task(id));
+    let held_up = world.tasks.values().map(AsRef::as_ref).filter(|task: &&Task| task.held_up.is_some());
+    let items: Vec<Value> = first.into_iter().chain(queued).chain(held_up).map(line).collect();
+    Ok(ok(json!({"items": items, "landing": landing.map(|landing| &landing.task), "next": null})))
+}
+
+/// What waits for a person's review, the most urgent first.
+pub fn reviews(call: &Call) -> Routed {
+    let world = call.world();
+    let waits = |task: &&Task| task.status() == Status::Review && task.approved.is_none();
+    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
+    tasks.sort_by_key(|task| (task.priority, task.order));
+    let items: Vec<Value> = tasks.iter().map(|task| view::task(&world, task, &call.request.actor)).collect();
+    Ok(ok(json!({"items": items, "next": null})))
+}
+
+/// All that a reviewer wants to know of a task before the diff.
+pub fn reviewed(call: &Call, id: &str) -> Routed {
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| no_task(&id))?;
+    let Worked { said, millis } = history::worked(call, &id)?;
+    // What can be said is said, also where git has no answer.
+    let commits = call.site.outside.commits(task).unwrap_or_default();
+    let diff = call.site.outside.diff(task, true);
+    let (diff, problem) = match diff {
+        Ok(diff) => (Some(diff.diff), None),
+        Err(problem) => (None, Some(problem.detail)),
+    };
+    Ok(ok(json!({
+        "task": view::task(&world, task, &call.request.actor),
+        "said": said,
+        "workMillis": millis,
+        "commits": commits,
+        "diffStat": diff,
+        "diffProblem": problem,
+    })))
 }
 
 pub fn cost(call: &Call) -> Routed {

@@ -1,6 +1,6 @@
 //! Workers and runs.
 
-use super::{Call, Problem, Routed, created, name, ok, view};
+use super::{Call, Problem, Routed, created, field, name, ok, view};
 use kernel::why::Guard;
 use kernel::world::Worker;
 use kernel::{Ask, World};
@@ -97,13 +97,15 @@ pub fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spawn {
-    name: Option<WorkerName>,
-    agent: Option<AgentName>,
+    name: Option<String>,
+    agent: Option<String>,
 }
 
 pub fn spawn(call: &Call) -> Routed {
     let Spawn { name, agent } = call.body()?;
+    let name = name.map(|name| field("name", &name)).transpose()?;
     let name = name.unwrap_or_else(|| free_name(&call.world()));
+    let agent: Option<AgentName> = agent.map(|agent| field("agent", &agent)).transpose()?;
     call.submit(Ask::Spawn { name: name.clone(), agent })?;
     worker(call, name.as_str()).map(|shown| created(shown.body))
 }
@@ -130,7 +132,8 @@ pub fn why(call: &Call, named: &str) -> Routed {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Assign {
-    task: TaskId,
+    task: String,
+    clarification: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,7 +152,10 @@ struct Merge {
 pub fn act(call: &Call, named: &str, action: &str) -> Routed {
     let worker_name: WorkerName = name(named)?;
     let ask = match action {
-        "assign" => Ask::Assign { worker: worker_name, task: call.body::<Assign>()?.task },
+        "assign" => {
+            let Assign { task, clarification } = call.body()?;
+            Ask::Assign { worker: worker_name, task: field("task", &task)?, clarification }
+        }
         "kill" => Ask::Kill { worker: worker_name },
         "retry" => Ask::Retry { worker: worker_name },
         "cleanup" => Ask::Cleanup { worker: worker_name, force: call.body::<Cleanup>()?.force },
@@ -160,8 +166,19 @@ pub fn act(call: &Call, named: &str, action: &str) -> Routed {
         "merge" => {
             let Merge { tip, note } = call.body()?;
             let world = call.world();
-            let Some(id) = known(&world, named)?.machine.task.clone() else {
-                return Err(Problem::new(409, "NO_TASK", format!("worker `{named}` has no task")));
+            let worker = known(&world, named)?;
+            let id = match (&worker.machine.task, &world.handed_over_by(&worker.name)[..]) {
+                (Some(id), _) => id.clone(),
+                (None, [task]) => task.id.clone(),
+                (None, []) => {
+                    let detail = format!("worker `{named}` has no task, and none of its tasks is in REVIEW");
+                    return Err(Problem::new(409, "NO_TASK", detail));
+                }
+                (None, tasks) => {
+                    let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+                    let detail = format!("worker `{named}` has handed over {}", ids.join(", "));
+                    return Err(Problem::new(409, "SEVERAL", detail).hint("name the task"));
+                }
             };
             Ask::Approve { id, tip, note }
         }

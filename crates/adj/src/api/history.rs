@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use super::{Call, Problem, Routed, name, ok, time};
 use kernel::Event;
 use machines::names::{RunId, TaskId, WorkerName};
+use machines::run;
+use machines::suspended::Wrapped;
 use runtime::log::Record;
 use serde_json::{Value, json};
 
@@ -44,6 +46,35 @@ pub fn of_run(call: &Call, id: &str) -> Routed {
     }
     let run = format!("run/{id}");
     history(call, &|stream| stream == run)
+}
+
+/// What an agent made of its task: its last words, and how long it was at work.
+pub struct Worked {
+    pub said: Option<String>,
+    pub millis: i64,
+}
+
+/// Read from the log: the World has no use for either.
+pub fn worked(call: &Call, id: &TaskId) -> Result<Worked, Problem> {
+    let (task, runs) = (format!("task/{id}"), format!("run/{id}."));
+    let mut worked = Worked { said: None, millis: 0 };
+    let mut since = None;
+    call.site.project.scan(0, &mut |record| {
+        if record.stream == task && record.kind == "lease_given" {
+            since = Some(record.at);
+        } else if record.stream == task && record.kind == "lease_ended" {
+            worked.millis += since.take().map_or(0, |since| record.at - since);
+        } else if record.kind == "run_moved"
+            && record.stream.strip_prefix(&runs).is_some_and(|number| !number.contains('.'))
+            && let Ok(Event::RunMoved(moved)) = Event::decode(&record.kind, &record.data)
+            && let Wrapped::Inner(run::Event::Step { output: Some(output), .. }) = moved.input
+        {
+            worked.said = Some(output);
+        }
+        ControlFlow::Continue(())
+    })?;
+    worked.millis += since.map_or(0, |since| call.request.at - since);
+    Ok(worked)
 }
 
 /// Transitions in the one form that all five machines are logged in; with `all`, every record.

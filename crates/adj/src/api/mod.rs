@@ -160,7 +160,10 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Get, ["tasks", id, "history"]) => history::of_task(&call, id),
         (Get, ["tasks", id, "why"]) => board::why(&call, id),
         (Get, ["tasks", id, "diff"]) => outside::diff(&call, id),
+        (Get, ["tasks", id, "review"]) => board::reviewed(&call, id),
         (Post, ["tasks", id, "review"]) => board::review(&call, id),
+        (Get, ["tasks", id, "prompt", kind]) => outside::task_prompt(&call, id, kind),
+        (Get, ["reviews"]) => board::reviews(&call),
 
         (Get, ["approvals"]) => board::approvals(&call),
         (Get, ["approvals", id]) => board::approval(&call, id),
@@ -294,4 +297,27 @@ impl Call<'_> {
 /// A name from the path. One that cannot be a name is bad input, not something that is missing.
 fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
+}
+
+/// A name from the body, by the field that it stands in.
+fn field<T: std::str::FromStr<Err = machines::names::BadName>>(
+    field: &'static str,
+    text: &str,
+) -> Result<T, Problem> {
+    text.parse().map_err(|error: machines::names::BadName| wrong(field, error.to_string()))
+}
+
+/// One of the words that a field takes.
+fn word<T: machines::Wire>(field: &'static str, text: &str) -> Result<T, Problem> {
+    T::read(text).ok_or_else(|| {
+        let known = kernel::config::names_of::<T>();
+        wrong(field, format!("there is no {field} `{}`: it is one of {known}", text.escape_debug()))
+    })
+}
+
+/// Bad input, with the field that it stands in.
+fn wrong(field: &'static str, message: String) -> Problem {
+    let mut problem = Problem::bad(message.clone());
+    problem.members.insert("errors".to_owned(), json!([{"field": field, "message": message}]));
+    problem
 }

@@ -24,6 +24,9 @@ pub trait Outside: Send + Sync {
     /// What the task's branch would bring into main: the patch, or only its files with counts.
     fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem>;
 
+    /// The commits of the task's branch that main does not have, oldest first.
+    fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem>;
+
     /// All saved work, newest first.
     fn salvage(&self) -> Result<Vec<Salvage>, Problem>;
 
@@ -39,6 +42,9 @@ pub trait Outside: Send + Sync {
 
     /// The prompts in force.
     fn prompts(&self) -> Result<Vec<Prompt>, Problem>;
+
+    /// The text that the task's agent would be told by this prompt now.
+    fn prompt_for(&self, world: &World, task: &Task, kind: &str) -> Result<Prompt, Problem>;
 
     /// The settings in force.
     fn config(&self) -> Result<Configured, Problem>;
@@ -64,6 +70,13 @@ pub struct Diff {
     pub base: String,
     pub tip: String,
     pub diff: String,
+}
+
+/// A commit in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Commit {
+    pub oid: String,
+    pub subject: String,
 }
 
 /// Saved work is known by the task that it is of and by the effect that saved it.
@@ -272,6 +285,13 @@ pub(super) fn prompt(call: &Call, named: &str) -> Routed {
         None => Err(Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
             .hint("`adj prompt ls` lists the prompts")),
     }
+}
+
+pub(super) fn task_prompt(call: &Call, id: &str, kind: &str) -> Routed {
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
+    Ok(ok(json!(call.site.outside.prompt_for(&world, task, kind)?)))
 }
 
 pub(super) fn config(call: &Call) -> Routed {

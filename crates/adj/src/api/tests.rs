@@ -1,6 +1,8 @@
 //! Requests as a transport would make them, on a project in memory.
 
-use super::outside::{Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span};
+use super::outside::{
+    Commit, Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span,
+};
 use super::*;
 use runtime::log::MemoryLog;
 use runtime::owner::Owner;
@@ -232,6 +234,14 @@ impl Outside for Fake {
 
     fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
         Ok(vec![Prompt { name: "init".into(), file: None, text: "Begin.".into() }])
+    }
+
+    fn prompt_for(&self, _: &World, task: &kernel::world::Task, kind: &str) -> Result<Prompt, Problem> {
+        Ok(Prompt { name: kind.to_owned(), file: None, text: format!("Begin {}.", task.id) })
+    }
+
+    fn commits(&self, _: &kernel::world::Task) -> Result<Vec<Commit>, Problem> {
+        Ok(vec![Commit { oid: "abc".into(), subject: "Paint it".into() }])
     }
 
     fn config(&self) -> Result<Configured, Problem> {

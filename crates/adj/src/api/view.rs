@@ -2,6 +2,7 @@
 
 use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
+use machines::task::{Status, Submission};
 use machines::{Millis, Wire};
 use serde_json::{Value, json};
 
@@ -57,20 +58,51 @@ pub fn task_line(task: &Task) -> Value {
     })
 }
 
-pub fn task(task: &Task, caller: &Actor) -> Value {
-    let machine = &task.machine;
+/// What was handed in, with its price in dollars as everywhere.
+fn submission(submission: &Submission) -> Value {
+    let mut view = json!(submission);
+    view["costSummary"]["totalCost"] = json!(dollars(submission.cost_summary.total_cost));
+    view
+}
+
+/// What the gate found, and nothing that anybody else says: absent where it did not run.
+fn gate(task: &Task) -> Option<Value> {
+    let handed_in = task.machine.submission.as_ref().filter(|_| task.handed_in_by.is_none())?;
+    Some(json!({"checks": handed_in.review_checklist.items}))
+}
+
+/// What an agent or a person says of work that they handed in without the gate. Nobody has checked it.
+fn claims(task: &Task) -> Option<Value> {
+    let by = task.handed_in_by.as_ref()?;
+    let handed_in = task.machine.submission.as_ref()?;
+    Some(json!({
+        "by": by,
+        "checks": handed_in.review_checklist.items,
+        "content": handed_in.deliverable.content,
+    }))
+}
+
+pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
+    let machine = &world.judged(task, &caller.sender());
     let mut view = task_line(task);
     let more = json!({
         "body": task.body,
         "plan": task.plan,
         "reviewerId": machine.reviewer_id,
         "workPlan": machine.work_plan,
-        "submission": machine.submission,
+        "submission": machine.submission.as_ref().map(|handed_in| submission(handed_in)),
+        "gate": gate(task),
+        "claims": claims(task),
+        "needsPerson": task.needs_person.as_ref().map(|reason| json!({
+            "reason": reason, "text": kernel::why::needs_person(reason),
+        })),
         "reviewCycles": machine.review_cycles,
         "landingRounds": machine.landing_rounds,
         "cameFrom": machine.came_from,
         "blockReason": machine.block_reason,
         "feedback": machine.feedback,
+        "clarification": machine.clarification,
+        "unchangedSinceReview": unchanged(task),
         "completion": machine.completion.as_ref().map(|completion| json!({
             "approvalId": completion.approval_id,
             "approvedBy": completion.approved_by,
@@ -102,6 +134,12 @@ pub fn task(task: &Task, caller: &Actor) -> Value {
     view
 }
 
+/// Whether a task is in REVIEW again just as it was when a reviewer asked for changes.
+fn unchanged(task: &Task) -> bool {
+    let tip = task.place.as_ref().and_then(|place| place.tip.as_ref());
+    task.status() == Status::Review && tip.is_some() && task.sent_back_tip.as_ref() == tip
+}
+
 /// A worker, with the field names that scripts hold on to; what else is known follows them.
 pub fn worker(world: &World, worker: &Worker) -> Value {
     let machine = &worker.machine;
@@ -127,6 +165,7 @@ pub fn worker(world: &World, worker: &Worker) -> Value {
         "run": run.map(|run| &run.id),
         "turn": run.map(|run| run.machine.inner().current_turn),
         "last_error": worker.last_error,
+        "in_review": world.handed_over_by(&worker.name).iter().map(|task| &task.id).collect::<Vec<_>>(),
     })
 }
 

@@ -112,6 +112,12 @@ impl Failure {
             _ => None,
         };
         let (message, hint) = (take("detail").unwrap_or_default(), take("hint"));
+        // A rule said no to what the input asks for, or the input was never right.
+        let exit =
+            if members.get("code").is_some_and(|code| code == "INVALID_FIELD") { Exit::Usage } else { exit };
+        let fields = members.get("errors").and_then(Value::as_array).into_iter().flatten();
+        let options: Vec<String> = fields.filter_map(|error| option_of(error["field"].as_str()?)).collect();
+        let hint = hint.or_else(|| (!options.is_empty()).then(|| format!("see {}", options.join(", "))));
         Self { exit, message, hint, members, unheard: false, told: false }
     }
 
@@ -164,6 +170,30 @@ impl Failure {
         }
         problem
     }
+}
+
+/// The option that a field of a request is given by.
+fn option_of(field: &str) -> Option<String> {
+    let option = match field {
+        "id" => "--id ID",
+        "type" => "--type TYPE",
+        "priority" => "--priority 0-4",
+        "dependsOn" => "--depends-on ID",
+        "reopens" => "--reopens ID",
+        "agent" => "--agent AGENT",
+        "to" => "--to STATUS",
+        "assigneeIds" => "--assignee AGENT",
+        "workPlan" => "--plan BULLET, 3 to 6 times",
+        "feedback" => "--feedback TEXT",
+        "reason" => "--reason REASON",
+        "cause" => "--cause CAUSE",
+        "decision" => "--decision TEXT",
+        "clarification" => "--clarification TEXT",
+        "approval" => "--note TEXT",
+        "deliverable" | "reviewChecklist" => "--payload JSON",
+        _ => return None,
+    };
+    Some(format!("`{option}`"))
 }
 
 /// The machine's answer, with what it would take instead.

@@ -176,6 +176,7 @@ pub const APPROVE_HELP: &str = "\
 Example:
   adj approvals
   adj approve q12 --note 'only this once'
+  adj approve q12 --always        the same call is not asked about again in this task
   adj approve q12 --raise 20      20 turns, or dollars, more
   adj approve q12 --complete      at the turn limit: what there is goes to the gate";
 
@@ -183,7 +184,8 @@ pub const DENY_HELP: &str = "\
 Example:
   adj deny q12 --note 'use the staging server'
 
-What was asked for is not done, and the task is BLOCKED unless --to says otherwise.";
+What was asked for is not done. An agent that waits for a tool call is told no, with the note, and goes on. At a budget, a \
+turn limit or another question the task is BLOCKED. --to sends it to another status instead.";
 
 #[derive(Debug, Args)]
 pub struct Decide {
@@ -207,6 +209,9 @@ pub struct Approve {
     /// At the turn limit: the work is complete as it is, and goes to the gate
     #[arg(long, conflicts_with = "to")]
     complete: bool,
+    /// Allow exactly this call, with all that it brings, for the rest of the task
+    #[arg(long, conflicts_with_all = ["complete", "raise"])]
+    always: bool,
 }
 
 pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
@@ -214,6 +219,9 @@ pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
     let mut more = json!({});
     if command.complete {
         more["complete"] = json!(true);
+    }
+    if command.always {
+        more["always"] = json!(true);
     }
     if let Some(raise) = command.raise {
         let approvals = project.get_all("/approvals", &[("all", "true")])?;
@@ -261,15 +269,25 @@ pub fn queue(context: Context) -> Result<(), Failure> {
     }
     let mut table = Table::new(&["TASK", "PRIO", "APPROVED BY", "LANDING", "TITLE"]);
     for task in &queue {
-        let landing = if task["landing"] == true { "now" } else { "-" };
+        let landing = match (task["stage"].as_str(), task["since"].as_str()) {
+            (Some(stage), Some(since)) => format!("{stage}, {}", text::age(since)),
+            (Some(stage), None) => stage.to_owned(),
+            (None, _) if !task["heldUp"].is_null() => "held up".to_owned(),
+            (None, _) => "-".to_owned(),
+        };
         let [id, priority, by, title] =
             ["task", "priority", "approvedBy", "title"].map(|name| cell(&task[name]));
-        table.row([id, priority, by, landing.to_owned(), title]);
+        table.row([id, priority, by, landing, title]);
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing waits to land")?);
     }
-    Ok(write!(context.out, "{table}")?)
+    write!(context.out, "{table}")?;
+    for task in queue.iter().filter(|task| !task["heldUp"].is_null()) {
+        let (id, why) = (cell(&task["task"]), visible(&cell(&task["heldUp"])));
+        writeln!(context.out, "\n{}", text::hanging(&format!("{id}: "), &why))?;
+    }
+    Ok(())
 }
 
 #[derive(Debug, Args)]

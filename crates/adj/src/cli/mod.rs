@@ -265,11 +265,26 @@ fn set_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The command that was probably meant by one that there is not. Clap itself does not see two letters that are swapped.
+fn meant(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let cli = Cli::command();
+    let before: Vec<String> = std::env::args().skip(1).take_while(|argument| argument != wrong).collect();
+    let below = before.iter().rev().find_map(|name| cli.find_subcommand(name));
+    let known: Vec<&str> = below.unwrap_or(&cli).get_subcommands().map(clap::Command::get_name).collect();
+    let near = runtime::settings::nearest(wrong, known)?;
+    Some(below.map_or_else(|| format!("adj {near}"), |below| format!("adj {} {near}", below.get_name())))
+}
+
 /// Help and version are answers; everything else that clap says is a wrong command line.
 fn usage(error: &clap::Error, json: bool, stdout: &mut dyn Write) -> ExitCode {
     use clap::error::ErrorKind;
     // One word for one thing: what clap calls a tip is a hint everywhere else.
-    let text = error.render().to_string().replace("\n\n  tip: ", "\nhint: ");
+    let mut text = error.render().to_string().replace("\n\n  tip: ", "\nhint: ");
+    if let Some(meant) = meant(error).filter(|_| !text.contains("\nhint: ")) {
+        text = text.replacen("\n\n", &format!("\nhint: did you mean `{meant}`?\n\n"), 1);
+    }
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Whoever closed the pipe has read enough.
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

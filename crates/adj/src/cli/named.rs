@@ -2,7 +2,7 @@
 //! wherever one of them leads to the other.
 
 use super::project::Project;
-use super::text::visible;
+use super::text::{cell, visible};
 use super::{Exit, Failure};
 use serde_json::Value;
 
@@ -32,10 +32,21 @@ pub fn task(project: &Project, name: &str) -> Result<Value, Failure> {
     if found.get("title").is_some() {
         return Ok(found);
     }
-    match found["task"].as_str() {
-        Some(task) => project.get(&format!("/tasks/{task}"), &[]),
-        None => Err(Failure::new(Exit::Refused, format!("worker `{}` has no task", visible(name)))
-            .hint("a worker leaves a task that is in REVIEW: name the task, as `adj task ls` lists it")),
+    // A worker leaves a task that is in REVIEW; what it handed over is still what is meant.
+    let handed_over = found["in_review"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match (found["task"].as_str(), handed_over) {
+        (Some(task), _) => project.get(&format!("/tasks/{task}"), &[]),
+        (None, [task]) => project.get(&format!("/tasks/{}", cell(task)), &[]),
+        (None, []) => {
+            let message =
+                format!("worker `{}` has no task, and none of its tasks is in REVIEW", visible(name));
+            Err(Failure::new(Exit::Refused, message).hint("name the task, as `adj task ls` lists it"))
+        }
+        (None, tasks) => {
+            let ids: Vec<String> = tasks.iter().map(cell).collect();
+            let message = format!("worker `{}` has handed over {}", visible(name), ids.join(", "));
+            Err(Failure::new(Exit::Refused, message).hint("name the task"))
+        }
     }
 }
 

@@ -251,6 +251,13 @@ impl Project {
         }
     }
 
+    /// A hint about what was just done, whoever does the rest of it.
+    pub fn hint(globals: &Globals, hint: &str) {
+        if !globals.json && !globals.quiet {
+            eprintln!("hint: {hint}");
+        }
+    }
+
     fn own(&self) -> Result<Owner, Failure> {
         Ok(Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?)
     }

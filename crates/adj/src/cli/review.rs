@@ -2,8 +2,8 @@
 
 use super::named;
 use super::project::Project;
-use super::terminal::Paint;
-use super::text::{self, cell, visible, visible_code, visible_lines};
+use super::terminal::{Paint, duration};
+use super::text::{self, Table, cell, visible, visible_code, visible_lines};
 use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -44,20 +44,21 @@ pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
+  adj review                      what waits for a review
   adj review c-abc1
   adj review c-abc1 --approve
   adj review c-abc1 --changes 'the error message must name the file'
 
 Approved work joins the queue (`adj queue`); with --changes the task goes back to work and the agent is told the text.")]
 pub struct Review {
-    /// The task, or the worker that has it; to decide, it must be in REVIEW
+    /// The task, or the worker that has it or handed it over; without one, list what waits for a review
     #[arg(value_name = "TASK|WORKER")]
-    task: String,
+    task: Option<String>,
     /// Say yes: it may land
-    #[arg(long, conflicts_with = "changes")]
+    #[arg(long, conflicts_with = "changes", requires = "task")]
     approve: bool,
     /// Say what must be changed
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "task")]
     changes: Option<String>,
     /// Why it is approved
     #[arg(
@@ -76,7 +77,8 @@ pub struct Review {
 
 pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task = named::task(&project, &command.task)?;
+    let Some(named) = &command.task else { return list(&project, context) };
+    let task = named::task(&project, named)?;
     let id = cell(&task["id"]);
     if command.approve {
         return approve(&project, &task, command.tip.as_deref(), &command.note, context);
@@ -85,50 +87,114 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         let tip = looked_at(&task, command.tip.as_deref())?;
         let body = json!({"approve": false, "tip": tip, "note": changes});
         let task = project.ask(Method::Post, &format!("/tasks/{id}/review"), body, None)?;
-        project
-            .hint_without_fleet(&context.globals, "no fleet runs here; `adj run` passes it on to the agent");
+        if task["status"] == "BLOCKED" {
+            // Past the limit nobody is told: a person must say what was not clear.
+            Project::hint(
+                &context.globals,
+                &format!(
+                    "the limit of reviews is reached, so it does not go back to the agent; to continue: \
+                     `adj task move {id} IN_PROGRESS --clarification TEXT`"
+                ),
+            );
+        } else {
+            project.hint_without_fleet(
+                &context.globals,
+                "no fleet runs here; `adj run` passes it on to the agent",
+            );
+        }
         return told(&task, context);
     }
-    // What can be said is said, also where the diff cannot be had.
-    let diff = project.get(&format!("/tasks/{id}/diff"), &[("stat", "1")]);
+    let review = project.get(&format!("/tasks/{id}/review"), &[])?;
     if context.globals.json {
-        let diff = diff.ok().map(|diff| diff["diff"].clone());
-        return Ok(writeln!(context.out, "{}", text::json(&json!({"task": task, "diffStat": diff})))?);
+        return Ok(writeln!(context.out, "{}", text::json(&review))?);
     }
-    let out = context.out;
-    writeln!(out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
+    show(&review, &context.globals, context.out)
+}
+
+/// All that waits for a review, in one line each.
+fn list(project: &Project, context: Context) -> Result<(), Failure> {
+    let tasks = project.get_all("/reviews", &[])?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(tasks)))?);
+    }
+    let mut table = Table::new(&["TASK", "PRIO", "COST", "NEEDS A PERSON", "TITLE"]);
+    for task in &tasks {
+        let cost = text::spent_short(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]);
+        let [id, priority, title] = ["id", "priority", "title"].map(|name| cell(&task[name]));
+        table.row([id, priority, cost, cell(&task["needsPerson"]["text"]), title]);
+    }
+    if table.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing waits for a review")?);
+    }
+    write!(context.out, "{table}")?;
+    if !context.globals.quiet {
+        writeln!(context.out, "\n`adj review TASK` shows one")?;
+    }
+    Ok(())
+}
+
+fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result<(), Failure> {
+    let task = &review["task"];
+    let id = cell(&task["id"]);
+    writeln!(out, "{id}  {}", visible(&cell(&task["title"])))?;
+    let fact = |out: &mut dyn Write, label: &str, shown: &str| match shown {
+        "-" | "" => Ok(()),
+        shown => writeln!(out, "{label:<12} {}", visible(shown)),
+    };
     for (name, label) in
         [("status", "status"), ("branch", "branch"), ("tip", "tip"), ("heldUp", "held up by")]
     {
-        let shown = cell(&task[name]);
-        if shown != "-" {
-            writeln!(out, "{label:<12} {}", visible(&shown))?;
+        fact(out, label, &cell(&task[name]))?;
+    }
+    fact(out, "approved by", &cell(&task["approved"]["by"]))?;
+    fact(out, "cost", &text::spent(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]))?;
+    if let Some(millis) = review["workMillis"].as_i64().filter(|millis| *millis > 0) {
+        fact(out, "worked for", &duration(millis))?;
+    }
+    fact(out, "look at it", &cell(&task["needsPerson"]["text"]))?;
+    if task["unchangedSinceReview"] == true {
+        fact(out, "unchanged", "nothing has changed since changes were last asked for")?;
+    }
+    // What was checked and what is only said are two things, and never stand under one name.
+    match task["claims"]["by"].as_str() {
+        Some(by) => {
+            fact(out, "gate", "did not run: nothing of this was checked")?;
+            checks(&format!("{by} claims"), &task["claims"]["checks"], out)?;
         }
+        None => checks("gate", &task["gate"]["checks"], out)?,
     }
-    if let Some(by) = task["approved"]["by"].as_str() {
-        writeln!(out, "{:<12} {}", "approved by", visible(by))?;
-    }
-    checks(&task["submission"]["reviewChecklist"]["items"], out)?;
     let summary = task["submission"]["deliverable"]["content"].as_str();
-    // Where the agent said nothing, it is the branch, which stands above.
+    // Where nobody said anything, it is the branch, which stands above.
     if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
         write!(out, "\n{}", visible_lines(summary, "  "))?;
     }
-    match diff {
-        Ok(diff) if cell(&diff["diff"]).is_empty() => writeln!(out, "\n  {NO_CHANGES}")?,
-        Ok(diff) => write!(out, "\n{}", visible_lines(&cell(&diff["diff"]), "  "))?,
-        Err(failure) => writeln!(out, "{:<12} {}", "diff", visible(&failure.to_string()))?,
+    if let Some(said) = review["said"].as_str() {
+        write!(out, "\nlast message of the agent\n{}", visible_lines(said, "  "))?;
     }
-    if task["status"] == "REVIEW" && task["approved"].is_null() && !context.globals.quiet {
+    let commits = review["commits"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !commits.is_empty() {
+        writeln!(out, "\ncommits")?;
+        for commit in commits {
+            let oid: String = cell(&commit["oid"]).chars().take(TIP_LENGTH_MIN).collect();
+            writeln!(out, "  {oid}  {}", visible(&cell(&commit["subject"])))?;
+        }
+    }
+    match (review["diffStat"].as_str(), review["diffProblem"].as_str()) {
+        (Some(""), _) => writeln!(out, "\n  {NO_CHANGES}")?,
+        (Some(diff), _) => write!(out, "\n{}", visible_lines(diff, "  "))?,
+        (None, Some(problem)) => writeln!(out, "{:<12} {}", "diff", visible(problem))?,
+        (None, None) => {}
+    }
+    if task["status"] == "REVIEW" && task["approved"].is_null() && !globals.quiet {
         writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
     }
     Ok(())
 }
 
-/// What the gate looked at, and found.
-fn checks(items: &Value, out: &mut dyn Write) -> std::io::Result<()> {
+/// What was looked at, and what was found or is claimed.
+fn checks(label: &str, items: &Value, out: &mut dyn Write) -> std::io::Result<()> {
     for (index, item) in items.as_array().into_iter().flatten().enumerate() {
-        let label = if index == 0 { "checked" } else { "" };
+        let label = if index == 0 { visible(label) } else { String::new() };
         let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&item[name])));
         let answer = if answer == "yes" { answer } else { answer.to_uppercase() };
         writeln!(out, "{label:<12} {answer:<7}  {item}")?;
@@ -147,7 +213,9 @@ fn approve(
     let body = json!({"approve": true, "tip": tip, "note": note});
     let path = format!("/tasks/{}/review", cell(&task["id"]));
     let task = project.ask(Method::Post, &path, body, None)?;
-    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` lands it");
+    if task["status"] == "REVIEW" {
+        project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` lands it");
+    }
     told(&task, context)
 }
 
@@ -169,8 +237,10 @@ fn told(task: &Value, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(task))?);
     }
     let [id, status] = ["id", "status"].map(|name| cell(&task[name]));
+    let reason = cell(&task["blockReason"]);
     match task["approved"]["tip"].as_str().filter(|_| task["status"] == "REVIEW") {
         Some(tip) => Ok(writeln!(context.out, "{id}  {status}  approved at {}", visible(tip))?),
+        None if reason != "-" => Ok(writeln!(context.out, "{id}  {status} ({})", visible(&reason))?),
         None => Ok(writeln!(context.out, "{id}  {status}")?),
     }
 }

@@ -35,7 +35,7 @@ pub struct Run {
     #[arg(long)]
     once: bool,
     /// End when nothing is left to do without a person
-    #[arg(long)]
+    #[arg(long, conflicts_with = "once")]
     until_idle: bool,
     /// Run in the background; `adj stop` ends it
     #[arg(long)]
@@ -99,9 +99,18 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         // The document says it, and is the only one.
         _ if command.until_idle && context.globals.json => Err(Failure::told(Exit::Failed)),
         left if command.until_idle => {
-            let message = match left {
-                1 => "1 task is not done and needs a person".to_owned(),
-                _ => format!("{left} tasks are not done and need a person"),
+            let need = ended.need_a_person();
+            let tasks = |count: usize| match count {
+                1 => "1 task".to_owned(),
+                count => format!("{count} tasks"),
+            };
+            let need_one = if need == 1 { "needs a person" } else { "need a person" };
+            let message = match (need, left - need) {
+                (0, rest) => format!("{} not done", tasks(rest)),
+                (need, 0) => format!("{} not done: {need_one}", tasks(need)),
+                (need, rest) => {
+                    format!("{} not done: {need} {need_one}, {rest} wait for others", tasks(left))
+                }
             };
             Err(Failure::new(Exit::Failed, message)
                 .hint("`adj board` shows them, `adj why TASK` says what each waits for"))
@@ -357,6 +366,11 @@ impl Ended {
         self.world.tasks.values().filter(|task| open(task)).count()
     }
 
+    /// Of these, the tasks that go no further before a person has done something.
+    pub fn need_a_person(&self) -> usize {
+        self.world.tasks.values().filter(|task| story::needs_a_person(&self.world, task)).count()
+    }
+
     pub fn document(&self) -> serde_json::Value {
         let for_you = story::for_you(&self.world).into_iter();
         let for_you = for_you.map(|you| json!({"command": you.command, "what": you.what}));
@@ -364,6 +378,7 @@ impl Ended {
             "tasks": self.world.tasks.len(),
             "done": screen::done_of_all(&self.world).0,
             "left": self.left(),
+            "needPerson": self.need_a_person(),
             "landed": self.story.landed,
             "survived": self.story.survived,
             "cost": {"usd": self.world.spend.cost as f64 / 1e6, "unpricedSteps": self.world.spend.unpriced},

@@ -137,10 +137,11 @@ pub enum Prompt {
 Example:
   adj prompt ls")]
     Ls,
-    /// Print a prompt as agents get it, with its variables by name
+    /// Print a prompt's template, or with --task what a task's agent would get
     #[command(after_help = "\
 Example:
   adj prompt show step > step.md
+  adj prompt show init --task c-abc1
 
 To use your own, name the file in adjutant.toml:
   [prompts]
@@ -148,6 +149,9 @@ To use your own, name the file in adjutant.toml:
     Show {
         /// init, step, test_failure or merge_conflict
         name: String,
+        /// Fill it in for this task, as its agent would get it now
+        #[arg(long, value_name = "TASK")]
+        task: Option<String>,
     },
 }
 
@@ -166,8 +170,11 @@ pub fn prompt(command: &Prompt, context: Context) -> Result<(), Failure> {
             }
             Ok(write!(context.out, "{table}")?)
         }
-        Prompt::Show { name } => {
-            let prompt = project.get(&format!("/prompts/{name}"), &[])?;
+        Prompt::Show { name, task } => {
+            let prompt = match task {
+                Some(task) => project.get(&format!("/tasks/{task}/prompt/{name}"), &[])?,
+                None => project.get(&format!("/prompts/{name}"), &[])?,
+            };
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&prompt))?);
             }

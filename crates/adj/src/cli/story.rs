@@ -99,6 +99,8 @@ pub struct Story {
     /// What went wrong, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
+    /// What holds up each landing, as it was told last.
+    held_up: BTreeMap<String, String>,
 }
 
 impl Story {
@@ -129,6 +131,9 @@ impl Story {
             Event::RunMoved(moved) if moved.state == run::State::InError && moved.from != moved.to => {
                 let (task, who) = of_run(&moved.id)?;
                 let error = world.run(&moved.id).and_then(|run| run.machine.inner().last_error.clone());
+                if error.as_ref().is_some_and(|error| error.code == "RETRY") {
+                    return Some((Tone::Plain, format!("{who} tries {task} again, as a person asked")));
+                }
                 let error = error.map(|error| error.message).unwrap_or_default();
                 let error = error.lines().next().unwrap_or_default().to_owned();
                 self.wrong("failed step", format!("{who}'s step on {task} failed: {error}"))
@@ -159,6 +164,11 @@ impl Story {
             }
             Event::GatePassed(passed) => {
                 let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
+                let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
+                if passed.tip.is_some() && before == passed.tip.as_ref() {
+                    let text = "nothing has changed since changes were asked for; it waits for you";
+                    return Some((Tone::You, format!("{id}: {text}: adj review {id}")));
+                }
                 Some(match &passed.needs_person {
                     Some(reason) => {
                         let why = needs(reason);
@@ -190,6 +200,11 @@ impl Story {
             ),
             Event::LandingHeldUp(held) => {
                 let why = held.why.as_ref()?;
+                // It is tried again and again; it is told again only where something else is in the way.
+                let before = self.held_up.insert(held.id.to_string(), why.to_string());
+                if before.as_deref() == Some(why.as_str()) {
+                    return None;
+                }
                 self.wrong("landing held up by local changes", format!("{} waits to land: {why}", held.id))
             }
             Event::TaskLanded(landed) => {
@@ -305,8 +320,8 @@ fn of_task(world: &World, task: &Task) -> Option<ForYou> {
             let reason = task.machine.block_reason.map_or("", |reason| reason.name());
             ("why", format!("{id} is BLOCKED ({reason}): {title}"))
         }
-        Status::Review if waits_for_review(world, task) => match &task.needs_person {
-            Some(reason) => ("review", format!("{id} needs your eyes, {}: {title}", needs(reason))),
+        Status::Review if waits_for_review(task) => match &task.needs_person {
+            Some(reason) => ("review", format!("{id} needs review, {}: {title}", needs(reason))),
             None => ("review", format!("{id} is ready: {title}")),
         },
         Status::Review => ("why", format!("{id} waits to land: {}", task.held_up.as_ref()?)),
@@ -325,19 +340,18 @@ pub fn never_begins(world: &World, task: &Task) -> Option<String> {
     })
 }
 
-fn waits_for_review(world: &World, task: &Task) -> bool {
-    task.approved.is_none() && (task.needs_person.is_some() || world.config.fleet.review != Review::Auto)
+fn waits_for_review(task: &Task) -> bool {
+    task.status() == Status::Review && task.approved.is_none()
 }
 
-/// Why a policy does not approve, in words.
+/// Why the policy does not approve, in words.
 fn needs(reason: &str) -> &str {
-    match reason {
-        "no_changes" => "it changes nothing",
-        "no_tests" => "no tests were found",
-        "max_steps" => "it took all its steps",
-        "touches_config" => "it changes adjutant.toml",
-        other => other,
-    }
+    kernel::why::needs_person(reason)
+}
+
+/// Whether a task goes no further before a person has done something.
+pub fn needs_a_person(world: &World, task: &Task) -> bool {
+    task.status() == Status::NeedsApproval || of_task(world, task).is_some()
 }
 
 /// The columns that a task goes through, as the live view shows them.
@@ -351,7 +365,7 @@ pub fn column_of(world: &World, task: &Task) -> usize {
         Status::Inbox | Status::Assigned => 0,
         Status::Review if landing || task.queued.is_some() => 3,
         Status::Review if task.held_up.is_some() => 4,
-        Status::Review if waits_for_review(world, task) => 4,
+        Status::Review if waits_for_review(task) => 4,
         Status::Review => 2,
         Status::NeedsApproval | Status::Blocked => 4,
         Status::Done | Status::Canceled => 5,

@@ -7,7 +7,7 @@ use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::{Args, Subcommand};
 use machines::Wire;
-use machines::task::Status;
+use machines::task::{ApprovalCause, BlockReason, Status, TaskType};
 use serde_json::{Map, Value, json};
 use std::io::Read;
 
@@ -109,11 +109,11 @@ pub struct Add {
     /// The task's id; made up where none is given
     #[arg(long)]
     id: Option<String>,
-    /// bug, feature, task, epic or chore
-    #[arg(long = "type", value_name = "TYPE")]
+    /// What kind of work it is
+    #[arg(long = "type", value_name = "TYPE", value_parser = words::<TaskType>())]
     task_type: Option<String>,
     /// From 0, the most urgent, to 4
-    #[arg(long, short, value_name = "0-4")]
+    #[arg(long, short, value_name = "0-4", value_parser = clap::value_parser!(u8).range(0..=4))]
     priority: Option<u8>,
     /// A task that must be done first; may be given again
     #[arg(long, value_name = "ID")]
@@ -140,7 +140,7 @@ pub struct Edit {
     #[arg(long, short, value_name = "TEXT")]
     body: Option<String>,
     /// From 0, the most urgent, to 4
-    #[arg(long, short, value_name = "0-4")]
+    #[arg(long, short, value_name = "0-4", value_parser = clap::value_parser!(u8).range(0..=4))]
     priority: Option<u8>,
     /// One bullet of the work plan; all of them are replaced
     #[arg(long, value_name = "BULLET")]
@@ -187,20 +187,28 @@ pub struct Move {
     /// What a review asks to be changed
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
-    /// Why it is blocked
-    #[arg(long, value_name = "REASON")]
+    /// Why it is blocked; required for BLOCKED
+    #[arg(long, value_name = "REASON", value_parser = words::<BlockReason>())]
     reason: Option<String>,
-    /// Why a person is asked
-    #[arg(long, value_name = "CAUSE")]
+    /// Why a person is asked; required for NEEDS_APPROVAL
+    #[arg(long, value_name = "CAUSE", value_parser = words::<ApprovalCause>())]
     cause: Option<String>,
-    /// What answers the question that it waited for
+    /// What answers the question that it waited for; required to leave NEEDS_APPROVAL
     #[arg(long, value_name = "TEXT")]
     decision: Option<String>,
-    /// What was not clear before, where too many reviews blocked it
+    /// What was not clear before; required where too many reviews blocked it
     #[arg(long, value_name = "TEXT")]
     clarification: Option<String>,
+    /// Why it is approved; required for DONE
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
     #[command(flatten)]
     once: Once,
+}
+
+/// The words that an option takes, for its help and its refusals.
+fn words<T: Wire>() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(T::ALL.iter().map(|word| word.name()))
 }
 
 #[derive(Debug, Subcommand)]
@@ -272,7 +280,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
 
 fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, reopens, once } = add;
-    let mut request = json!({"title": title, "dependsOn": depends_on});
+    let mut request = json!({"title": title, "dependsOn": &depends_on});
     let body = body.map(or_stdin).transpose()?;
     let plan = (!plan.is_empty()).then_some(plan);
     put(&mut request, "body", body);
@@ -283,6 +291,18 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     put(&mut request, "reviewerId", reviewer);
     put(&mut request, "reopens", reopens);
     let task = project.ask(Method::Post, "/tasks", request, once.key.as_deref())?;
+    for on in &depends_on {
+        let there = project.get(&format!("/tasks/{on}"), &[]);
+        if there.is_err_and(|failure| failure.exit() == Exit::NotFound) {
+            let (id, on) = (cell(&task["id"]), visible(on));
+            Project::hint(
+                &context.globals,
+                &format!(
+                    "there is no task `{on}` yet; `{id}` is not started before there is, and it is DONE"
+                ),
+            );
+        }
+    }
     match context.globals.json {
         true => Ok(writeln!(context.out, "{}", text::json(&task))?),
         // The id alone, so that a script can take it.
@@ -317,6 +337,7 @@ fn move_body(moved: &Move) -> Result<Value, Failure> {
     put("reason", moved.reason.as_ref().map(|text| json!(text)));
     put("cause", moved.cause.as_ref().map(|text| json!(text)));
     put("decision", moved.decision.as_ref().map(|text| json!(text)));
+    put("approval", moved.note.as_ref().map(|note| json!({"decisionNote": note})));
     put("clarification", moved.clarification.as_ref().map(|text| json!(text)));
     Ok(Value::Object(body))
 }
@@ -409,6 +430,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         ("tip", "tip"),
         ("run", "run"),
         ("heldUp", "held up by"),
+        ("clarification", "clarified"),
         ("createdAt", "created"),
         ("allowedTransitions", "may move to"),
     ];
@@ -417,6 +439,20 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         if shown != "-" {
             writeln!(out, "{label:<12} {}", visible(&shown))?;
         }
+    }
+    if let Some(why) = task["needsPerson"]["text"].as_str() {
+        writeln!(out, "{:<12} {}", "look at it", visible(why))?;
+    }
+    // What the gate found and what somebody says are two things.
+    for (label, checks) in [("gate", &task["gate"]["checks"]), ("claimed", &task["claims"]["checks"])] {
+        for (index, check) in checks.as_array().into_iter().flatten().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&check[name])));
+            writeln!(out, "{label:<12} {answer:<7}  {item}")?;
+        }
+    }
+    if let Some(by) = task["claims"]["by"].as_str() {
+        writeln!(out, "{:<12} by {}; the gate did not run, and nothing of it was checked", "", visible(by))?;
     }
     writeln!(out, "{:<12} {}", "cost", spent(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]))?;
     let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());

@@ -21,6 +21,9 @@ pub struct Assign {
     name: String,
     /// The task or ticket
     task: String,
+    /// What was not clear before; required where too many reviews blocked the task
+    #[arg(long, value_name = "TEXT")]
+    clarification: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -62,7 +65,15 @@ pub struct Cleanup {
 }
 
 pub fn assign(command: &Assign, context: Context) -> Result<(), Failure> {
-    act(&command.name, "assign", json!({"task": command.task}), "begins it", context)
+    act(&command.name, "assign", assignment(command), "begins it", context)
+}
+
+fn assignment(command: &Assign) -> Value {
+    let mut body = json!({"task": command.task});
+    if let Some(text) = &command.clarification {
+        body["clarification"] = json!(text);
+    }
+    body
 }
 
 pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {

@@ -275,12 +275,17 @@ fn the_tip_that_was_read_is_the_one_that_is_approved() {
     let submission = json!({"deliverable": {"content": "It is painted."}, "reviewChecklist": checked});
     let task = json!({
         "id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": null, "submission": submission,
+        "gate": {"checks": checked["items"]}, "cost": {"usd": 0.5, "unpricedSteps": 0},
+    });
+    let review = json!({
+        "task": task, "said": "Painted.\nDONE", "workMillis": 61_000, "diffStat": " x | 2 +-\n",
+        "commits": [{"oid": tip, "subject": "Paint it"}],
     });
     let approved = json!({"id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": {"tip": tip, "by": "human:ann"}});
     let canned = Canned::new(&[
         ("GET /tasks/c-1", &[task]),
         ("GET /workers/A", &[json!({"name": "A", "task": "c-1"})]),
-        ("GET /tasks/c-1/diff?stat=1", &[json!({"diff": " x | 2 +-\n"})]),
+        ("GET /tasks/c-1/review", &[review]),
         ("POST /tasks/c-1/review", &[approved]),
     ]);
     snapshot("review.txt", &canned.ok(&["review", "c-1"]));

@@ -117,11 +117,11 @@ fn a_task_is_added_listed_moved_and_shown() {
 fn what_a_rule_refuses_bad_input_and_what_is_not_there_end_differently() {
     let here = Repository::new();
     here.ok(&["task", "add", "x", "--id", "c-1"]);
-    here.fails(&["task", "add", ""], 3, "a task needs a title");
+    here.fails(&["task", "add", ""], 2, "a task needs a title");
     here.fails(&["task", "add", "x", "--id", "c-1"], 3, "there is a task `c-1` already");
     here.fails(&["task", "add", "x", "--id", "../up"], 2, "not a valid name");
-    here.fails(&["task", "add", "x", "--type", "poem"], 2, "unknown variant `poem`");
-    here.fails(&["task", "add", "x", "--priority", "9"], 3, "priority must be 0 to 4");
+    here.fails(&["task", "add", "x", "--type", "poem"], 2, "possible values: bug, feature, task, epic, chore");
+    here.fails(&["task", "add", "x", "--priority", "9"], 2, "9 is not in 0..=4");
     here.fails(&["task", "move", "c-1", "LIMBO"], 2, "there is no status `LIMBO`");
     here.fails(&["task", "move", "c-1", "DONE"], 3, "allowed: ASSIGNED, CANCELED");
     here.fails(&["task", "move", "c-1", "ASSIGNED", "--payload", "{\"a\""], 2, "--payload is not right: EOF");

@@ -28,10 +28,14 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
     if decision.complete && approval.cause != ApprovalCause::TurnLimit {
         return Err(Refusal::field("complete", format!("`{id}` does not ask whether a run is complete")));
     }
-    let word = match (decision.approve, decision.complete) {
-        (true, true) => "completed",
-        (true, false) => "approved",
-        (false, _) => "denied",
+    if decision.always {
+        check_always(d, &approval, decision)?;
+    }
+    let word = match (decision.approve, decision.complete, decision.always) {
+        (true, _, true) => "always approved",
+        (true, true, _) => "completed",
+        (true, false, _) => "approved",
+        (false, ..) => "denied",
     };
     let by = SmolStr::new(d.command.actor.to_string());
     d.emit(ApprovalDecided {
@@ -41,6 +45,9 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         decision: SmolStr::new_static(word),
         note: decision.note.clone(),
     });
+    if let (true, Some(task), Some(call)) = (decision.always, &approval.task, &approval.call) {
+        d.emit(CallAllowed { id: task.clone(), call: call.clone(), approval: id.clone() });
+    }
     let waiting: Vec<TaskId> = match &approval.task {
         Some(task) => vec![task.clone()],
         None => {
@@ -55,6 +62,24 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         if d.task(&task)?.approval.as_ref() == Some(id) {
             decided_for(d, &task, &approval, decision)?;
         }
+    }
+    Ok(())
+}
+
+/// Whether the call can be allowed for the rest of its task.
+fn check_always(d: &Draft, approval: &crate::world::Approval, decision: &Decision) -> Ruled {
+    let id = &approval.id;
+    let Some(task) = approval.task.as_ref().filter(|_| approval.call.is_some() && decision.approve) else {
+        return Err(Refusal::field(
+            "always",
+            format!("`{id}` asks for no call that could be allowed always"),
+        ));
+    };
+    if d.task(task)?.allowed.len() >= ALWAYS_MAX {
+        let message = format!("{ALWAYS_MAX} calls are allowed always for `{task}` already");
+        return Err(
+            Refusal::field("always", message).hint("`policy.green` in adjutant.toml allows calls by pattern")
+        );
     }
     Ok(())
 }

@@ -105,6 +105,15 @@ pub(super) fn gate_red(d: &mut Draft, id: &TaskId, worker: Option<&WorkerName>, 
     }
 }
 
+/// The policy may have become another: what waits in REVIEW is asked of it again.
+pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
+    let waits = |task: &&std::sync::Arc<crate::world::Task>| {
+        task.status() == Status::Review && task.approved.is_none()
+    };
+    let waiting: Vec<TaskId> = d.world.tasks.values().filter(waits).map(|task| task.id.clone()).collect();
+    waiting.iter().try_for_each(|id| reviewed_by_policy(d, id))
+}
+
 pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let auto = d.world.config.fleet.review == Review::Auto;
@@ -119,11 +128,12 @@ pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
 pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>, note: &str) -> Ruled {
     let task = d.task(id)?;
     let actor = d.command.actor.clone();
-    let lead =
-        matches!(actor, Actor::Agent { role: Role::Lead, .. }) && d.world.config.policy.lead_may_complete;
-    let own = task.machine.assignee_ids.contains(&actor.id());
-    if !actor.is_human() && (!lead || own || task.needs_person.is_some()) {
-        return Err(forbidden("approve this task"));
+    let judged = d.world.judged(task, &actor.sender());
+    if !judged.may_approve(&actor.sender()) {
+        return Err(forbidden("approve this task").hint(match &task.needs_person {
+            Some(reason) => format!("a person must look at it: {}", why::needs_person(reason)),
+            None => "an agent approves nothing of its own, and only a lead what others did".to_owned(),
+        }));
     }
     if task.status() != Status::Review {
         let status = task.status();
@@ -198,7 +208,7 @@ pub(super) fn start_landing(d: &mut Draft) -> Ruled {
 pub(super) fn test_merge(d: &mut Draft, id: &TaskId) -> Ruled {
     let tip = d.task(id)?.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
     let effect = d.ask(Effect::TestMerge { task: id.clone(), tip: tip.clone() });
-    d.emit(LandingStarted { id: id.clone(), tip, effect });
+    d.emit(LandingStarted { id: id.clone(), tip, effect, at: d.at() });
     Ok(())
 }
 
@@ -217,7 +227,7 @@ pub(super) fn landing_written(
         old: old.clone(),
     });
     let landed = Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() };
-    d.emit(LandingWritten { id: id.clone(), landed, effect });
+    d.emit(LandingWritten { id: id.clone(), landed, effect, at: d.at() });
     Ok(())
 }
 
@@ -236,7 +246,7 @@ pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Rule
 
 pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> Ruled {
     d.rule(Rule::LandingHeldUp);
-    let why = format!("waiting: {why}, run {command}");
+    let why = format!("{why}, run {command}");
     d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("held up") });
     d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)) });
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);

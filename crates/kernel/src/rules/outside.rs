@@ -197,7 +197,14 @@ pub(super) fn person_on_run(d: &mut Draft, run: &crate::world::Run, event: &run:
                     decide(
                         d,
                         &approval,
-                        &Decision { approve: true, note, to: None, raise: None, complete: false },
+                        &Decision {
+                            approve: true,
+                            note,
+                            to: None,
+                            raise: None,
+                            complete: false,
+                            always: false,
+                        },
                     )
                 }
                 None => Err(Refusal::new(

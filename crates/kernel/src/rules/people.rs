@@ -30,7 +30,13 @@ pub(crate) fn person_moves(
     // What is under way knows the task by its approval and its run; both are needed after the move.
     let approval = d.task(id)?.approval.clone();
     let came_from = d.task(id)?.machine.came_from;
-    d.move_task(id, actor, to, payload.clone())?;
+    let mut given = payload.clone();
+    if let Some(approval) = &mut given.approval {
+        // Who and when are never the caller's to say.
+        approval.approved_by = SmolStr::new(actor.to_string());
+        approval.approved_at = d.at();
+    }
+    d.move_task(id, actor, to, given)?;
     let to = d.task(id)?.status();
     if from == Status::NeedsApproval {
         left_approval(d, id, approval, to)?;
@@ -317,6 +323,7 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     for name in retired {
         d.move_worker(&name, worker::Event::Clean)?;
     }
+    reconsider(d)?;
     let held: Vec<TaskId> =
         d.world.workers.values().filter_map(|worker| worker.machine.task.clone()).collect();
     for id in held {
@@ -339,12 +346,18 @@ pub(super) fn letters(mut number: u32) -> WorkerName {
     WorkerName::new(String::from_utf8_lossy(&name)).expect("letters are a name")
 }
 
-pub(crate) fn assign_by_person(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
+pub(crate) fn assign_by_person(
+    d: &mut Draft,
+    name: &WorkerName,
+    id: &TaskId,
+    clarification: Option<&str>,
+) -> Ruled {
+    check_text(d, "clarification", clarification)?;
     let worker = d.worker(name)?;
     let agent = worker.agent.clone();
     // The worker's own table says no in its own words.
     let wish = worker::Event::Assign { task: id.clone(), claimable: true, limits: worker::Limits::default() };
-    machines::step(&worker.machine, &wish)?;
+    machines::step(&worker.machine, &wish).map_err(|refusal| not_now(worker, refusal))?;
     if !d.command.actor.is_human() {
         return Err(forbidden("assign a task to a worker"));
     }
@@ -358,7 +371,7 @@ pub(crate) fn assign_by_person(d: &mut Draft, name: &WorkerName, id: &TaskId) ->
         let actor = d.command.actor.clone();
         let payload = Payload {
             assignee_ids: Some(vec![SmolStr::new(agent.as_str())]),
-            clarification: Some(format!("assigned again by {actor}")),
+            clarification: clarification.map(str::to_owned),
             work_plan: plan_for(d, id)?,
             ..Payload::default()
         };
@@ -367,13 +380,29 @@ pub(crate) fn assign_by_person(d: &mut Draft, name: &WorkerName, id: &TaskId) ->
     claim(d, name, id)
 }
 
+/// What a person asked of a worker that is not where it could be done, in the words of the command.
+fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal {
+    let (name, state) = (&worker.name, refusal.state);
+    let on = worker.machine.task.as_ref().map(|id| format!(" with `{id}`")).unwrap_or_default();
+    let because = match (refusal.event, worker.machine.status) {
+        ("kill", worker::State::Idle) => "nothing to kill".to_owned(),
+        ("retry", _) => "nothing to retry: only a stuck worker is tried again".to_owned(),
+        ("assign", _) => "only an idle worker can be given a task".to_owned(),
+        ("cleanup", worker::State::Idle) => "it has no tree to remove".to_owned(),
+        (event, _) => format!("it does not take `{event}`: {}", refusal.message),
+    };
+    let mut refused = Refusal::from(refusal);
+    refused.message = format!("worker `{name}` is {state}{on}; {because}");
+    refused
+}
+
 pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     let worker = d.worker(name)?;
     let (machine, failed_at) = (worker.machine.clone(), worker.last_failed_at);
     if !d.command.actor.is_human() {
         return Err(forbidden("try a worker again"));
     }
-    machines::step(&machine, &worker::Event::Retry)?;
+    machines::step(&machine, &worker::Event::Retry).map_err(|refusal| not_now(worker, refusal))?;
     let Some(id) = machine.task.clone() else { return Ok(()) };
     let task = d.task(&id)?;
     if task.status() != Status::Blocked {
@@ -395,8 +424,7 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     }
     d.rule(Rule::Retried);
     let actor = d.command.actor.clone();
-    let clarification = Some(format!("tried again by {actor}"));
-    d.move_task(&id, &actor, Status::InProgress, Payload { clarification, ..Payload::default() })?;
+    d.move_task(&id, &actor, Status::InProgress, Payload::default())?;
     give_lease(d, &id, Holder::Worker(name.clone()))?;
     d.move_worker(name, worker::Event::Retry)?;
     if let Some(run) =
@@ -437,6 +465,7 @@ pub(crate) fn ended_by_person(d: &mut Draft, name: &WorkerName, event: worker::E
     }
     let holds_lease = id.as_ref().is_some_and(|id| d.world.leaseholder(id).is_some_and(|w| w.name == *name));
     let remove = matches!(event, worker::Event::Cleanup { .. } | worker::Event::Clean);
+    machines::step(&worker.machine, &event).map_err(|refusal| not_now(worker, refusal))?;
     d.clear_timer(&Timer::Backoff { worker: name.clone() });
     d.move_worker(name, event)?;
     let Some(id) = id else { return Ok(()) };

@@ -85,7 +85,14 @@ fn only_the_system_reports_outcomes_and_only_people_decide() {
         },
     });
     assert_eq!(table.tell(agent("coder", Role::Lead), forged).unwrap_err().status, 403);
-    let decision = Decision { approve: true, note: String::new(), to: None, raise: None, complete: false };
+    let decision = Decision {
+        approve: true,
+        note: String::new(),
+        to: None,
+        raise: None,
+        complete: false,
+        always: false,
+    };
     let decide = Ask::Decide { id: approval.clone(), decision: decision.clone() };
     for meant_for_another in
         [Decision { raise: Some(5), ..decision.clone() }, Decision { complete: true, ..decision.clone() }]

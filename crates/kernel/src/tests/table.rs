@@ -221,7 +221,14 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
     let turn =
         |table: &Table| table.world.run_of(&task(id)).map_or(0, |run| run.machine.inner().current_turn) + 1;
     let model = || machines::names::ServiceName::new("model").unwrap();
-    let yes = |approve| Decision { approve, note: String::new(), to: None, raise: None, complete: false };
+    let yes = |approve| Decision {
+        approve,
+        note: String::new(),
+        to: None,
+        raise: None,
+        complete: false,
+        always: false,
+    };
     match words[0] {
         "ticket" => table.ticket(id, "open", words.get(2..).unwrap_or_default(), "do it"),
         "ticket-closed" => table.ticket(id, "closed", &[], "do it"),
@@ -344,7 +351,11 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             let decision = Decision { complete: words[0] == "complete", ..yes(words[0] != "no") };
             table.ann(Ask::Decide { id: approval, decision })
         }
-        "assign" => table.ann(Ask::Assign { worker: worker(words[2]), task: task(id) }),
+        "assign" => table.ann(Ask::Assign {
+            worker: worker(words[2]),
+            task: task(id),
+            clarification: words.get(3).map(|word| (*word).to_owned()),
+        }),
         "kill" => table.ann(Ask::Kill { worker: worker(id) }),
         "retry" => table.ann(Ask::Retry { worker: worker(id) }),
         "cleanup" => table.ann(Ask::Cleanup { worker: worker(id), force: false }),

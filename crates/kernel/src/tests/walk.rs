@@ -167,7 +167,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
         acts.push((ann(), Ask::Kill { worker: worker.clone() }));
         acts.push((ann(), Ask::Retry { worker: worker.clone() }));
         acts.push((ann(), Ask::Cleanup { worker: worker.clone(), force: true }));
-        acts.push((ann(), Ask::Assign { worker: worker.clone(), task: id.clone() }));
+        acts.push((ann(), Ask::Assign { worker: worker.clone(), task: id.clone(), clarification: None }));
         for tree in worker::Tree::ALL {
             for (step_under_way, said_done, resumable) in
                 [(true, false, true), (false, true, true), (false, false, true), (false, false, false)]
@@ -190,7 +190,8 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
             (false, false, None),
             (false, false, Some(Status::Canceled)),
         ] {
-            let decision = Decision { approve, note: "so".to_owned(), to, raise: None, complete };
+            let decision =
+                Decision { approve, note: "so".to_owned(), to, raise: None, complete, always: false };
             acts.push((ann(), Ask::Decide { id: approval.id.clone(), decision }));
         }
     }

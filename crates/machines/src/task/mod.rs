@@ -145,7 +145,7 @@ crate::wire_enum! {
         LandingRoundsLeft = "landingRoundsLeft",
         /// Not `landingRoundsLeft`.
         LandingLimitReached = "landingLimitReached",
-        /// `approval` says who approved, when, and why.
+        /// `approval` says who approved, when, and why. Who and when come from the credential and the clock.
         HasApprovalRecord = "hasApprovalRecord",
         /// The task has no code, or its merge is in main.
         MergeLanded = "mergeLanded",
@@ -249,6 +249,9 @@ pub struct Task {
     /// What the last reviewer or landing asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+    /// What a person made clear when the review limit was reached. It stands beside the feedback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clarification: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
     #[serde(default, skip_serializing_if = "Facts::is_default")]
@@ -269,6 +272,10 @@ pub struct Facts {
     /// The branch holds changes, so DONE needs them in main.
     pub has_code: bool,
     pub landed: bool,
+    /// Something about it is for a person to look at, whatever the policy.
+    pub needs_person: bool,
+    /// The sender has worked on it.
+    pub own_work: bool,
 }
 
 impl Default for Facts {
@@ -279,6 +286,8 @@ impl Default for Facts {
             max_landing_rounds: LANDING_ROUNDS_MAX,
             has_code: false,
             landed: false,
+            needs_person: false,
+            own_work: false,
         }
     }
 }
@@ -432,6 +441,7 @@ impl Payload {
 pub enum Effect {
     PostWorkPlan { bullets: Arc<[String]> },
     PostReview { feedback: String },
+    PostClarification { text: String },
     PostLoopSummary { review_cycles: u32, feedback: String },
     PostApproval { note: String },
 }
@@ -450,6 +460,7 @@ impl Default for Task {
             came_from: None,
             block_reason: None,
             feedback: None,
+            clarification: None,
             completion: None,
             facts: Facts::default(),
         }
@@ -476,6 +487,12 @@ impl Task {
         Status::ALL.iter().copied().filter(|to| self.may_move(*to, by)).collect()
     }
 
+    /// Whether `by` may say yes to what stands in REVIEW: the one rule for every way to DONE. An agent never says it of
+    /// its own work, nor where a person must look.
+    pub fn may_approve(&self, by: &Sender) -> bool {
+        FINISH.iter().any(|who| self.lets(*who, by, None))
+    }
+
     fn may_move(&self, to: Status, by: &Sender) -> bool {
         // A claim is for oneself; that is how a specialist's list is asked.
         let own = (to == Assigned).then_some(std::slice::from_ref(&by.id));
@@ -495,7 +512,10 @@ impl Task {
             Who::Claiming(role) => {
                 by.role == role && ids.unwrap_or(&self.assignee_ids).iter().all(|id| *id == by.id)
             }
-            Who::ByPolicy(role) => by.role == role && self.facts.lead_may_complete,
+            Who::ByPolicy(role) => {
+                let own = self.facts.own_work || self.is_assignee(&by.id);
+                by.role == role && self.facts.lead_may_complete && !self.facts.needs_person && !own
+            }
             Who::Reviewer => {
                 self.reviewer_id.as_ref() == Some(&by.id)
                     && !self.is_assignee(&by.id)
@@ -669,8 +689,9 @@ impl Machine for Task {
                 self.block_reason = None;
                 self.review_cycles = 0;
                 self.landing_rounds = 0;
-                if payload.clarification.is_some() {
-                    self.feedback.clone_from(&payload.clarification);
+                if let Some(text) = payload.clarification.clone().filter(|text| !text.trim().is_empty()) {
+                    self.clarification = Some(text.clone());
+                    effects.push(Effect::PostClarification { text });
                 }
             }
             RecordCompletion => {
@@ -693,9 +714,7 @@ impl Machine for Task {
             }
             CostIsComputed => ("costSummary", "Cost summary is computed from the runs and cannot be set"),
             HasFeedback => ("feedback", "Feedback required for changes"),
-            HasApprovalRecord => {
-                ("approval", "Approval record with approvedBy and decisionNote required for DONE")
-            }
+            HasApprovalRecord => ("approval", "Approval record with a decisionNote required for DONE"),
             MergeLanded => {
                 ("landing", "The task has code that has not landed; `adj queue` shows where it stands")
             }

@@ -9,6 +9,8 @@ use super::salvage::DIFF_BYTES_MAX;
 use super::{GitError, Oid, Repository, locked, now};
 
 /// The largest file that is searched for conflict markers.
+/// Commits of a branch that are listed.
+const COMMITS_MAX: u32 = 100;
 const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
 /// How much is searched for conflict markers in all.
 const MARKED_BYTES_MAX: u64 = 64 << 20;
@@ -147,6 +149,23 @@ impl Repository {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The commits of a branch that main does not have, oldest first, each with its first line.
+    pub fn commits_of(&self, tip: &Oid, main: &Oid) -> Result<Vec<(Oid, String)>, GitError> {
+        let range = [tip.as_str(), &format!("^{main}"), "--"];
+        let limit = format!("--max-count={COMMITS_MAX}");
+        let output = self
+            .land("listing commits")
+            .args(["log", "--no-show-signature", "--format=%H%x00%s", "--reverse", &limit])
+            .args(range)
+            .ok()?;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let commit = |line: &str| {
+            let (oid, subject) = line.split_once('\0')?;
+            Some((Oid::new(oid)?, subject.to_owned()))
+        };
+        Ok(text.lines().filter_map(commit).collect())
     }
 
     /// Where the branch left main. Histories without a common commit have main itself as their base.

@@ -49,7 +49,8 @@ pub enum Moved {
     /// Main was not where it was expected.
     WasMoved { now: Oid },
     /// The user's checkout is not to be touched as it is. `why` is a clause for people, `command` clears the way.
-    InTheWay { why: String, files: Vec<String>, command: String },
+    /// `at` is that checkout.
+    InTheWay { why: String, files: Vec<String>, command: String, at: PathBuf },
 }
 
 impl Repository {
@@ -437,7 +438,8 @@ impl Repository {
 }
 
 fn in_the_way(why: String, files: Vec<String>, at: &Path, command: &str) -> Moved {
-    Moved::InTheWay { why, files, command: format!("git -C {} {command}", shell(&at.display().to_string())) }
+    let command = format!("git -C {} {command}", shell(&at.display().to_string()));
+    Moved::InTheWay { why, files, command, at: at.to_owned() }
 }
 
 /// What git says is in the way, and what clears it. `None` if git said something else.

@@ -1,8 +1,9 @@
 //! Landing: a merge is made as objects, tested as merged, and only then does main move.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 
+use kernel::Timer;
 use kernel::command::Happened;
 use machines::names::{EffectId, TaskId};
 use sha2::{Digest, Sha256};
@@ -12,6 +13,8 @@ use super::gate::{self, Tested, Tests};
 use super::{Shared, hooks, kept, tickets, trees};
 use crate::git::{Edit, Merged, Moved, Oid, Repository};
 use crate::layout::Layout;
+use crate::log::Fence;
+use crate::owner::SubmitError;
 use crate::settings::{FILE, trust};
 
 /// The folder in which merges are tested: one is at a time.
@@ -181,7 +184,12 @@ fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(),
 }
 
 /// Moves main, and to nothing but the merge that was tested.
-pub async fn move_main(shared: &Arc<Shared>, merge: &SmolStr, old: &SmolStr) -> Option<Happened> {
+pub async fn move_main(
+    shared: &Arc<Shared>,
+    task: &TaskId,
+    merge: &SmolStr,
+    old: &SmolStr,
+) -> Option<Happened> {
     let (repository, merge, old) = (shared.repository.clone(), Oid::new(merge), Oid::new(old));
     let moved = shared
         .blocking(move || {
@@ -189,10 +197,71 @@ pub async fn move_main(shared: &Arc<Shared>, merge: &SmolStr, old: &SmolStr) -> 
             repository.move_main(&merge, &old).map_err(|error| error.to_string())
         })
         .await;
+    let mut held_up = shared.held_up.lock().unwrap_or_else(PoisonError::into_inner);
+    held_up.remove(task);
     Some(match moved {
         Ok(Moved::Moved) => Happened::MainMoved,
         Ok(Moved::WasMoved { .. }) => Happened::MainWasMoved,
-        Ok(Moved::InTheWay { why, command, .. }) => Happened::CheckoutInTheWay { why, command },
+        Ok(Moved::InTheWay { why, command, files, at }) => {
+            held_up.insert(task.clone(), InTheWay::look(&at, &files));
+            Happened::CheckoutInTheWay { why, command }
+        }
         Err(error) => Happened::Failed { error },
     })
+}
+
+/// What of a checkout is in the way, and how it looked. Whoever clears the way changes a file or what git knows of it.
+pub struct InTheWay {
+    paths: Vec<PathBuf>,
+    looked: Vec<Option<Looks>>,
+}
+
+/// When a file was last changed, its size, and which file it is.
+type Looks = (i64, i64, u64, u64);
+
+impl InTheWay {
+    fn look(checkout: &Path, files: &[String]) -> InTheWay {
+        // A worktree's `.git` is a file that names its directory.
+        let dot_git = checkout.join(".git");
+        let named = std::fs::read_to_string(&dot_git).ok();
+        let named = named.as_deref().and_then(|text| text.trim().strip_prefix("gitdir: "));
+        let git = named.map_or(dot_git, |dir| checkout.join(dir));
+        let known = ["index", "index.lock", "HEAD", "MERGE_HEAD"].map(|name| git.join(name));
+        let paths: Vec<PathBuf> =
+            known.into_iter().chain(files.iter().map(|file| checkout.join(file))).collect();
+        InTheWay { looked: looks(&paths), paths }
+    }
+
+    fn has_changed(&self) -> bool {
+        looks(&self.paths) != self.looked
+    }
+}
+
+fn looks(paths: &[PathBuf]) -> Vec<Option<Looks>> {
+    use std::os::unix::fs::MetadataExt;
+    let look = |path: &PathBuf| {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
+    };
+    paths.iter().map(look).collect()
+}
+
+/// Whoever has cleared a checkout is not kept waiting for the next try.
+pub async fn look_at_checkouts(shared: &Arc<Shared>) -> Result<(), SubmitError> {
+    let changed: Vec<TaskId> = {
+        let mut held_up = shared.held_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed: Vec<TaskId> =
+            held_up.iter().filter(|(_, way)| way.has_changed()).map(|(task, _)| task.clone()).collect();
+        // The next try looks again.
+        held_up.retain(|task, _| !changed.contains(task));
+        changed
+    };
+    let world = shared.world();
+    for task in changed {
+        if let Some(timer) = world.timers.get(&Timer::Checkout { task }) {
+            let fence = Fence { effect: timer.to_string(), attempt: 0 };
+            shared.tell(&fence, Happened::TimerDue).await?;
+        }
+    }
+    Ok(())
 }

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use kernel::command::{Happened, Outcome};
 use kernel::{Actor, Answer, Ask, Command, Effect, Reply, World};
-use machines::names::{AgentName, EffectId, RunId, WorkerName};
+use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
@@ -43,6 +43,7 @@ use crate::prompts::Prompts;
 use crate::sandbox;
 use crate::settings::{self, Health, Service, Settings, trust};
 
+pub use place::prompt_now;
 pub use steps::{Step, StepFile};
 pub use tickets::write_alone;
 
@@ -55,6 +56,8 @@ const LEASED_MAX: usize = 1_000;
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 /// How long a step may take to come to its turn's end when the fleet is stopped.
 const STOP_SECONDS: u64 = 30;
+/// How often a checkout that holds up a landing is looked at: a few file times, nothing that git must read.
+const CHECKOUT_LOOK: Duration = Duration::from_secs(1);
 /// How often the disk is looked at.
 const DISK_SECONDS: u64 = 30;
 /// How often while it is full.
@@ -148,6 +151,8 @@ pub(crate) struct Shared {
     /// Test runs at once.
     tests: Semaphore,
     pub tickets: tickets::Desk,
+    /// The landings that a checkout holds up, each with what is in the way and how it looked then.
+    held_up: Mutex<HashMap<TaskId, landing::InTheWay>>,
     /// What was said and need not be said again.
     said: Mutex<HashSet<String>>,
     notices: mpsc::UnboundedSender<String>,
@@ -198,6 +203,7 @@ impl Runner {
             hands: Semaphore::new(2 * cores),
             tests: Semaphore::new(cores.max(2)),
             tickets,
+            held_up: Mutex::default(),
             said: Mutex::default(),
             notices,
         };
@@ -287,6 +293,9 @@ impl Runner {
                     if shared.world().disk_full.is_some() {
                         disk.reset_after(Duration::from_secs(FULL_DISK_SECONDS));
                     }
+                }
+                () = tokio::time::sleep(CHECKOUT_LOOK), if shared.is_held_up() => {
+                    landing::look_at_checkouts(shared).await?;
                 }
                 changed = watch.changed() => match changed {
                     tickets::Changed::Tickets => tickets::see_all(shared).await?,
@@ -575,6 +584,10 @@ impl Shared {
         }
     }
 
+    fn is_held_up(&self) -> bool {
+        !self.held_up.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Nothing will happen any more without a person. A landing that waits for the user's checkout does.
     fn is_idle(&self) -> bool {
         use kernel::Timer;
@@ -624,7 +637,7 @@ impl Shared {
                     gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
                 }
                 Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
-                Effect::MoveMain { merge, old, .. } => landing::move_main(self, merge, old).await,
+                Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
                 Effect::WriteTicket { task, ticket, status, note } => {
                     tickets::write(self, task, ticket, status, note.as_deref()).await
                 }

@@ -7,16 +7,16 @@ use std::time::Duration;
 use kernel::World;
 use kernel::budget::Room;
 use kernel::effect::Prompt;
-use kernel::world::{Run, Task};
+use kernel::world::{Run, SentBack, Task};
 use machines::names::{RunId, TaskId, WorkerName};
 
-use super::{Rules, Shared};
+use super::{Rules, Shared, gate};
 use crate::git::Oid;
 use crate::keeper::{self, Exit, Reason};
 use crate::layout::Layout;
-use crate::prompts::Variables;
+use crate::prompts::{Kind, Prompts, Variables};
 use crate::sandbox;
-use crate::settings::{Agent, Isolation, MissingCache, Sandbox, SandboxMode};
+use crate::settings::{Agent, Isolation, MissingCache, Sandbox, SandboxMode, Settings};
 use crate::workplace;
 
 /// The folders of a task outside of its tree.
@@ -40,11 +40,36 @@ impl Folders {
     }
 }
 
+/// The text that the task's agent would be told by this prompt if a step of it began now.
+pub fn prompt_now(
+    prompts: &Prompts,
+    settings: &Settings,
+    world: &World,
+    task: &Task,
+    kind: Kind,
+    main: &Oid,
+    root: &Path,
+) -> String {
+    let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
+    let output = match &task.sent_back {
+        Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
+        None => String::new(),
+    };
+    let asked = match kind {
+        Kind::Init => Prompt::Init { notes },
+        Kind::Step => Prompt::Step { notes },
+        Kind::TestFailure => Prompt::TestFailure { output, notes },
+        Kind::MergeConflict => Prompt::MergeConflict { output, notes },
+    };
+    let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
+    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root))
+}
+
 /// The text of a prompt, by its template.
 pub fn prompt(
-    rules: &Rules,
+    prompts: &Prompts,
     task: &Task,
-    worker: &WorkerName,
+    worker: &str,
     prompt: &Prompt,
     main: &Oid,
     test: Option<String>,
@@ -56,7 +81,7 @@ pub fn prompt(
         body,
         acceptance: acceptance.unwrap_or_default(),
         plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
-        worker: worker.to_string(),
+        worker: worker.to_owned(),
         branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
         main: main.to_string(),
         test: test.unwrap_or_default(),
@@ -65,7 +90,8 @@ pub fn prompt(
     let kind = variables.take(prompt);
     // What a reviewer asked for holds until the task is done.
     variables.notes.extend(task.machine.feedback.clone());
-    rules.prompts.render(kind, &variables)
+    variables.notes.extend(task.machine.clarification.clone());
+    prompts.render(kind, &variables)
 }
 
 /// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.

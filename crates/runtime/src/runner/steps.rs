@@ -236,7 +236,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         shared.blocking(move || repository.main_tip()).await.map_err(|error| error.to_string())?
     };
     let test = super::gate::test_command(&rules.settings, &tree);
-    let text = place::prompt(&rules, known, worker, prompt, &main, test);
+    let text = place::prompt(&rules.prompts, known, worker.as_str(), prompt, &main, test);
     let order = Order {
         session: session.clone(),
         resume: *resume,

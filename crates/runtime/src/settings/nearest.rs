@@ -11,20 +11,24 @@ pub fn nearest<'a>(meant: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// Letters to insert, leave out, or change (Levenshtein).
+/// Letters to insert, leave out, change, or swap with the next (optimal string alignment).
 fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.iter().enumerate() {
+        let mut row = vec![line + 1];
         for (column, other) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+            let changed = last[column] + usize::from(letter != other);
+            let mut least = changed.min(last[column + 1] + 1).min(row[column] + 1);
+            if line > 0 && column > 0 && from[line - 1] == *other && *letter == to[column - 1] {
+                least = least.min(before[column - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[to.len()]
+    last[to.len()]
 }
 
 #[cfg(test)]

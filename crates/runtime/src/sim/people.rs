@@ -64,6 +64,7 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
             },
             raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1).filter(|_| at_limit),
             complete: approve && approval.cause == task::ApprovalCause::TurnLimit && stage.random.once_in(3),
+            always: approve && approval.call.is_some() && stage.random.once_in(4),
         };
         ask(stage, Ask::Decide { id: approval.id.clone(), decision })?;
     }
@@ -125,7 +126,11 @@ fn unblock(stage: &mut Stage) -> Result<(), String> {
     for id in blocked {
         let idle = stage.world.idle.iter().next().cloned();
         match (stage.random.below(3), idle) {
-            (0, Some(worker)) => ask(stage, Ask::Assign { worker, task: id })?,
+            (0, Some(worker)) => {
+                // Whoever does not say what was unclear is told to.
+                let clarification = (!stage.random.once_in(3)).then(|| "it must be blue".to_owned());
+                ask(stage, Ask::Assign { worker, task: id, clarification })?
+            }
             _ => {
                 let payload =
                     Payload { clarification: Some("do it like this".to_owned()), ..full_payload(stage) };

@@ -100,3 +100,32 @@ fn a_call_that_is_too_long_to_be_shown_is_refused() {
     let logs = repository.ok("logs A");
     assert!(logs.contains("longer than the 65536 bytes that one is shown"), "{logs}");
 }
+
+/// One yes for the same call again, and for no other.
+#[test]
+fn a_call_that_is_allowed_always_is_not_asked_about_again_in_its_task() {
+    let push = "{ ask = \"Bash\", argument = \"git push origin main\" }";
+    let step = format!(
+        "{push}, {push}, {{ ask = \"Bash\", argument = \"git push origin other\" }}, {{ write = \"a.txt\", text = \"a\\n\" }}, {{ done = true }}"
+    );
+    let scenario = format!("[[scenario]]\n[[scenario.step]]\ndo = [ {step} ]\n");
+    let repository = Repository::new("asks-always", &scenario, &["t-1"]);
+    let running = repository.start("run");
+    let first = question(&repository)["id"].as_str().expect("an id").to_owned();
+    repository.ok(&format!("approve {first} --always"));
+    let second = wait("the other call", || {
+        let open = repository.json("approvals");
+        open.as_array()?.iter().find(|asked| asked["id"] != first.as_str()).cloned()
+    });
+    assert_eq!(second["call"]["argument"], "git push origin other");
+    let refused = repository.adj("approve q999 --always");
+    assert_eq!(refused.code, 4);
+    repository.ok(&format!("approve {}", second["id"].as_str().expect("an id")));
+    running.wait_for("t-1 landed");
+    running.stop();
+    let all = repository.json("approvals --all");
+    let decided: Vec<_> =
+        all.as_array().expect("a list").iter().map(|one| one["decided"]["decision"].clone()).collect();
+    assert_eq!(decided, ["always approved", "approved"]);
+    assert_eq!(repository.events("call_allowed"), 1);
+}

@@ -14,6 +14,7 @@ mod odd;
 mod people;
 mod places;
 mod policies;
+mod review;
 mod settings;
 mod setup;
 

@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 /// Holds its step, with its token where the test can read it.
-const HOLDS: &str =
+pub const HOLDS: &str =
     r#"{ run = 'echo $ADJ_TOKEN > "$TMPDIR/token"; until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }"#;
 
 impl Repository {
     /// The token of the agent that holds this task.
     #[track_caller]
-    fn token_of(&self, task: &str) -> String {
+    pub fn token_of(&self, task: &str) -> String {
         wait("the token of an agent", || {
             let token = self.read(&self.temp(task).join("token"));
             token.ends_with('\n').then(|| token.trim().to_owned())

@@ -1,0 +1,342 @@
+//! Review and approval: what a reviewer sees, who may say yes, and what became of a yes.
+
+use super::background::wait;
+use super::policies::{DONE, ON, WRITE, blocked, scenario, waits_for_a_person};
+use super::settings::HOLDS;
+use super::{Ran, Repository};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const HUMAN: (&str, &str) = ("review = \"auto\"", "review = \"human\"");
+
+/// Adj as the agent with this token.
+fn as_agent(repository: &Repository, token: &str, line: &str, rest: &[&str]) -> Ran {
+    let mut command = repository.command(line);
+    command.args(rest).env("ADJ_TOKEN", token).output().expect("adj runs").into()
+}
+
+/// What the gate found and what an agent says stand under two names, and nobody takes the one for the other.
+#[test]
+fn a_reviewer_sees_what_the_gate_found_apart_from_what_the_agent_claims() {
+    let text = format!(
+        "[[scenario]]\ntask = \"t-hand\"\n[[scenario.step]]\ndo = [ {WRITE}, {{ commit = \"Do\" }}, {HOLDS} ]\n{}",
+        scenario(&[&format!("{WRITE}, {{ commit = \"Do {{task}}\" }}, {{ say = \"I painted it.\" }}, {{ done = true }}")])
+    );
+    let repository = Repository::new("review-claims", &text, &["t-hand", "t-gate"]);
+    repository.set(&[HUMAN]);
+    let running = repository.start("run");
+    repository.wait_task("t-gate", "REVIEW");
+    let token = repository.token_of("t-hand");
+    let payload = json!({
+        "deliverable": {"content": "work"},
+        "reviewChecklist": {"type": "task", "items": [{"item": "tests are green", "answer": "yes"}]},
+    });
+    let moved = as_agent(&repository, &token, "task move t-hand REVIEW --payload", &[&payload.to_string()]);
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    running.wait_for("it was moved to REVIEW by hand, so no checks ran");
+    let shown = repository.ok("review t-hand");
+    assert!(shown.contains("gate         did not run: nothing of this was checked"), "{shown}");
+    assert!(shown.contains("agent:player claims yes      tests are green"), "{shown}");
+    assert!(shown.contains("look at it   it was moved to REVIEW by hand"), "{shown}");
+    let task = repository.task("t-hand");
+    assert_eq!((&task["gate"], &task["claims"]["by"]), (&Value::Null, &json!("agent:player")), "{task}");
+    assert_eq!(task["needsPerson"]["reason"], "by_hand");
+    let shown = repository.ok("task show t-hand");
+    assert!(shown.contains("claimed      yes") && shown.contains("the gate did not run"), "{shown}");
+    assert!(!running.lines().contains("by_hand"), "{}", running.lines());
+
+    let shown = repository.ok("review t-gate");
+    assert!(shown.contains("gate         yes      nothing left uncommitted"), "{shown}");
+    assert!(!shown.contains("claims"), "{shown}");
+    let task = repository.task("t-gate");
+    assert_eq!((&task["claims"], &task["needsPerson"]), (&Value::Null, &Value::Null), "{task}");
+    assert_eq!(task["gate"]["checks"][2], json!({"item": "tests are green", "answer": "yes"}));
+    // And what else a reviewer asks first.
+    for part in ["I painted it.", "commits\n", "Do t-gate", "cost         $", "t-gate.txt"] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    let listed = repository.ok("review");
+    assert!(listed.contains("t-gate") && listed.contains("t-hand"), "{listed}");
+    assert_eq!(repository.json("review").as_array().map(Vec::len), Some(2));
+    running.stop();
+}
+
+/// One rule for every way to DONE: an agent says yes neither to its own work nor where a person must look, and
+/// nobody signs for somebody else or for another time.
+#[test]
+fn nobody_completes_a_task_that_needs_a_person_but_a_person() {
+    let empty = "{ done = true }";
+    let text = format!(
+        "[[scenario]]\ntask = \"t-lead\"\n[[scenario.step]]\ndo = [ {HOLDS}, {DONE} ]\n{}",
+        scenario(&[empty, empty])
+    );
+    let repository = Repository::new("review-authority", &text, &["t-lead"]);
+    let boss = "[agents.boss]\nadapter = \"script\"\ncommand = [\"scenario.toml\"]\nrole = \"lead\"\n[policy]\nlead_may_complete = true\n[test]";
+    repository.set(&[
+        ("agent = \"player\"", "agent = \"boss\""),
+        ("workers = 2", "workers = 1"),
+        ("[test]", boss),
+    ]);
+    let running = repository.start("run");
+    let token = repository.token_of("t-lead");
+    repository.ok("spawn Ada --agent player");
+    repository.ticket("t-none", &[]);
+    repository.commit("A ticket");
+    let task = repository.wait_task("t-none", "REVIEW");
+    assert_eq!(task["needsPerson"]["reason"], "no_changes", "{task}");
+    let forged = r#"{"approval":{"approvedBy":"human:local","approvedAt":1,"decisionNote":"fine"}}"#;
+    for (line, rest) in [
+        ("review t-none --approve", &[][..]),
+        ("merge t-none", &[]),
+        ("task move t-none DONE --payload", &[forged]),
+        ("task move t-none DONE --note fine", &[]),
+        ("task move t-lead REVIEW --payload", &["{}"]),
+    ] {
+        let ran = as_agent(&repository, &token, line, rest);
+        assert_eq!(ran.code, 3, "adj {line}\n{}\n{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(repository.task("t-none")["status"], "REVIEW");
+    // A person may; who and when are not theirs to say either, and what was printed can be sent.
+    let sent = r#"{"approval":{"approvalId":null,"approvedBy":"human:somebody","approvedAt":"2001-01-01T00:00:00Z","decisionNote":"right"}}"#;
+    let moved = repository.command("task move t-none DONE --payload").arg(sent).output().expect("adj runs");
+    assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stderr));
+    let completion = repository.task("t-none")["completion"].clone();
+    assert_eq!(
+        (&completion["approvedBy"], &completion["decisionNote"]),
+        (&json!("human:tester"), &json!("right"))
+    );
+    assert!(!completion["approvedAt"].as_str().expect("a time").starts_with("2001"), "{completion}");
+    let wrong = r#"{"approval":{"approvedAt":"yesterday","decisionNote":"x"}}"#;
+    let ran: Ran =
+        repository.command("task move t-none DONE --payload").arg(wrong).output().expect("adj runs").into();
+    assert!(ran.code == 2 && ran.stderr.contains("approvedAt"), "{}", ran.stderr);
+    repository.go("t-lead");
+    running.wait_for("t-lead: \"DONE\"");
+    running.stop();
+}
+
+/// Only clarified requirements lead on, and what the reviewer said stays.
+#[test]
+fn a_task_past_its_review_limit_is_assigned_only_with_what_was_not_clear() {
+    let text = scenario(&[
+        &format!("{WRITE}, {DONE}"),
+        r#"{ write = "prompt.txt", text = "{prompt}\n" }, { commit = "Prompt" }, { done = true }"#,
+    ]);
+    let repository = Repository::new("review-limit", &text, &["t-1"]);
+    repository.set(&[
+        HUMAN,
+        ("workers = 2", "workers = 1"),
+        ("[test]", "[policy]\nmax_review_cycles = 0\n[test]"),
+    ]);
+    waits_for_a_person(&repository);
+    let ran = repository.adj("review t-1 --changes make-it-blue");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "t-1  BLOCKED (review_cycles)\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--clarification") && !ran.stderr.contains("passes it on"), "{}", ran.stderr);
+    blocked(&repository, "t-1", "review_cycles");
+    let why = repository.ok("why t-1");
+    assert!(why.contains("adj assign WORKER t-1 --clarification TEXT"), "{why}");
+    let refused = repository.refused("assign A t-1");
+    assert!(refused.contains("Clarified requirements") && refused.contains("--clarification"), "{refused}");
+    blocked(&repository, "t-1", "review_cycles");
+    repository.ok("assign A t-1 --clarification RAL-5010");
+    let task = repository.task("t-1");
+    assert_eq!((&task["feedback"], &task["clarification"]), (&json!("make-it-blue"), &json!("RAL-5010")));
+    waits_for_a_person(&repository);
+    let tip = repository.task("t-1")["tip"].as_str().expect("it has a tip").to_owned();
+    let prompt = repository.git(&format!("show {tip}:prompt.txt"));
+    assert!(prompt.contains("make-it-blue") && prompt.contains("RAL-5010"), "{prompt}");
+}
+
+/// The same tip that was sent back is no answer to what was asked for.
+#[test]
+fn a_review_says_when_nothing_has_changed_since_the_last_one() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}"), "{ done = true }"]);
+    let repository = Repository::new("review-unchanged", &text, &["t-1"]);
+    repository.set(&[HUMAN]);
+    waits_for_a_person(&repository);
+    assert!(!repository.ok("review t-1").contains("nothing has changed"));
+    repository.ok("review t-1 --changes more");
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("nothing has changed since changes were asked for"), "{lines}");
+    let shown = repository.ok("review t-1");
+    assert!(shown.contains("nothing has changed since changes were last asked for"), "{shown}");
+    assert_eq!(repository.task("t-1")["unchangedSinceReview"], true);
+}
+
+/// What a policy would approve, it approves also where it came later.
+#[test]
+fn a_policy_that_becomes_auto_takes_up_what_waits_for_a_review() {
+    let empty = "[[scenario]]\ntask = \"t-empty\"\n[[scenario.step]]\ndo = [ { done = true } ]\n[[scenario.step]]\ndo = [ { done = true } ]\n";
+    let text = format!("{empty}{}", scenario(&[&format!("{WRITE}, {DONE}")]));
+    let repository = Repository::new("review-policy", &text, &["t-1", "t-2", "t-empty"]);
+    repository.set(&[HUMAN]);
+    let lines = waits_for_a_person(&repository);
+    assert!(lines.contains("adj review t-1") && lines.contains("adj review t-2"), "{lines}");
+    // Between two runs.
+    repository.ok("review t-2 --changes x");
+    repository.set(&[(HUMAN.1, HUMAN.0)]);
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("t-1 landed"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("1 task not done: needs a person"), "{}", ran.stderr);
+    let summary = repository.adj("run --until-idle --json");
+    let summary: Value = serde_json::from_str(&summary.stdout).expect("a document");
+    assert_eq!(summary["forYou"].as_array().map(Vec::len), Some(1), "{summary}");
+    assert!(
+        summary["forYou"][0]["what"].as_str().expect("a text").contains("it changes nothing"),
+        "{summary}"
+    );
+    // While a fleet runs.
+    repository.set(&[HUMAN]);
+    let running = repository.start("run");
+    repository.ticket("t-3", &[]);
+    repository.commit("A ticket");
+    repository.wait_task("t-3", "REVIEW");
+    repository.set(&[(HUMAN.1, HUMAN.0)]);
+    running.wait_for("t-3 landed");
+    running.stop();
+}
+
+/// What waits for the checkout is in the queue, is told once, and lands as soon as the way is clear.
+#[test]
+fn a_landing_that_the_checkout_holds_up_is_in_the_queue_and_goes_on_at_once() {
+    // Merged with what is new on main, its tests wait.
+    let slow = r#"[[scenario]]
+task = "t-slow"
+[[scenario.step]]
+do = [ { write = "slow.check", text = '[ ! -e other.txt ] || until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }, { done = true } ]
+"#;
+    let text = format!("{slow}{}", scenario(&[&format!("{WRITE}, {DONE}")]));
+    let repository = Repository::new("review-queue", &text, &["t-1"]);
+    repository.set(&[HUMAN]);
+    let running = repository.start("run");
+    repository.wait_task("t-1", "REVIEW");
+    repository.write("t-1.txt", "mine\n");
+    repository.ok("review t-1 --approve");
+    running.wait_for("t-1 waits to land: your checkout has local changes in t-1.txt");
+    let queue = repository.json("queue");
+    assert_eq!((&queue[0]["task"], &queue[0]["landing"]), (&json!("t-1"), &json!(false)), "{queue}");
+    assert!(queue[0]["heldUp"].as_str().expect("it is held up").contains("t-1.txt"), "{queue}");
+    let shown = repository.ok("queue");
+    assert!(shown.contains("held up") && shown.contains("git -C"), "{shown}");
+    let cleared = Instant::now();
+    std::fs::remove_file(repository.dir().join("t-1.txt")).expect("it is there");
+    running.wait_for("t-1 landed");
+    assert!(cleared.elapsed() < Duration::from_secs(15), "it did not wait for its next try");
+    assert_eq!(running.lines().matches("waits to land").count(), 1, "{}", running.lines());
+    assert_eq!(repository.json("queue"), json!([]));
+
+    // What is landing, with what is done for it and since when.
+    repository.ticket("t-slow", &[]);
+    repository.commit("A ticket");
+    repository.wait_task("t-slow", "REVIEW");
+    repository.write("other.txt", "so that the merge is not what the gate tested\n");
+    repository.commit("Other");
+    repository.ok("merge t-slow");
+    let queue =
+        wait("a landing", || Some(repository.json("queue")).filter(|queue| queue[0]["landing"] == true));
+    assert_eq!(queue[0]["stage"], "testing the merge", "{queue}");
+    assert!(queue[0]["since"].as_str().expect("a time").starts_with("20"), "{queue}");
+    assert!(repository.ok("queue").contains("testing the merge"));
+    repository.go("t-slow");
+    running.wait_for("t-slow landed");
+    running.stop();
+}
+
+/// A worker's name means what it handed over, as long as that is one task.
+#[test]
+fn a_workers_name_means_the_task_that_it_handed_over() {
+    let repository = Repository::new("review-worker", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    repository.set(&[HUMAN, ("workers = 2", "workers = 1")]);
+    waits_for_a_person(&repository);
+    assert!(repository.ok("review A").contains("t-1  Do t-1"));
+    repository.ticket("t-2", &[]);
+    repository.commit("A ticket");
+    waits_for_a_person(&repository);
+    let refused = repository.refused("merge A");
+    assert!(refused.contains("worker `A` has handed over t-1, t-2"), "{refused}");
+    repository.ok("merge t-2");
+    assert!(repository.ok("merge A").starts_with("t-1  REVIEW  approved at"));
+    assert!(repository.refused("merge A").contains("none of its tasks is in REVIEW"));
+    repository.ok("run --until-idle");
+    repository.check(&["t-1", "t-2"], "sh tests.sh");
+}
+
+/// What is approved without a change is DONE, and nobody says that it will land.
+#[test]
+fn an_approval_says_what_became_of_it() {
+    let repository =
+        Repository::new("review-said", &scenario(&["{ done = true }", "{ done = true }"]), &["t-1"]);
+    repository.set(&[HUMAN]);
+    waits_for_a_person(&repository);
+    let cost = repository.task("t-1")["submission"]["costSummary"]["totalCost"].clone();
+    assert_eq!(cost, repository.task("t-1")["cost"]["usd"], "in dollars as everywhere");
+    let ran = repository.adj("review t-1 --approve");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "t-1  DONE\n", ""));
+    let refused = repository.refused("task edit t-1 --title other");
+    assert!(refused.contains("is DONE") && refused.contains("--reopens t-1"), "{refused}");
+}
+
+/// What a person asked for is not a failure.
+#[test]
+fn a_retry_is_told_as_what_it_is() {
+    let step = format!("{WRITE}, {{ write = \"{{task}}.check\", text = \"[ -e {{task}}.ok ]\\n\" }}, {DONE}");
+    let on = r#"{ write = "{task}.ok", text = "ok\n" }, { commit = "Go on" }, { done = true }"#;
+    let repository = Repository::new("review-retry", &scenario(&[&step, on]), &["t-1"]);
+    repository.set(&[("workers = 2", "workers = 1\nmax_fix_rounds = 0")]);
+    waits_for_a_person(&repository);
+    blocked(&repository, "t-1", "stuck");
+    repository.ok("retry A");
+    let lines = repository.ok("run --until-idle");
+    assert!(!lines.contains("failed: tried again") && !lines.contains("failed step"), "{lines}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// The prompt that an agent would get, filled in.
+#[test]
+fn a_tasks_own_prompt_can_be_shown() {
+    let repository = Repository::new("review-prompt", &scenario(&[&format!("{WRITE}, {ON}"), DONE]), &[]);
+    let id = repository.ok("task add Paint --body blue").trim().to_owned();
+    repository.ok(&format!("task comment {id} use-the-brush"));
+    let shown = repository.ok(&format!("prompt show init --task {id}"));
+    for part in [&*id, "Paint", "blue", "use-the-brush", "sh tests.sh"] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    assert!(!shown.contains("{{"), "{shown}");
+    assert_eq!(repository.adj(&format!("prompt show moon --task {id}")).code, 4);
+}
+
+/// Bad input is bad input, and is told by the option that it was given with.
+#[test]
+fn what_is_wrong_is_named_by_its_option() {
+    let repository = Repository::new("review-input", &scenario(&[DONE]), &[]);
+    let id = repository.ok("task add Paint").trim().to_owned();
+    for (line, code, said) in [
+        ("task add x --id a/b", 2, "--id"),
+        ("task add x --type foo", 2, "possible values: bug, feature, task, epic, chore"),
+        ("task add x --priority 9", 2, "--priority"),
+        ("task add x --depends-on a/b", 2, "--depends-on"),
+        ("spawn a/b", 2, "a/b"),
+        ("task move ID BLOCKED --reason tired", 2, "possible values: loop, tool_failures"),
+        ("task move ID NEEDS_APPROVAL --cause x", 2, "possible values: budget, red_action"),
+        ("task move ID DONE", 3, "cannot move from INBOX to DONE; allowed: ASSIGNED, CANCELED"),
+        ("task move ID ASSIGNED", 3, "--assignee"),
+        ("approve q9 --to NOWHERE", 2, "--to"),
+        ("run --once --until-idle", 2, "--once"),
+        ("rnu", 2, "did you mean `adj run`?"),
+        ("task shwo x", 2, "'show'"),
+        ("kill Q", 4, "there is no worker"),
+    ] {
+        let ran = repository.adj(&line.replace("ID", &id));
+        assert!(ran.code == code && ran.stderr.contains(said), "adj {line}: {}\n{}", ran.code, ran.stderr);
+    }
+    let empty = |line: &str| -> Ran { repository.command(line).arg("").output().expect("adj runs").into() };
+    assert_eq!(empty("task add").code, 2, "{}", empty("task add").stderr);
+    assert_eq!(empty(&format!("task comment {id}")).code, 2);
+    repository.ok("spawn Ada");
+    let refused = repository.refused("spawn Ada");
+    assert!(refused.contains("there is a worker `Ada` already"), "{refused}");
+    let refused = repository.refused("kill Ada");
+    assert!(refused.contains("worker `Ada` is idle; nothing to kill"), "{refused}");
+    let ran = repository.adj("task add Later --depends-on t-999");
+    assert!(ran.code == 0 && ran.stderr.contains("there is no task `t-999` yet"), "{}", ran.stderr);
+}
