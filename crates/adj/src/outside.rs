@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::api::Problem;
 use crate::api::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, Outside, Prompt, Restore, Salvage, SalvageId, Span,
+    Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Outside, Prompt, Restore, Salvage,
+    SalvageId, Span, Trash, size,
 };
 
 /// The most of one line that a transcript's raw form shows.
@@ -84,7 +85,8 @@ fn of_io(path: &Path, error: std::io::Error) -> Problem {
 /// A piece of saved work, where its name is one of ours.
 fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
     let id = SalvageId { task: entry.task.parse().ok()?, effect: entry.effect.parse().ok()? };
-    Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, files: entry.files })
+    let commits = entry.commits;
+    Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, files: entry.files, commits })
 }
 
 impl Outside for Real {
@@ -103,7 +105,17 @@ impl Outside for Real {
             None => repository.main_tip().map_err(of_git)?,
         };
         let diff = if stat { repository.diff_stat(&tip, &main) } else { repository.diff(&tip, &main) };
-        Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: diff.map_err(of_git)? })
+        let branch = task.place.as_ref().filter(|_| task.landed.is_none()).map(|place| place.branch.clone());
+        let moved = match branch {
+            Some(branch) => repository.moved_by_user(&task.id, &branch, &tip).map_err(of_git)?,
+            None => None,
+        };
+        let moved = moved.map(|(branch, commit, commits)| MovedBranch {
+            branch,
+            commit: commit.short().to_owned(),
+            commits,
+        });
+        Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: diff.map_err(of_git)?, moved })
     }
 
     fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem> {
@@ -152,6 +164,19 @@ impl Outside for Real {
                 _ => return Ok(entries),
             }
         }
+    }
+
+    fn trash(&self, empty: bool) -> Result<Trash, Problem> {
+        let repository = self.repository()?;
+        let found = match empty {
+            true => repository.sweep_trash(Duration::ZERO, 0).map_err(of_git)?,
+            false => repository.trash(),
+        };
+        Ok(Trash {
+            folder: repository.places().trees.join(runtime::layout::TRASH),
+            trees: found.len(),
+            bytes: found.iter().map(|entry| entry.bytes).sum(),
+        })
     }
 
     fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
@@ -251,6 +276,7 @@ impl Outside for Real {
         findings.extend(self.config_check()?);
         let Ok(settings) = self.settings() else { return Ok(findings) };
         findings.extend(self.look_at_places(&settings)?);
+        findings.extend(self.look_at_disk(&settings)?);
         findings.push(match settings.sandbox.mode {
             settings::SandboxMode::Off => {
                 let text = "off: agents can reach whatever you can, and their roles are advisory";
@@ -290,6 +316,10 @@ impl Outside for Real {
             command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
         findings.push(match found {
             Some(command) => look_at_tests(&command),
+            None if Repository::find(self.layout.root()).is_ok_and(|found| found.bare) => {
+                let text = "looked for in each tree, since this repository is bare".to_owned();
+                finding(Level::Ok, "tests", text, None)
+            }
             None => {
                 let text = "none were found, so every task needs a person".to_owned();
                 finding(Level::Warning, "tests", text, Some("set `test.command` in adjutant.toml".to_owned()))
@@ -318,7 +348,11 @@ impl Outside for Real {
             findings.push(finding(Level::Ok, "adjutant.toml", text, None));
         } else {
             std::fs::write(&path, text).map_err(|error| of_io(&path, error))?;
-            let hint = "look at it, commit it, then `adj run`".to_owned();
+            let hint = match repository.bare() {
+                true => "look at it, then `adj run`; a bare repository has no checkout to commit it in",
+                false => "look at it, commit it, then `adj run`",
+            };
+            let hint = hint.to_owned();
             findings.push(finding(Level::Ok, "adjutant.toml", "written".to_owned(), Some(hint)));
         }
         let agent = settings.fleet_agent();
@@ -328,7 +362,7 @@ impl Outside for Real {
             findings.push(Finding { level: Level::Warning, ..found });
         }
         findings.extend(self.look_at_places(&settings)?);
-        if settings.test.command.is_none() && tests.command().is_none() {
+        if settings.test.command.is_none() && tests.command().is_none() && !repository.bare() {
             let text = "none were found: every task will need a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
             findings.push(finding(Level::Warning, "tests", text, Some(hint)));
@@ -348,6 +382,27 @@ impl Real {
             Err(error) => finding(Level::Error, "trees", error.to_string(), None),
         };
         Ok(vec![state, trees])
+    }
+
+    /// What is kept for a while, and how much that is.
+    fn look_at_disk(&self, settings: &Settings) -> Result<Vec<Finding>, Problem> {
+        let Trash { folder, trees, bytes } = self.trash(false)?;
+        let limits = |kept: settings::Kept| format!("kept {}, at most {}", age(kept.age), size(kept.bytes));
+        let text = match trees {
+            0 => format!("empty; in {}", folder.display()),
+            _ => format!(
+                "{trees} {}, {} in {}; {}",
+                if trees == 1 { "tree" } else { "trees" },
+                size(bytes),
+                folder.display(),
+                limits(settings.trash)
+            ),
+        };
+        let hint = (trees > 0).then(|| "`adj clean --trash` empties it".to_owned());
+        let printed = runtime::files::bytes_below(&self.layout.steps())
+            + runtime::files::bytes_below(&self.layout.sessions());
+        let logs = format!("{} of output and sessions; {}", size(printed), limits(settings.logs));
+        Ok(vec![finding(Level::Ok, "trash", text, hint), finding(Level::Ok, "logs", logs, None)])
     }
 
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
@@ -400,6 +455,15 @@ fn look_at_tests(command: &str) -> Finding {
             let text = format!("`{command}`, and `{program}` is not on the PATH");
             finding(Level::Warning, "tests", text, Some(hint))
         }
+    }
+}
+
+/// In whole days where it is a day or more.
+fn age(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds >= 2 * 86_400 => format!("{} days", seconds / 86_400),
+        seconds if seconds >= 7_200 => format!("{} hours", seconds / 3_600),
+        seconds => format!("{seconds} seconds"),
     }
 }
 

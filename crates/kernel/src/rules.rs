@@ -103,7 +103,7 @@ rules! {
     Landed: "the merge landed" => "task DONE with its completion record, ticket closed, tree removed, branch deleted, dependents claimable";
     Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back";
     Retried: "a person tries a stuck worker again" => "task BLOCKED to IN_PROGRESS, lease to the same worker, next step when its wait is over";
-    EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved; worker idle or gone";
+    EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved, and the next agent is told where; worker idle or gone";
     Lost: "a worker or runner is lost" => "run ERROR, lease ended, task stays IN_PROGRESS; the third time BLOCKED (lost_workers)";
     Recovered: "the owner starts again" => "each worker goes on, is repeated, or gives its task back, by what was found of it";
     Canceled: "task CANCELED" => "run ABORT where it lives, waiting call denied, worker idle, tree saved and removed, dequeued, ticket closed";

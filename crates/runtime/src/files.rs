@@ -17,6 +17,13 @@ pub enum Synced {
     ContentAndName,
 }
 
+/// When a file or folder was made, in nanoseconds since the epoch, where the file system knows it. Numbers of files are
+/// given out again at once; this is not.
+pub fn born(found: &std::fs::Metadata) -> Option<u64> {
+    let since = found.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
+}
+
 /// Writes a file that only its owner can read. After a crash it holds the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     replace(path, content, Synced::Content)
@@ -51,4 +58,24 @@ fn write_new(path: &Path, content: &[u8], synced: Synced) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(content)?;
     if synced == Synced::Nothing { Ok(()) } else { file.sync_data() }
+}
+
+/// How much of the disk is used by a path and all below it. No link is followed; what cannot be looked at counts nothing.
+pub fn bytes_below(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(found) = path.symlink_metadata() else { return 0 };
+    let own = found.blocks() * 512;
+    if !found.is_dir() {
+        return own;
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    own + entries.map(|entry| bytes_below(&entry.path())).sum::<u64>()
+}
+
+/// Whose a file or folder is: the user's name, or number where nobody has one.
+pub fn owner_of(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let user = nix::unistd::Uid::from_raw(path.symlink_metadata().ok()?.uid());
+    let name = nix::unistd::User::from_uid(user).ok().flatten().map(|user| user.name);
+    Some(name.unwrap_or_else(|| user.to_string()))
 }

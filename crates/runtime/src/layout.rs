@@ -99,7 +99,12 @@ impl Layout {
 
     /// What an agent keeps between steps outside of its tree: its sessions and its own configuration.
     pub fn private(&self, task: &TaskId) -> PathBuf {
-        self.state.join("private").join(task.as_str())
+        self.sessions().join(task.as_str())
+    }
+
+    /// What agents of all tasks keep.
+    pub fn sessions(&self) -> PathBuf {
+        self.state.join("private")
     }
 
     /// Which trees were tested green.

@@ -310,9 +310,9 @@ pub fn reviewed(call: &Call, id: &str) -> Routed {
     // What can be said is said, also where git has no answer.
     let commits = call.site.outside.commits(task).unwrap_or_default();
     let diff = call.site.outside.diff(task, true);
-    let (diff, problem) = match diff {
-        Ok(diff) => (Some(diff.diff), None),
-        Err(problem) => (None, Some(problem.detail)),
+    let (diff, moved, problem) = match diff {
+        Ok(diff) => (Some(diff.diff), diff.moved, None),
+        Err(problem) => (None, None, Some(problem.detail)),
     };
     Ok(ok(json!({
         "task": view::task(&world, task, &call.request.actor),
@@ -321,6 +321,7 @@ pub fn reviewed(call: &Call, id: &str) -> Routed {
         "commits": commits,
         "diffStat": diff,
         "diffProblem": problem,
+        "movedBranch": moved,
     })))
 }
 

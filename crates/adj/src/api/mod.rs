@@ -189,6 +189,8 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Get, ["salvage"]) => outside::salvage(&call),
         (Get, ["salvage", task, effect]) => outside::salvage_show(&call, task, effect),
         (Post, ["salvage", "restore"]) => outside::salvage_restore(&call),
+        (Get, ["trash"]) => outside::trash(&call),
+        (Post, ["trash", "empty"]) => outside::empty_trash(&call),
         (Get, ["prompts"]) => outside::prompts(&call),
         (Get, ["prompts", name]) => outside::prompt(&call, name),
         (Get, ["config"]) => outside::config(&call),

@@ -61,6 +61,9 @@ pub trait Outside: Send + Sync {
     /// What was looked at on this machine and in this repository, and how it stands.
     fn doctor(&self) -> Result<Vec<Finding>, Problem>;
 
+    /// What is in the trash; where `empty` is set, it was deleted when this returns.
+    fn trash(&self, empty: bool) -> Result<Trash, Problem>;
+
     /// When it returns, there is a settings file, and git does not see what is ours. Done twice, it changes nothing.
     fn init(&self) -> Result<Vec<Finding>, Problem>;
 }
@@ -70,6 +73,15 @@ pub struct Diff {
     pub base: String,
     pub tip: String,
     pub diff: String,
+    /// The task's branch, where a person has put commits on it that are not in the tip and do not land with it.
+    pub moved: Option<MovedBranch>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MovedBranch {
+    pub branch: String,
+    pub commit: String,
+    pub commits: usize,
 }
 
 /// A commit in one line.
@@ -113,6 +125,25 @@ pub struct Salvage {
     pub at: Millis,
     /// What it holds that the task's tip did not.
     pub files: Vec<String>,
+    /// Commits that were on no branch of the task: stashed, amended or reset away. Their ids and subjects.
+    pub commits: Vec<String>,
+}
+
+/// What git does not have of trees that were removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trash {
+    pub folder: PathBuf,
+    pub trees: usize,
+    pub bytes: u64,
+}
+
+/// An amount of data for people.
+pub fn size(bytes: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|(unit, _)| bytes as f64 >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 /// Where saved work is put.
@@ -197,15 +228,20 @@ pub(super) fn diff(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let Diff { base, tip, diff } = call.site.outside.diff(task, call.flag("stat"))?;
-    Ok(ok(json!({"task": id, "base": base, "tip": tip, "diff": diff})))
+    let Diff { base, tip, diff, moved } = call.site.outside.diff(task, call.flag("stat"))?;
+    let mut answer = json!({"task": id, "base": base, "tip": tip, "diff": diff});
+    if let Some(moved) = moved {
+        answer["moved"] = json!(moved);
+    }
+    Ok(ok(answer))
 }
 
 fn salvage_line(salvage: &Salvage) -> Value {
-    let Salvage { id, commit, at, files } = salvage;
+    let Salvage { id, commit, at, files, commits } = salvage;
     let full = format!("{}{id}", SalvageId::REFS);
     json!({
         "id": id.to_string(), "ref": full, "task": id.task, "commit": commit, "at": time(*at), "files": files,
+        "commits": commits,
     })
 }
 
@@ -346,6 +382,15 @@ fn fleet_finding(call: &Call) -> Finding {
         },
         None => found(Level::Ok, "it is not running".to_owned(), None),
     }
+}
+
+pub(super) fn trash(call: &Call) -> Routed {
+    Ok(ok(json!(call.site.outside.trash(false)?)))
+}
+
+pub(super) fn empty_trash(call: &Call) -> Routed {
+    call.by_a_person("empty the trash")?;
+    Ok(ok(json!(call.site.outside.trash(true)?)))
 }
 
 pub(super) fn init(call: &Call) -> Routed {

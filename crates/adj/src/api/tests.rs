@@ -1,7 +1,7 @@
 //! Requests as a transport would make them, on a project in memory.
 
 use super::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span,
+    Commit, Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span, Trash,
 };
 use super::*;
 use runtime::log::MemoryLog;
@@ -190,12 +190,12 @@ struct Fake;
 
 impl Outside for Fake {
     fn diff(&self, task: &kernel::world::Task, stat: bool) -> Result<Diff, Problem> {
-        Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id) })
+        Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id), moved: None })
     }
 
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
         let id = SalvageId::read("c-1/e1")?;
-        Ok(vec![Salvage { id, commit: "abc".into(), at: 0, files: vec!["x".into()] }])
+        Ok(vec![Salvage { id, commit: "abc".into(), at: 0, files: vec!["x".into()], commits: Vec::new() }])
     }
 
     fn salvage_show(&self, _: &SalvageId) -> Result<String, Problem> {
@@ -266,6 +266,10 @@ impl Outside for Fake {
         Err(Problem::new(500, "GIT", "git is not there").hint("install it"))
     }
 
+    fn trash(&self, empty: bool) -> Result<Trash, Problem> {
+        Ok(Trash { folder: "/t".into(), trees: 2, bytes: u64::from(empty) })
+    }
+
     fn init(&self) -> Result<Vec<Finding>, Problem> {
         Ok(Vec::new())
     }
@@ -283,7 +287,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     assert_eq!(site.get("/tasks/c-9/diff").0, 404);
     let saved = json!({
         "id": "c-1/e1", "ref": "refs/adjutant/salvage/c-1/e1", "task": "c-1", "commit": "abc",
-        "at": "1970-01-01T00:00:00Z", "files": ["x"],
+        "at": "1970-01-01T00:00:00Z", "files": ["x"], "commits": [],
     });
     assert_eq!(site.get("/salvage").1["items"], json!([saved]));
     assert_eq!(site.get("/salvage/c-1/e1").1["diff"], "+x");
@@ -296,6 +300,8 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     assert_eq!(site.get("/config/schema").1, json!({"type": "object"}));
     assert_eq!(site.post("/config/trust", json!({})).1["trusted"], true);
     assert_eq!(site.post("/init", json!({})).0, 200);
+    assert_eq!(site.get("/trash").1, json!({"folder": "/t", "trees": 2, "bytes": 0}));
+    assert_eq!(site.post("/trash/empty", json!({})).1["bytes"], 1);
     let findings = site.get("/doctor").1["items"].clone();
     assert_eq!(findings[0], json!({"level": "ok", "subject": "fleet", "text": "it is not running"}));
     assert_eq!((&findings[1]["level"], &findings[1]["text"]), (&json!("error"), &json!("git is not there")));

@@ -115,6 +115,9 @@ impl Client {
         let owner = owner_at(&self.lock);
         let who = owner.as_ref().map(|owner| format!(" ({})", holder_name(owner))).unwrap_or_default();
         let message = match trouble {
+            Trouble::Unreachable(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return not_yours(&self.socket);
+            }
             Trouble::Unreachable(error) => {
                 format!(
                     "the owner of the project{who} cannot be reached at `{}`: {error}",
@@ -207,4 +210,15 @@ fn encoded(text: &str, kept: &[u8]) -> String {
         }
     }
     shown
+}
+
+/// What only its user can enter.
+fn not_yours(socket: &Path) -> Failure {
+    let folder = socket.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    let folder = folder.unwrap_or(Path::new("/"));
+    let whose = runtime::files::owner_of(folder).unwrap_or_else(|| "another user".to_owned());
+    let message = format!("`{}` belongs to {whose}, and nobody else can use it", shown(folder));
+    Failure::new(Exit::Refused, message).hint(format!(
+        "run adj as {whose}, or work in a clone of your own: `git clone`, then `adj init` there"
+    ))
 }

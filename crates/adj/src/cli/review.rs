@@ -168,6 +168,17 @@ fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result
     if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
         write!(out, "\n{}", visible_lines(summary, "  "))?;
     }
+    let moved = &review["movedBranch"];
+    if !moved.is_null() {
+        let [branch, commit, commits] =
+            ["branch", "commit", "commits"].map(|name| visible(&cell(&moved[name])));
+        writeln!(
+            out,
+            "{:<12} branch {branch} was moved to {commit} by somebody else; {commits} of its commits are not the \
+             agent's and do not land with this task: merge them yourself",
+            "warning"
+        )?;
+    }
     if let Some(said) = review["said"].as_str() {
         write!(out, "\nlast message of the agent\n{}", visible_lines(said, "  "))?;
     }

@@ -468,6 +468,9 @@ impl Ended {
     }
 }
 
+/// A log of a fleet in the background that is larger than this is set aside, in place of the one before.
+const RUN_LOG_BYTES_MAX: u64 = 10_000_000;
+
 /// Starts the same fleet in a session of its own, and returns once it answers.
 fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Failure> {
     use std::os::unix::process::CommandExt;
@@ -475,6 +478,9 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
     drop(project.own_log_soon()?);
     std::fs::create_dir_all(&logs)?;
     let path = logs.join("run.log");
+    if path.metadata().is_ok_and(|found| found.len() > RUN_LOG_BYTES_MAX) {
+        std::fs::rename(&path, logs.join("run.log.old"))?;
+    }
     let log = std::fs::File::options().create(true).append(true).open(&path)?;
     let before = log.metadata()?.len();
     let mut child = std::process::Command::new(std::env::current_exe()?);

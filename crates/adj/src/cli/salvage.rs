@@ -68,13 +68,17 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(saved)))?);
     }
-    let mut table = Table::new(&["REF", "AGE", "COMMIT", "FILES"]);
+    let mut table = Table::new(&["REF", "AGE", "COMMIT", "HOLDS"]);
     for item in &saved {
         let [id, at, commit] = ["id", "at", "commit"].map(|name| cell(&item[name]));
-        table.row([id, text::age(&at), commit.chars().take(12).collect(), files(&item["files"])]);
+        let held = [files(&item["files"]), commits(&item["commits"])];
+        let held: Vec<String> = held.into_iter().filter(|part| !part.is_empty()).collect();
+        table.row([id, text::age(&at), commit.chars().take(12).collect(), held.join("; ")]);
     }
     if table.is_empty() && !context.globals.quiet {
-        return Ok(writeln!(context.out, "nothing was saved")?);
+        let text =
+            "nothing was saved: what agents committed is on their branches, `git branch --list 'agent/*'`";
+        return Ok(writeln!(context.out, "{text}")?);
     }
     Ok(write!(context.out, "{table}")?)
 }
@@ -87,6 +91,16 @@ fn files(list: &Value) -> String {
     match names.len().saturating_sub(NAMED_MAX) {
         0 => named,
         more => format!("{named} and {more} more"),
+    }
+}
+
+/// What was stashed, amended or reset away.
+fn commits(list: &Value) -> String {
+    let named: Vec<String> = list.as_array().into_iter().flatten().map(cell).collect();
+    match named.len() {
+        0 => String::new(),
+        1 => format!("commit {}", named[0]),
+        more => format!("commit {} and {} more", named[0], more - 1),
     }
 }
 

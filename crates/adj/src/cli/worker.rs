@@ -77,7 +77,17 @@ fn assignment(command: &Assign) -> Value {
 }
 
 pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
-    act(&command.name, "kill", json!({}), "saves what it wrote", context)
+    let project = Project::find(&context.globals)?;
+    let branch = cell(&named::worker(&project, &command.name)?["branch"]);
+    let quiet = context.globals.json || context.globals.quiet;
+    act(&command.name, "kill", json!({}), "saves what it wrote", context)?;
+    if !branch.is_empty() && !quiet {
+        eprintln!(
+            "hint: what it committed is on branch `{}`; what it did not is in `adj salvage list`",
+            visible(&branch)
+        );
+    }
+    Ok(())
 }
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
@@ -85,6 +95,12 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
 }
 
 pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let worker = named::worker(&project, &command.name)?;
+    if worker["worktree"].is_null() && !context.globals.json {
+        let [name, status] = ["name", "status"].map(|member| visible(&cell(&worker[member])));
+        return Ok(writeln!(context.out, "{name}  {status}: it has no tree, so nothing is removed")?);
+    }
     act(&command.name, "cleanup", json!({"force": command.force}), "saves and removes its tree", context)
 }
 
@@ -109,9 +125,15 @@ fn act(name: &str, action: &str, body: Value, then: &str, context: Context) -> R
 Example:
   adj clean --dry-run
   adj clean --yes
+  adj clean --trash
 
-Nothing is lost: what a tree holds is saved first, and `adj salvage list` shows where. Tasks and history stay.")]
+Nothing is lost: what a tree holds is saved first, and `adj salvage list` shows where. Tasks and history stay.
+The trash holds what git does not have of removed trees, such as ignored files; `--trash` deletes it, and
+removes no worker.")]
 pub struct Clean {
+    /// Empty the trash, and remove no worker
+    #[arg(long)]
+    trash: bool,
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
@@ -122,6 +144,9 @@ pub struct Clean {
 
 pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    if command.trash {
+        return clean_trash(command, &project, context);
+    }
     let workers = project.get_all("/workers", &[])?;
     let mut removed = Vec::new();
     if !command.dry_run && !workers.is_empty() {
@@ -147,10 +172,39 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
     if removed.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "no workers; nothing to remove")?);
     }
+    // Without a fleet nobody has saved or removed a tree yet.
+    let runs = project.get("/fleet", &[])?["running"] == true;
     for name in removed {
-        writeln!(context.out, "{}  removed", cell(&name))?;
+        let worker = workers.iter().find(|worker| worker["name"] == name);
+        let tree = worker.and_then(|worker| worker["worktree"].as_str()).filter(|_| !runs);
+        match tree.map(|tree| project.tree(tree)).filter(|tree| tree.exists()) {
+            Some(tree) => {
+                let tree = super::project::shown(&tree);
+                writeln!(context.out, "{}  removed; its tree stays for now: {tree}", cell(&name))?;
+            }
+            None => writeln!(context.out, "{}  removed", cell(&name))?,
+        }
     }
+    let hint =
+        "no fleet runs here; `adj run` saves what the trees hold, then removes them; then `adj salvage list`";
+    project.hint_without_fleet(&context.globals, hint);
     Ok(())
+}
+
+/// What git does not have of removed trees goes for good.
+fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(), Failure> {
+    let trash = match command.dry_run {
+        true => project.get("/trash", &[])?,
+        false => project.ask(Method::Post, "/trash/empty", json!({}), None)?,
+    };
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&trash))?);
+    }
+    let (trees, bytes) = (trash["trees"].as_u64().unwrap_or(0), trash["bytes"].as_u64().unwrap_or(0));
+    let trees = format!("{trees} {}", if trees == 1 { "tree" } else { "trees" });
+    let (size, folder) = (crate::api::outside::size(bytes), visible(&cell(&trash["folder"])));
+    let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
+    Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }
 
 fn what_goes(workers: &[Value]) -> Table {

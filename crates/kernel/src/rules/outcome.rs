@@ -68,6 +68,14 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                         "saved",
                         format!("tree removed; its content is saved as {reference}"),
                     );
+                    // Whoever works on it next finds a fresh tree, and would look for what is not in it.
+                    if !matches!(d.task(task)?.status(), Status::Done | Status::Canceled) {
+                        let note = format!(
+                            "The tree was removed and made again. What was not committed in it is saved as \
+                             {reference}: `git diff HEAD {reference}` shows it, `git checkout {reference} -- .` brings it back."
+                        );
+                        d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(note) });
+                    }
                 }
                 past_ended(d, task)?;
             }

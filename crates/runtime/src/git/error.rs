@@ -33,6 +33,8 @@ pub enum GitError {
     Locked { lock: PathBuf, holder: String },
     #[error("there is no git repository at {} or above it; make one with `git init`", at.display())]
     NoRepository { at: PathBuf },
+    #[error("the path of the repository is not UTF-8, which agents and tests could not be told: {}; rename that folder", at.display())]
+    NotText { at: PathBuf },
     #[error("branch `{main}` is not to be found in {}; name the branch that work lands on as `main` in adjutant.toml", at.display())]
     NoMain { main: String, at: PathBuf },
     #[error("there is nothing saved as `{reference}`; `adj salvage list` shows what there is")]

@@ -71,6 +71,12 @@ impl Inside {
         Ok((found.st_dev as u64, found.st_ino as u64))
     }
 
+    /// When the directory was made, where that is known.
+    pub fn born(&self) -> Option<u64> {
+        let directory = File::from(self.directory.try_clone().ok()?);
+        crate::files::born(&directory.metadata().ok()?)
+    }
+
     /// The file's content; `None` if there is none. What is too large, or not a file, is an error.
     pub fn read(&self, path: &str, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.open_file(path)? else { return Ok(None) };

@@ -46,7 +46,7 @@ pub use names::Oid;
 pub use obstacles::Obstacle;
 pub use publish::{BranchDeleted, Published, Taken};
 pub use salvage::{RestoreTo, Saved, SavedEntry};
-pub use trash::TRASH_KEPT;
+pub use trash::Trashed;
 pub use tree::{Leftovers, TreeFound};
 
 use command::Call;
@@ -109,6 +109,8 @@ struct Inner {
     land_checked: Mutex<bool>,
     /// Two calls on one private index would get in each other's way; different trees do not.
     busy: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
+    /// How large each thing in the trash is.
+    measured: Mutex<BTreeMap<PathBuf, u64>>,
     /// A commit and its tree, of the merge that was made last: the next one usually builds on it.
     newest_merge: Mutex<Option<(Oid, Oid)>>,
     #[cfg(test)]
@@ -151,6 +153,7 @@ impl Repository {
                 main_in_land: Mutex::new(None),
                 land_checked: Mutex::new(false),
                 busy: Mutex::new(BTreeMap::new()),
+                measured: Mutex::new(BTreeMap::new()),
                 newest_merge: Mutex::new(None),
                 #[cfg(test)]
                 before_merge: Mutex::new(None),
@@ -387,6 +390,9 @@ fn as_user(doing: &'static str, at: &Path, home: Option<&Path>) -> Call {
 }
 
 fn find_with(directory: &Path, home: Option<&Path>) -> Result<Found, GitError> {
+    if directory.to_str().is_none() {
+        return Err(GitError::NotText { at: directory.to_owned() });
+    }
     check_version(directory, home)?;
     let asked = as_user("looking for a git repository", directory, home)
         .args(["rev-parse", "--path-format=absolute", "--show-object-format", "--is-bare-repository"])

@@ -8,7 +8,7 @@ use machines::names::TaskId;
 
 use super::names::check_branch;
 use super::references::{self, Change, Expected, Reference};
-use super::tree::task_reference;
+use super::tree::{task_prefix, task_reference};
 use super::{GitError, Isolation, Oid, Repository, locked};
 
 /// How often a tip is published again when someone else moves the same references meanwhile.
@@ -184,6 +184,58 @@ impl Repository {
             return if gone { Ok(BranchDeleted::Deleted) } else { Err(GitError::Contended { reference }) };
         }
         Ok(kept)
+    }
+
+    /// The task's branch in the user's repository where somebody else has moved it: its name, where it is now, and how many
+    /// commits are there that the tip has not. Nothing where the branch is the agent's own.
+    pub fn moved_by_user(
+        &self,
+        task: &TaskId,
+        branch: &str,
+        tip: &Oid,
+    ) -> Result<Option<(String, Oid, usize)>, GitError> {
+        check_branch(branch)?;
+        if self.inner.places.isolation == Isolation::Worktree {
+            return Ok(None);
+        }
+        let known = self.known_tips(task)?;
+        let Some(found) = self.user_reference(&format!("refs/heads/{branch}"))? else { return Ok(None) };
+        if found.oid == *tip || known.contains(&found.oid) {
+            return Ok(None);
+        }
+        let range = [found.oid.as_str().to_owned(), format!("^{tip}")];
+        let counted =
+            self.user("counting commits").args(["rev-list", "--count"]).args(range).arg("--").line();
+        // Where the tip itself is not there any more, all that is known is that they differ.
+        let commits = counted.ok().and_then(|count| count.parse().ok()).unwrap_or(1);
+        Ok((commits > 0).then(|| (branch.to_owned(), found.oid, commits)))
+    }
+
+    /// The tasks whose tip the user's repository names, and when that commit was made, in seconds since the epoch.
+    pub fn shown_tasks(&self) -> Result<Vec<(TaskId, i64)>, GitError> {
+        let prefix = task_prefix();
+        let format = "--format=%(refname) %(committerdate:unix)";
+        let listed = self.user("listing tasks").args(["for-each-ref", format, prefix]).ok()?;
+        let task = |line: &str| {
+            let (name, at) = line.split_once(' ')?;
+            Some((TaskId::new(name.strip_prefix(prefix)?).ok()?, at.parse().ok()?))
+        };
+        Ok(String::from_utf8_lossy(&listed).lines().filter_map(task).collect())
+    }
+
+    /// What the user's repository names of a task that is over goes: its tip, and its branch if it is where we left it.
+    /// `land.git` keeps both. False: somebody moved the tip, and it stays.
+    pub fn pack_away(&self, task: &TaskId, branch: Option<&str>) -> Result<bool, GitError> {
+        let reference = task_reference(task);
+        let Some(shown) = self.user_reference(&reference)? else { return Ok(true) };
+        if self.land_reference(&reference)?.as_ref() != Some(&shown.oid) {
+            return Ok(false);
+        }
+        if let Some(branch) = branch {
+            self.delete_branch(task, branch)?;
+        }
+        let change = Change { name: &reference, old: Expected::This(&shown.oid), new: None };
+        references::change(self.user("packing a task away"), &self.zero(), "adjutant", &[change])
     }
 
     /// Every name that a task's branch may have in the user's repository, the best first, and what is there.

@@ -38,6 +38,8 @@ pub struct SavedEntry {
     pub at: i64,
     pub commit: Oid,
     pub files: Vec<String>,
+    /// Commits that it holds beside the task's tip: stashed, amended or reset away. Their ids and subjects.
+    pub commits: Vec<String>,
 }
 
 /// Where saved work is given back to.
@@ -57,22 +59,24 @@ impl Repository {
         check_part("effect", effect)?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
-        self.save_tree(task, name, effect)
+        self.save_and_list(task, name, effect).map(|(saved, _)| saved)
     }
 
-    pub(super) fn save_tree(
+    /// Saves a tree, and lists the files in it that git has now. None are listed where it was saved before: that nobody
+    /// has written to them since is not known.
+    pub(super) fn save_and_list(
         &self,
         task: &TaskId,
         name: &str,
         effect: &str,
-    ) -> Result<Option<Saved>, GitError> {
+    ) -> Result<(Option<Saved>, Vec<Vec<u8>>), GitError> {
         self.ensure_land()?;
         let reference = saved_reference(task, effect);
         if let Some(commit) = self.land_reference(&reference)? {
             self.copy_out(&reference, &commit)?;
-            return Ok(Some(Saved { reference, commit, left_out: Vec::new() }));
+            return Ok((Some(Saved { reference, commit, left_out: Vec::new() }), Vec::new()));
         }
-        let Some(record) = self.open_tree(task, name)? else { return Ok(None) };
+        let Some(record) = self.open_tree(task, name)? else { return Ok((None, Vec::new())) };
         let branch = record.branch.as_str();
         let (tip, strays, mut left_out) = match self.bring_tip(task, name, branch) {
             Ok(tip) => {
@@ -89,9 +93,10 @@ impl Repository {
             Err(error) => return Err(error),
         };
         let files = self.files(name, &tip, true)?;
+        let in_git = self.indexed(name, &files.left_out)?;
         left_out.extend(files.left_out);
         if files.tree == self.tree_of(&tip)? && strays.is_empty() {
-            return Ok(None);
+            return Ok((None, in_git));
         }
         let mut parents = vec![tip];
         parents.extend(strays);
@@ -99,7 +104,17 @@ impl Repository {
         let commit = self.commit(&files.tree, &parents, &message, now())?;
         self.set_in_land(&reference, &commit)?;
         self.copy_out(&reference, &commit)?;
-        Ok(Some(Saved { reference, commit, left_out }))
+        Ok((Some(Saved { reference, commit, left_out }), in_git))
+    }
+
+    /// The files of a tree as they were just taken in, without those that could not be.
+    fn indexed(&self, name: &str, left_out: &[String]) -> Result<Vec<Vec<u8>>, GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let listed =
+            self.land_with_tree("listing files", &tree, &self.index(name)).args(["ls-files", "-z"]).ok()?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let is_in = |path: &&[u8]| !left_out.iter().any(|left| *left == String::from_utf8_lossy(path));
+        Ok(paths.filter(is_in).map(<[u8]>::to_vec).collect())
     }
 
     /// The commits that the agent's git directory names and that are neither in the tip nor in main.
@@ -110,7 +125,10 @@ impl Repository {
         }
         let git_dir = self.git_dir_of(name)?;
         let objects = self.named(name, branch)?.objects;
-        let commits = self.commits_among(&objects, &git_dir.everything_named())?;
+        // What was saved before is named in the tree, and is no work of this one.
+        let saved: Vec<Oid> = self.saved_of(task)?.into_iter().map(|(_, oid)| oid).collect();
+        let mut commits = self.commits_among(&objects, &git_dir.everything_named())?;
+        commits.retain(|commit| !saved.contains(commit));
         let main = self.main_tip()?;
         if commits.iter().all(|commit| commit == tip || *commit == main) {
             return Ok(Vec::new());
@@ -139,6 +157,13 @@ impl Repository {
             self.keep_for(task, end)?;
         }
         Ok(ends.into_iter().take(STRAYS_MAX).collect())
+    }
+
+    /// All that was saved of a task, by its names.
+    pub(super) fn saved_of(&self, task: &TaskId) -> Result<Vec<(String, Oid)>, GitError> {
+        let prefix = saved_reference(task, "");
+        let found = references::read(self.land("looking for saved work"), &[&prefix])?;
+        Ok(found.into_iter().map(|reference| (reference.name, reference.oid)).collect())
     }
 
     /// The user's repository has it under the same name.
@@ -182,7 +207,18 @@ impl Repository {
                 ])
                 .ok()?;
             let changed = String::from_utf8_lossy(&changed).into_owned();
+            let strays = self.strays_of(&commit)?;
+            let named = match strays.is_empty() {
+                true => Vec::new(),
+                false => self
+                    .user("reading saved work")
+                    .args(["log", "--no-walk=unsorted", "--no-decorate", "--format=%h %s"])
+                    .args(strays.iter().map(Oid::as_str))
+                    .arg("--")
+                    .ok()?,
+            };
             entries.push(SavedEntry {
+                commits: String::from_utf8_lossy(&named).lines().map(str::to_owned).collect(),
                 reference: reference.to_owned(),
                 task: task.to_owned(),
                 effect: effect.to_owned(),
@@ -195,17 +231,38 @@ impl Repository {
         Ok(entries)
     }
 
-    /// What a saved commit changed against the tip of then, as a diff.
+    /// What a saved commit leads to beside the task's tip.
+    fn strays_of(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
+        let call = self.user("reading saved work").args(["rev-parse", &format!("{commit}^@")]);
+        let parents = call.ok()?;
+        Ok(String::from_utf8_lossy(&parents).lines().skip(1).filter_map(Oid::new).collect())
+    }
+
+    /// What a saved commit changed against the tip of then, as a diff; and each commit that it holds beside it.
     pub fn show_saved(&self, reference: &str) -> Result<String, GitError> {
         let commit = self.saved_commit(reference)?;
         self.ensure_land()?;
         self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(&commit), &[])?;
-        let output = self
+        let plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"];
+        let mut output = self
             .land("showing saved work")
-            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])
+            .arg("diff")
+            .args(plain)
             .args([&format!("{commit}^1"), commit.as_str(), "--"])
             .output_max(DIFF_BYTES_MAX)
             .ok()?;
+        let strays = self.strays_of(&commit)?;
+        if !strays.is_empty() {
+            let commits = self
+                .land("showing saved work")
+                .args(["log", "-p", "-m", "--first-parent", "--no-decorate", "--no-show-signature"])
+                .args(plain)
+                .args(strays.iter().map(Oid::as_str))
+                .args(["--not", &format!("{commit}^1"), "--"])
+                .output_max(DIFF_BYTES_MAX)
+                .ok()?;
+            output.extend_from_slice(&commits);
+        }
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 

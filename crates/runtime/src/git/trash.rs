@@ -1,6 +1,10 @@
-//! Trees that are no longer needed: saved, moved to the trash in one step, and deleted a week later.
+//! Trees that are no longer needed: saved, moved away in one step, and dropped as far as git has them. What git does not
+//! have (ignored files, what could not be read, the agent's own git directory) stays in the trash for a while.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,12 +13,17 @@ use machines::names::TaskId;
 
 use super::inside::Inside;
 use super::names::{check_part, tree_name};
-use super::tree::alternates;
+use super::tree::{alternates, is_beyond_a_link};
 use super::{GitError, Repository, Saved, locked, remove_folder};
 use crate::layout::TRASH;
 
-/// How long a removed tree is kept, ignored files included.
-pub const TRASH_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// What is in the trash of one tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trashed {
+    pub path: PathBuf,
+    pub since: SystemTime,
+    pub bytes: u64,
+}
 
 impl Repository {
     /// Saves the task's tree, then moves it to the trash. What has no record of ours is refused. Asked again, it finds
@@ -24,12 +33,13 @@ impl Repository {
         check_part("effect", effect)?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
-        let saved = self.save_tree(task, name, effect)?;
+        let (saved, in_git) = self.save_and_list(task, name, effect)?;
         let record = self.record(name)?;
         let path = self.inner.places.trees.join(name);
         if self.open_tree(task, name)?.is_some() {
-            self.to_trash(&path, &format!("{effect}-{name}"))?;
+            let trashed = self.to_trash(&path, &format!("{effect}-{name}"))?;
             crate::crash::point("forgetting a tree");
+            drop_files(&trashed, &in_git);
         }
         if record.is_some_and(|record| record.worktree.is_some()) {
             self.forget_worktree(&path)?;
@@ -45,18 +55,39 @@ impl Repository {
         Ok(saved)
     }
 
-    /// Deletes what has been in the trash for longer, and says how many trees that were.
-    pub fn sweep_trash(&self, older_than: Duration) -> Result<usize, GitError> {
-        let mut swept = 0;
+    /// What is in the trash, the oldest first.
+    pub fn trash(&self) -> Vec<Trashed> {
+        let mut found = Vec::new();
         for folder in self.trashes() {
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                let since = entry.metadata().and_then(|found| found.modified()).ok();
-                let age = since.and_then(|since| SystemTime::now().duration_since(since).ok());
-                if age.is_some_and(|age| age >= older_than) {
-                    delete(&entry.path())?;
-                    swept += 1;
-                }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let since =
+                    entry.metadata().and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+                let path = entry.path();
+                let known = locked(&self.inner.measured).get(&path).copied();
+                let bytes = known.unwrap_or_else(|| crate::files::bytes_below(&path));
+                // Nothing is added to what is in the trash.
+                locked(&self.inner.measured).insert(path.clone(), bytes);
+                found.push(Trashed { path, since, bytes });
+            }
+        }
+        found.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
+        found
+    }
+
+    /// Deletes what has been in the trash for longer, and the oldest of it as long as there is more.
+    pub fn sweep_trash(&self, older_than: Duration, bytes_max: u64) -> Result<Vec<Trashed>, GitError> {
+        let turn = self.turn(TRASH);
+        let _turn = locked(&turn);
+        let trash = self.trash();
+        let mut bytes: u64 = trash.iter().map(|entry| entry.bytes).sum();
+        let mut swept = Vec::new();
+        for entry in trash {
+            let age = SystemTime::now().duration_since(entry.since).unwrap_or_default();
+            if age >= older_than || bytes > bytes_max {
+                delete(&entry.path)?;
+                locked(&self.inner.measured).remove(&entry.path);
+                bytes -= entry.bytes;
+                swept.push(entry);
             }
         }
         Ok(swept)
@@ -77,7 +108,7 @@ impl Repository {
         }
     }
 
-    fn to_trash(&self, path: &Path, name: &str) -> Result<(), GitError> {
+    fn to_trash(&self, path: &Path, name: &str) -> Result<PathBuf, GitError> {
         // Its age in the trash counts from now, whenever it was last worked in.
         let touched = fs::File::open(path).and_then(|folder| folder.set_modified(SystemTime::now()));
         touched.map_err(GitError::io("marking a tree as removed", path))?;
@@ -92,7 +123,7 @@ impl Repository {
             match fs::rename(path, &target) {
                 Ok(()) => {
                     self.lean_on_land_from(&trash, &target);
-                    return Ok(());
+                    return Ok(target);
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {}
                 Err(source) => {
@@ -102,6 +133,26 @@ impl Repository {
         }
         let source = std::io::Error::from(std::io::ErrorKind::CrossesDevices);
         Err(GitError::Io { doing: "moving a tree to the trash", at: path.to_owned(), source })
+    }
+}
+
+/// Removes files of a tree that git has, and the folders that are empty then. No link is followed.
+fn drop_files(tree: &Path, paths: &[Vec<u8>]) {
+    let mut links = BTreeMap::new();
+    let mut folders = BTreeSet::new();
+    for path in paths {
+        if is_beyond_a_link(tree, path, &mut links) {
+            continue;
+        }
+        let relative = Path::new(OsStr::from_bytes(path));
+        // What cannot be removed stays until the trash is emptied.
+        let _ = fs::remove_file(tree.join(relative));
+        folders
+            .extend(relative.ancestors().skip(1).filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned));
+    }
+    // The deepest first.
+    for folder in folders.iter().rev() {
+        let _ = fs::remove_dir(tree.join(folder));
     }
 }
 

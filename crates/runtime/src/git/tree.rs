@@ -57,6 +57,9 @@ pub(super) struct Record {
     pub branch: String,
     /// Device and number of the directory: one that someone put in its place is not ours.
     pub directory: (u64, u64),
+    /// When the directory was made: its number may have been given to another since.
+    #[serde(default)]
+    pub born: Option<u64>,
     /// The name of its folder in the user's `.git/worktrees`.
     pub worktree: Option<String>,
     /// Whether it is whole. One that is not was never given to anybody.
@@ -258,7 +261,8 @@ impl Repository {
         };
         let record = self.record(name)?.ok_or_else(not_ours)?;
         let directory = found.identity().map_err(GitError::io("opening the task's tree", &path))?;
-        if record.task != task.as_str() || record.directory != directory {
+        let is_another = record.born.is_some() && found.born().is_some() && record.born != found.born();
+        if record.task != task.as_str() || record.directory != directory || is_another {
             return Err(not_ours());
         }
         Ok(record.ready.then_some(record))
@@ -552,6 +556,31 @@ impl Repository {
             .map_err(GitError::io("showing main to the agent's tree", git_dir.path()))
     }
 
+    /// Main as it is now, which the task's tree knows as `origin/main`; and as `main`, unless the agent has moved that or
+    /// stands on it. Models merge with either.
+    pub fn refresh_main(&self, task: &TaskId, tree: &str) -> Result<Oid, GitError> {
+        let name = tree_name(tree)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        let main = self.main_tip()?;
+        let is_clone = self.open_tree(task, name)?.is_some_and(|record| record.worktree.is_none());
+        let Some(git_dir) = is_clone.then(|| self.git_dir_of(name).ok()).flatten() else { return Ok(main) };
+        let branch = format!("refs/heads/{}", self.inner.places.main);
+        let remote = format!("refs/remotes/origin/{}", self.inner.places.main);
+        let shown = git_dir.reference(&remote).ok().flatten();
+        if shown.as_ref() == Some(&main) {
+            return Ok(main);
+        }
+        let stands_on_it = matches!(git_dir.head(), Ok(Some(Head::On(on, _))) if on == branch);
+        if shown.is_some() && git_dir.reference(&branch).ok().flatten() == shown && !stands_on_it {
+            git_dir
+                .replace(&branch, format!("{main}\n").as_bytes())
+                .map_err(GitError::io("showing main to the agent's tree", git_dir.path()))?;
+        }
+        self.show_main(&git_dir, &main)?;
+        Ok(main)
+    }
+
     fn make_clone(
         &self,
         task: &TaskId,
@@ -572,6 +601,7 @@ impl Repository {
         }
         let head = format!("ref: refs/heads/{branch}");
         self.make_git_dir(&git_dir, &trees.join(name).join(".git"), &head, &heads, Some(main))?;
+        self.show_saved_work(task, &git_dir)?;
         self.check_out(tip, &making, name)?;
         let index = self.index(name);
         fs::copy(&index, git_dir.join("index")).map_err(GitError::io(doing, &index))?;
@@ -580,12 +610,21 @@ impl Repository {
             task: task.to_string(),
             branch: branch.to_owned(),
             directory,
+            born: born(&making),
             worktree: None,
             ready: true,
         };
         self.write_record(name, &record)?;
         crate::crash::point("putting a tree in place");
         fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))
+    }
+
+    /// What was saved of the task before has its name in the new clone too.
+    fn show_saved_work(&self, task: &TaskId, git_dir: &Path) -> Result<(), GitError> {
+        for (name, oid) in self.saved_of(task)? {
+            write_whole(&git_dir.join(name), format!("{oid}\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     /// A clone whose git directory was deleted has one again, at what was last taken from it. Its files stay as they
@@ -710,7 +749,8 @@ impl Repository {
         remove_folder(&making)?;
         fs::create_dir_all(&making).map_err(GitError::io(doing, &making))?;
         let directory = identity(&making)?;
-        let mut record = Record { task: task.to_string(), branch, directory, worktree: None, ready: false };
+        let (task, born) = (task.to_string(), born(&making));
+        let mut record = Record { task, branch, directory, born, worktree: None, ready: false };
         self.write_record(name, &record)?;
         // After the record, which says whose it is: a branch of that name that no record knows is the user's.
         if self.user_reference(&reference)?.is_none() {
@@ -764,7 +804,11 @@ impl Repository {
 }
 
 pub(super) fn task_reference(task: &TaskId) -> String {
-    format!("refs/adjutant/tasks/{task}")
+    format!("{}{task}", task_prefix())
+}
+
+pub(super) fn task_prefix() -> &'static str {
+    "refs/adjutant/tasks/"
 }
 
 fn identity(path: &Path) -> Result<(u64, u64), GitError> {
@@ -773,8 +817,12 @@ fn identity(path: &Path) -> Result<(u64, u64), GitError> {
     Ok((found.dev(), found.ino()))
 }
 
+fn born(path: &Path) -> Option<u64> {
+    crate::files::born(&fs::symlink_metadata(path).ok()?)
+}
+
 /// Whether a folder on the way to this file is a link. Folders are asked once.
-fn is_beyond_a_link(tree: &Path, path: &[u8], known: &mut BTreeMap<Vec<u8>, bool>) -> bool {
+pub(super) fn is_beyond_a_link(tree: &Path, path: &[u8], known: &mut BTreeMap<Vec<u8>, bool>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else { return false };
     let folder = &path[..slash];

@@ -54,16 +54,24 @@ pub struct Settled {
 /// Which folder is ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// The number of the state folder itself.
-    state: u64,
+    /// The state folder itself.
+    state: Folder,
     /// From the root, or absolute.
     trees: String,
-    directory: u64,
+    directory: Folder,
     /// What the settings wanted then, in the same form.
     wanted: String,
     /// Trees are still to be moved from here.
     #[serde(default)]
     from: Option<String>,
+}
+
+/// A folder, told from others that had or will have its path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Folder {
+    number: u64,
+    /// Absent where the file system does not tell.
+    born: Option<u64>,
 }
 
 impl Layout {
@@ -132,9 +140,9 @@ impl Layout {
             return Ok(Settled { path: from.clone(), said });
         }
         let mut record = Record {
-            state: number(&self.state).map_err(unusable)?,
+            state: folder(&self.state).map_err(unusable)?,
             trees: self.way_to(&path)?,
-            directory: number(&path).map_err(unusable)?,
+            directory: folder(&path).map_err(unusable)?,
             wanted: self.way_to(&wanted)?,
             from: from.as_deref().map(|from| self.way_to(from)).transpose()?,
         };
@@ -160,7 +168,7 @@ impl Layout {
         let record = fs::read(self.record_path()).ok();
         let record = record.and_then(|text| serde_json::from_slice::<Record>(&text).ok());
         match record {
-            Some(record) => self.write(&Record { directory: number(trees)?, ..record }),
+            Some(record) => self.write(&Record { directory: folder(trees)?, ..record }),
             None => Ok(()),
         }
     }
@@ -227,8 +235,8 @@ impl Layout {
     /// The record, where it is of this state folder and its folder is there.
     fn recorded(&self) -> Option<Record> {
         let record: Record = serde_json::from_slice(&fs::read(self.record_path()).ok()?).ok()?;
-        let counts = number(&self.state).ok()? == record.state
-            && number(&self.at(&record.trees)).ok()? == record.directory;
+        let counts = folder(&self.state).ok()? == record.state
+            && folder(&self.at(&record.trees)).ok()? == record.directory;
         counts.then_some(record)
     }
 
@@ -344,8 +352,8 @@ fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-fn number(path: &Path) -> io::Result<u64> {
-    fs::metadata(path).map(|found| found.ino())
+fn folder(path: &Path) -> io::Result<Folder> {
+    fs::metadata(path).map(|found| Folder { number: found.ino(), born: files::born(&found) })
 }
 
 fn device(path: &Path) -> Option<u64> {

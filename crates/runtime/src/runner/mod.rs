@@ -19,6 +19,7 @@ mod place;
 mod recovery;
 mod steps;
 mod tickets;
+mod tidy;
 mod trees;
 
 use std::collections::{HashMap, HashSet};
@@ -240,11 +241,7 @@ impl Runner {
         shared.configure().await?;
         shared.make_caches().await;
         recovery::recover(shared).await?;
-        {
-            // Beside everything else: nobody waits for what is thrown away.
-            let repository = shared.repository.clone();
-            tokio::task::spawn_blocking(move || drop(repository.sweep_trash(git::TRASH_KEPT)));
-        }
+        tidy::begin(shared);
         shared.look_at_disk().await?;
         tickets::see_all(shared).await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
@@ -271,6 +268,7 @@ impl Runner {
         let mut taken = HashSet::new();
         let mut tasks: JoinSet<EffectId> = JoinSet::new();
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
+        let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
         let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings);
         loop {
             if *stop.borrow_and_update() != Stop::No {
@@ -297,6 +295,7 @@ impl Runner {
                 () = tokio::time::sleep(CHECKOUT_LOOK), if shared.is_held_up() => {
                     landing::look_at_checkouts(shared).await?;
                 }
+                _ = tidy.tick() => tidy::begin(shared),
                 changed = watch.changed() => match changed {
                     tickets::Changed::Tickets => tickets::see_all(shared).await?,
                     tickets::Changed::Settings => shared.reload().await?,

@@ -232,8 +232,9 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
     let tree = shared.tree(&place.tree)?;
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let main = {
-        let repository = shared.repository.clone();
-        shared.blocking(move || repository.main_tip()).await.map_err(|error| error.to_string())?
+        let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
+        let fresh = shared.blocking(move || repository.refresh_main(&of, &tree)).await;
+        fresh.map_err(|error| error.to_string())?
     };
     let test = super::gate::test_command(&rules.settings, &tree);
     let text = place::prompt(&rules.prompts, known, worker.as_str(), prompt, &main, test);

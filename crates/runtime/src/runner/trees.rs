@@ -8,7 +8,7 @@ use kernel::world::Place;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
-use super::{Shared, hooks, place};
+use super::{Shared, hooks, place, tidy};
 use crate::git::{GitError, Repository};
 use crate::layout::Layout;
 use crate::settings::Settings;
@@ -133,7 +133,7 @@ pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Optio
         Ok(true) => match hooks::in_tree(shared, "worktree.remove", id.as_str(), task).await {
             Ok(true) => {}
             Ok(false) => return None,
-            // The tree goes all the same: it is in the trash for days.
+            // The tree goes all the same: what git does not have of it is in the trash for days.
             Err(error) => shared.notice(format!("{task}: {error}")),
         },
         Ok(false) => {}
@@ -145,12 +145,14 @@ pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Optio
         Err(error) => return Some(Happened::Failed { error: error.to_string() }),
     }
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
-    let layout = shared.layout.clone();
+    let (layout, trash) = (shared.layout.clone(), shared.rules().settings.trash);
     let removed = shared
         .blocking(move || {
             let saved = repository.remove_tree(&of, &place.tree, &effect);
             if saved.is_ok() {
                 place::Folders::forget(&layout, &of);
+                // What cannot be swept now is swept later.
+                let _ = tidy::sweep(&repository, trash);
             }
             saved
         })

@@ -57,6 +57,8 @@ pub enum Kind {
     Money,
     /// `90s`, `30m`, `2h`, `1d`, or several of them in a row: `1h30m`.
     Time,
+    /// An amount of data: `10 GB`, `500 MB`.
+    Size,
     /// A program and its arguments.
     Words,
     /// Any texts.
@@ -211,6 +213,22 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        path: "trash",
+        about: "What git does not have of a tree that was removed, such as ignored files; `adj clean --trash` empties it.",
+        keys: &[
+            key("age", Kind::Time, r#""7d""#, "How long it is kept; so long, too, do the branches of canceled tasks and the refs of finished ones stay in your repository."),
+            key("size", Kind::Size, r#""10 GB""#, "How much is kept in all; the oldest goes first."),
+        ],
+    },
+    Section {
+        path: "logs",
+        about: "What agents, tests and hooks printed, and the sessions of agents whose task is over.",
+        keys: &[
+            key("age", Kind::Time, r#""30d""#, "How long it is kept."),
+            key("size", Kind::Size, r#""2 GB""#, "How much is kept in all; the oldest goes first."),
+        ],
+    },
+    Section {
         path: "ports",
         about: "The block of ports that each run has for its servers, given in `ADJ_PORT_BASE`.",
         keys: &[
@@ -294,6 +312,7 @@ impl Kind {
             Kind::Number(min, max) => format!("a whole number from {min} to {max}"),
             Kind::Money => "dollars, such as `2.5`".to_owned(),
             Kind::Time => "a time such as \"90s\", \"30m\", \"2h\" or \"1h30m\"".to_owned(),
+            Kind::Size => "a size such as \"10 GB\" or \"500 MB\"".to_owned(),
             Kind::Words => "a list with the program and its arguments, such as [\"claude\"]".to_owned(),
             Kind::Texts => "a list of texts".to_owned(),
             Kind::Names => "a list of names".to_owned(),

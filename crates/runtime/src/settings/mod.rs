@@ -54,6 +54,8 @@ pub struct Settings {
     pub prompts: Prompts,
     pub hooks: Hooks,
     pub worktree: Worktree,
+    pub trash: Kept,
+    pub logs: Kept,
     pub ports: Ports,
     pub services: BTreeMap<ServiceName, Service>,
     pub limits: Limits,
@@ -148,6 +150,13 @@ pub struct Policy {
     pub max_landing_rounds: u32,
     pub cap_in_progress: Option<u32>,
     pub cap_per_agent: Option<u32>,
+}
+
+/// `[trash]` and `[logs]`: how long something is kept, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub age: Duration,
+    pub bytes: u64,
 }
 
 /// `[prompts]`: files in place of the shipped texts, relative to the project.
@@ -523,6 +532,8 @@ fn build(values: &mut Values) -> Settings {
             copy: worktree.list("copy").unwrap_or_default(),
             symlink: worktree.list("symlink").unwrap_or_default(),
         },
+        trash: kept(&values.scope("trash")),
+        logs: kept(&values.scope("logs")),
         ports: ports(values),
         services: services.into_iter().map(|(name, (service, _))| (name, service)).collect(),
         limits: limits(&values.scope("limits")),
@@ -663,6 +674,10 @@ fn hooks(scope: &Scope) -> Hooks {
         notify: hook("notify"),
         landed: hook("landed"),
     }
+}
+
+fn kept(scope: &Scope) -> Kept {
+    Kept { age: scope.time("age"), bytes: scope.number("size").expect("it has a default") }
 }
 
 fn ports(values: &mut Values) -> Ports {

@@ -58,6 +58,7 @@ fn of_key(key: &Key) -> Value {
         Kind::Branch => json!({ "type": "string", "pattern": "^[^-/ ~^:?*\\[\\\\][^ ~^:?*\\[\\\\]*$" }),
         Kind::Name => json!({ "type": "string", "pattern": NAME }),
         Kind::Folder => json!({ "type": "string", "pattern": "^([^{}]|\\{project\\})+$" }),
+        Kind::Size => json!({ "type": "string", "pattern": "^ *[0-9]+(\\.[0-9]+)? *([kKMGT]i?)?B *$" }),
         Kind::Path => json!({ "type": "string", "pattern": inside }),
         Kind::Choice(words) => json!({ "enum": words() }),
         Kind::Flag => json!({ "type": "boolean" }),

@@ -302,6 +302,7 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
                 | Kind::Shell
                 | Kind::Health,
             ) => "\"x\"".into(),
+            (_, _, Kind::Size) => "\"1 GB\"".into(),
         }
     };
     let mut keys = Vec::new();

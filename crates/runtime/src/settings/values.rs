@@ -14,6 +14,9 @@ const DOLLARS_MAX: f64 = 1_000_000.0;
 /// Entries of one list.
 const LIST_MAX: usize = 1_000;
 
+/// The largest amount of data that can be meant.
+const SIZE_MAX: f64 = 1e18;
+
 /// A value of the kind that its key has.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
@@ -318,6 +321,9 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
         Kind::Time => {
             text().map_err(|_| wrong()).and_then(|text| time(&text).map(Value::Time).ok_or_else(wrong))
         }
+        Kind::Size => {
+            text().map_err(|_| wrong()).and_then(|text| size(&text).map(Value::Number).ok_or_else(wrong))
+        }
         Kind::Words => match list(item, kind, |_| Ok(()))? {
             Value::List(words) if words.is_empty() => Err(wrong()),
             words => Ok(words),
@@ -439,6 +445,28 @@ fn time(text: &str) -> Option<Duration> {
     }
     let time = Duration::from_secs(seconds);
     (seconds > 0 && time <= TIME_MAX).then_some(time)
+}
+
+/// `10 GB`, `1.5 GiB`, `500MB`, in bytes.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = (text[..split].parse::<f64>().ok()?, text[split..].trim());
+    let prefix = unit.strip_suffix('B')?;
+    let (base, prefix) = match prefix.strip_suffix('i') {
+        Some(prefix) if !prefix.is_empty() => (1024.0_f64, prefix),
+        _ => (1000.0, prefix),
+    };
+    let power = match prefix {
+        "" => 0,
+        "k" | "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return None,
+    };
+    let bytes = number * base.powi(power);
+    (0.0..=SIZE_MAX).contains(&bytes).then_some(bytes as u64)
 }
 
 fn key_place(table: &dyn TableLike, name: &str) -> Range<usize> {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 const SOURCES: &[(&str, &str)] = &[
     ("claude", include_str!("claude.rs")),
+    ("disk", include_str!("disk.rs")),
     ("faults", include_str!("faults.rs")),
     ("odd", include_str!("odd.rs")),
     ("people", include_str!("people.rs")),
@@ -86,6 +87,11 @@ const SHOWN: &[(&str, &str)] = &[
 
     ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
     ("worktree.symlink", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
+
+    ("trash.age", "disk::the_trash_is_held_to_its_size_and_to_its_age"),
+    ("trash.size", "disk::the_trash_is_held_to_its_size_and_to_its_age"),
+    ("logs.age", "disk::what_agents_and_tests_printed_is_held_to_its_age_and_to_its_size"),
+    ("logs.size", "disk::what_agents_and_tests_printed_is_held_to_its_age_and_to_its_size"),
 
     ("ports.first", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
     ("ports.block", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),

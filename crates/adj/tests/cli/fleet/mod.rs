@@ -4,6 +4,7 @@ mod asks;
 mod background;
 mod claude;
 mod demo;
+mod disk;
 mod faults;
 mod hostile;
 mod keys;

@@ -331,3 +331,85 @@ fn a_temporary_folder_that_somebody_else_made_is_not_used() {
     assert_eq!(names(&elsewhere), [""; 0]);
     std::fs::remove_dir_all(&own).expect("it goes");
 }
+
+/// A person's commits on the published branch are not part of the task; whoever reviews it hears of them.
+#[test]
+fn a_persons_commits_on_the_branch_of_a_task_are_named_in_its_review() {
+    let repository = Repository::new("places-branch", PLAIN, &["p-1"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    repository.begin("run --until-idle").ended();
+    assert!(!repository.ok("review p-1").contains("was moved"));
+    let linked = repository.dir().with_extension("linked");
+    repository.git(&format!("worktree add --quiet {} agent/A-p-1", linked.display()));
+    std::fs::write(linked.join("mine.txt"), "mine\n").expect("a file");
+    for line in ["add mine.txt", "commit --quiet -m Mine"] {
+        repository.git(&format!("-C {} {line}", linked.display()));
+    }
+    repository.git(&format!("worktree remove {}", linked.display()));
+    let shown = repository.ok("review p-1");
+    assert!(shown.contains("branch agent/A-p-1 was moved to"), "{shown}");
+    assert!(shown.contains("1 of its commits are not the agent's"), "{shown}");
+    assert_eq!(repository.json("review p-1")["movedBranch"]["commits"], 1);
+}
+
+/// An agent that is sent back after main has moved can merge with `origin/main` and with `main`.
+#[test]
+fn an_agent_sees_main_as_it_is_at_every_step() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "begun\n" }, { run = 'touch "$TMPDIR/here"; until [ -e "$TMPDIR/go" ]; do sleep 0.05; done', quiet = true } ]
+[[scenario.step]]
+do = [
+  { run = "git rev-parse main origin/main > seen.txt" },
+  { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true },
+]
+"#;
+    let repository = Repository::new("places-main", scenario, &["p-1"]);
+    let running = repository.start("run");
+    wait("its middle", || repository.temp("p-1").join("here").exists().then_some(()));
+    repository.write("moved.txt", "by a person\n");
+    repository.commit("Main moves");
+    let main = repository.git("rev-parse main");
+    repository.go("p-1");
+    running.wait_for("p-1 landed");
+    running.stop();
+    assert_eq!(repository.git("show main:seen.txt"), format!("{main}\n{main}"));
+}
+
+/// Where a repository cannot be used, it is said what is wrong with it and what to do.
+#[test]
+fn bare_repositories_odd_paths_and_other_peoples_folders_are_told_plainly() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::CommandExt;
+    let repository = Repository::new("places-plain", PLAIN, &[]);
+    let bare = repository.dir().with_extension("git");
+    repository.git(&format!("clone --quiet --bare . {}", bare.display()));
+    let said = |folder: &Path, line: &str| {
+        let ran = super::super::command(line).current_dir(folder).output().expect("adj runs");
+        String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr)
+    };
+    let init = said(&bare, "init");
+    assert!(init.contains("a bare repository has no checkout to commit it in"), "{init}");
+    assert!(!init.contains("none were found"), "{init}");
+    assert!(said(&bare, "doctor").contains("looked for in each tree, since this repository is bare"));
+    std::fs::remove_dir_all(&bare).expect("it goes");
+
+    let odd = repository.dir().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
+    std::fs::create_dir(&odd).expect("a folder");
+    let made = Command::new("git").args(["init", "--quiet"]).current_dir(&odd).status();
+    assert!(made.expect("git runs").success());
+    let init = said(&odd, "init");
+    assert!(init.contains("is not UTF-8") && init.contains("rename that folder"), "{init}");
+
+    // Only root can be another user.
+    repository.ok("task add One --id p-9");
+    if nix::unistd::geteuid().is_root() {
+        let mut command = super::super::command("board");
+        // The binary may lie where they cannot start it.
+        let ran = command.current_dir(repository.dir()).uid(65_534).gid(65_534).output();
+        let Ok(ran) = ran else { return };
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(said.contains("belongs to root, and nobody else can use it"), "{said}");
+    }
+}

@@ -20,7 +20,9 @@ fn as_agent(repository: &Repository, token: &str, line: &str, rest: &[&str]) -> 
 fn a_reviewer_sees_what_the_gate_found_apart_from_what_the_agent_claims() {
     let text = format!(
         "[[scenario]]\ntask = \"t-hand\"\n[[scenario.step]]\ndo = [ {WRITE}, {{ commit = \"Do\" }}, {HOLDS} ]\n{}",
-        scenario(&[&format!("{WRITE}, {{ commit = \"Do {{task}}\" }}, {{ say = \"I painted it.\" }}, {{ done = true }}")])
+        scenario(&[&format!(
+            "{WRITE}, {{ commit = \"Do {{task}}\" }}, {{ say = \"I painted it.\" }}, {{ done = true }}"
+        )])
     );
     let repository = Repository::new("review-claims", &text, &["t-hand", "t-gate"]);
     repository.set(&[HUMAN]);
