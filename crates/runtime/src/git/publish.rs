@@ -207,7 +207,7 @@ impl Repository {
         let counted =
             self.user("counting commits").args(["rev-list", "--count"]).args(range).arg("--").line();
         // Where the tip itself is not there any more, all that is known is that they differ.
-        let commits = counted.ok().and_then(|count| count.parse().ok()).unwrap_or(1);
+        let commits: usize = counted.ok().and_then(|count| count.parse().ok()).unwrap_or(1);
         Ok((commits > 0).then(|| (branch.to_owned(), found.oid, commits)))
     }
 

@@ -339,16 +339,13 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
 
 /// A folder that is named, with no other variable in it than the project's name.
 fn folder(text: &str) -> Result<(), String> {
-    let rest = text.replace("{project}", "");
-    match () {
-        () if text.contains('\0') || rest.contains(['{', '}']) => {
-            Err("may hold no variable but `{project}`".to_owned())
-        }
-        () if text.starts_with('~') && !text.starts_with("~/") => {
-            Err("must begin with `~/` where it is in your home directory".to_owned())
-        }
-        () => Ok(()),
+    if text.contains('\0') || text.replace("{project}", "").contains(['{', '}']) {
+        return Err("may hold no variable but `{project}`".to_owned());
     }
+    if text.starts_with('~') && !text.starts_with("~/") {
+        return Err("must begin with `~/` where it is in your home directory".to_owned());
+    }
+    Ok(())
 }
 
 fn list(item: &Item, kind: Kind, check: impl Fn(&str) -> Result<(), String>) -> Result<Value, String> {
