@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kernel::World;
-use kernel::world::{Task, Worker};
+use kernel::world::Task;
 use machines::Wire;
 use runtime::agents::{self, EntryKind};
 use runtime::git::{Oid, Repository, RestoreTo};
@@ -18,12 +18,10 @@ use serde_json::{Value, json};
 
 use crate::api::Problem;
 use crate::api::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Outside, Prompt, Restore, Salvage,
+    Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Of, Outside, Prompt, Restore, Salvage,
     SalvageId, Span, Trash, size,
 };
 
-/// The most of one line that a transcript's raw form shows.
-const RAW_BYTES_MAX: usize = 64 * 1024;
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.
 const ENTRIES_BITS: u32 = 32;
 /// What a command may begin with that is no program.
@@ -58,13 +56,15 @@ impl Real {
         if known { Ok(()) } else { Err(nothing_saved(id)) }
     }
 
-    /// The steps of a worker, oldest first.
-    fn steps(&self, worker: &Worker) -> Vec<Step> {
+    /// The steps of a task or of a worker, oldest first.
+    fn steps(&self, of: &Of) -> Vec<Step> {
         let entries = std::fs::read_dir(self.layout.steps()).into_iter().flatten().flatten();
-        let mut steps: Vec<Step> = entries
-            .filter_map(|entry| Step::read(&entry.path()))
-            .filter(|step| step.file.worker == worker.name)
-            .collect();
+        let wanted = |step: &Step| match of {
+            Of::Task(id) => step.file.task == *id,
+            Of::Worker(name) => step.file.worker == *name,
+        };
+        let mut steps: Vec<Step> =
+            entries.filter_map(|entry| Step::read(&entry.path())).filter(wanted).collect();
         steps.sort_by_key(|step| step.file.started_at);
         steps
     }
@@ -151,13 +151,14 @@ impl Outside for Real {
         restored.map_err(|error| Problem::new(409, "EXISTS", error.to_string()))
     }
 
-    fn transcript(&self, _: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem> {
+    fn transcript(&self, of: &Of, span: &Span) -> Result<Vec<Entry>, Problem> {
         let deadline = span.wait.map(|wait| Instant::now() + wait);
         loop {
-            let steps = self.steps(worker);
+            let steps = self.steps(of);
+            let read = if span.raw { lines_of } else { entries_of };
             let entries = match span.after {
-                Some(after) => later(&steps, after, span.limit),
-                None => last(&steps, span.limit),
+                Some(after) => later(&steps, after, span.limit, read),
+                None => last(&steps, span.limit, read),
             };
             match deadline {
                 Some(deadline) if entries.is_empty() && Instant::now() < deadline => std::thread::sleep(LOOK),
@@ -507,13 +508,16 @@ pub fn which(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|path| path.join(program)).find(|path| path.is_file())
 }
 
+/// What is read of a step, by its place among the steps.
+type Read = fn(&Step, usize) -> Vec<Entry>;
+
 /// The first entries after a cursor. No more steps are read than it takes.
-fn later(steps: &[Step], after: u64, limit: usize) -> Vec<Entry> {
+fn later(steps: &[Step], after: u64, limit: usize, read: Read) -> Vec<Entry> {
     // Cursors of a step begin where those of the one before can no longer come.
     let first = usize::try_from(after >> ENTRIES_BITS).unwrap_or(usize::MAX);
     let mut entries = Vec::new();
     for (index, step) in steps.iter().enumerate().skip(first) {
-        entries.extend(entries_of(step, index).into_iter().filter(|entry| entry.cursor > after));
+        entries.extend(read(step, index).into_iter().filter(|entry| entry.cursor > after));
         if entries.len() >= limit {
             break;
         }
@@ -523,10 +527,10 @@ fn later(steps: &[Step], after: u64, limit: usize) -> Vec<Entry> {
 }
 
 /// The last entries of all. No more steps are read than it takes.
-fn last(steps: &[Step], limit: usize) -> Vec<Entry> {
+fn last(steps: &[Step], limit: usize, read: Read) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (index, step) in steps.iter().enumerate().rev() {
-        let mut before = entries_of(step, index);
+        let mut before = read(step, index);
         before.append(&mut entries);
         entries = before;
         if entries.len() >= limit {
@@ -536,29 +540,62 @@ fn last(steps: &[Step], limit: usize) -> Vec<Entry> {
     entries.split_off(entries.len().saturating_sub(limit))
 }
 
+/// The lines that a step's program printed, as they were.
+fn lines_of(step: &Step, index: usize) -> Vec<Entry> {
+    let base = (index as u64) << ENTRIES_BITS;
+    let mut entries = Vec::new();
+    let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
+    let over = matches!(keeper::look(&step.dir), Ok(keeper::Found::Over(_)));
+    let clock = Clock::of(step);
+    while let Ok(Some(line)) = out.next(over) {
+        let raw = String::from_utf8_lossy(&line.bytes).into_owned();
+        entries.push(Entry {
+            cursor: base + entries.len() as u64 + 1,
+            at: clock.at(line.start),
+            kind: "line".to_owned(),
+            text: String::new(),
+            raw: Some(raw),
+        });
+    }
+    entries
+}
+
+/// When a step printed what: its keeper notes that as it comes.
+struct Clock(Vec<(u64, i64)>);
+
+impl Clock {
+    fn of(step: &Step) -> Clock {
+        Clock(keeper::client::times(&step.dir))
+    }
+
+    fn at(&self, offset: u64) -> Option<i64> {
+        let later = self.0.partition_point(|(from, _)| *from <= offset);
+        self.0.get(later.checked_sub(1)?).map(|(_, at)| *at)
+    }
+}
+
 /// What one step said, by the lines that it printed.
 fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
     let base = (index as u64) << ENTRIES_BITS;
-    // Lines carry no time of their own; the step's beginning and end do.
     let begun = Some(step.file.started_at);
     let mut entries = Vec::new();
-    let mut say = |at: Option<i64>, kind: &str, text: String, raw: Option<String>| {
+    let mut say = |at: Option<i64>, kind: &str, text: String| {
         let cursor = base + entries.len() as u64 + 1;
-        entries.push(Entry { cursor, at, kind: kind.to_owned(), text, raw });
+        entries.push(Entry { cursor, at, kind: kind.to_owned(), text, raw: None });
     };
-    say(begun, "step", format!("{} {}", step.file.task, step.file.order.kind), None);
+    let file = &step.file;
+    say(begun, "step", format!("{} {}, worker {}", file.task, file.order.kind, file.worker));
     let Ok(mut reader) = step.reader() else { return entries };
     let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
+    let clock = Clock::of(step);
     while let Ok(Some(line)) = out.next(false) {
-        let shown = &line.bytes[..line.bytes.len().min(RAW_BYTES_MAX)];
-        let mut raw = Some(String::from_utf8_lossy(shown).into_owned());
         for said in reader.line(&line.bytes, !line.is_cut()) {
             for entry in agents::Entry::of(&said) {
                 let kind = match entry.kind {
                     EntryKind::Call => "tool",
                     kind => kind.name(),
                 };
-                say(None, kind, entry.text, raw.take());
+                say(clock.at(line.start).or(begun), kind, entry.text);
             }
         }
     }
@@ -568,7 +605,7 @@ fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
             (_, Some(signal)) => format!("ended by signal {signal}"),
             _ => "could not be started".to_owned(),
         };
-        say(i64::try_from(exit.ended_at).ok(), "end", text, None);
+        say(i64::try_from(exit.ended_at).ok(), "end", text);
     }
     entries
 }

@@ -3,9 +3,11 @@
 use crate::event::*;
 use crate::world::*;
 use crate::{Effect, Millis, World};
-use machines::names::{RunId, TaskId, WorkerName};
+use imbl::OrdMap;
+use machines::names::{AgentName, RunId, TaskId, WorkerName};
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::{architect, run, task, turn, worker};
+use smol_str::SmolStr;
 use std::sync::Arc;
 
 /// A log that does not fold: it was edited, or written by rules that this version does not have.
@@ -183,7 +185,12 @@ impl World {
 
             Event::RunOpened(e) => self.run_opened(e),
             Event::RunTaken(e) => self.edit_run(&e.id, |run| run.holder = e.holder.clone()),
-            Event::StepUnderWay(e) => self.edit_run(&e.id, |run| run.step.clone_from(&e.effect)),
+            Event::StepUnderWay(e) => self.edit_run(&e.id, |run| {
+                run.step.clone_from(&e.effect);
+                if e.effect.is_some() {
+                    run.metered = Metered::default();
+                }
+            }),
             Event::TurnsRaised(e) => self.edit_run(&e.id, |run| run.next_max_turns = e.to),
             Event::StepRetried(e) => self.edit_run(&e.id, |run| run.retried = e.retried),
             Event::Reserved(e) => {
@@ -517,6 +524,7 @@ impl World {
             raised: 0,
             next_max_turns: None,
             turns_charged: 0,
+            metered: Metered::default(),
             retried: false,
             audit: Audit::default(),
         };
@@ -540,33 +548,60 @@ impl World {
         Ok(())
     }
 
+    /// A step without a price costs what is known of it. What was set aside stays set aside, beside its tokens.
     fn charged(&mut self, e: &Charged) -> Folded {
+        let run = self.run(&e.id).ok_or_else(|| no("run", &e.id))?;
+        let metered = run.metered;
+        let unknown = (!e.priced).then(|| {
+            // The turns of the step said nothing of the whole; its end is where that shows.
+            let before = if e.turn == 0 { metered } else { Metered::default() };
+            Unknown {
+                steps: 1,
+                input_tokens: before.input_tokens + e.input_tokens,
+                output_tokens: before.output_tokens + e.output_tokens,
+                known: before.cost,
+                held: e.cost,
+            }
+        });
+        let cost = if e.priced { e.cost } else { 0 };
+        let lacking = |of: &mut OrdMap<AgentName, Unknown>| {
+            if let Some(unknown) = &unknown {
+                of.entry(e.agent.clone()).or_default().add(unknown);
+            }
+        };
         let add = |spend: &mut Spend| {
-            spend.cost += e.cost;
+            spend.cost += cost;
             spend.input_tokens += e.input_tokens;
             spend.output_tokens += e.output_tokens;
-            spend.unpriced += u32::from(!e.priced);
+            lacking(&mut spend.unknown);
         };
-        // What is spent was set aside before: it is not counted twice.
-        let from_reserve = self.run(&e.id).map_or(0, |run| run.reserved.min(e.cost));
+        // What is spent or held was set aside before: it is not counted twice.
+        let from_reserve = run.reserved.min(e.cost);
         self.reserve(&e.id, -(from_reserve as i64))?;
         self.edit_run(&e.id, |run| {
             add(&mut run.spend);
             run.turns_charged = run.turns_charged.max(e.turn);
+            if e.turn == 0 {
+                run.metered = Metered::default();
+            } else if e.priced {
+                run.metered.cost += cost;
+                run.metered.input_tokens += e.input_tokens;
+                run.metered.output_tokens += e.output_tokens;
+            }
         })?;
         self.edit_task(&e.task, |task| add(&mut task.spend))?;
         if let Some(worker) = e.worker.as_ref().filter(|name| self.workers.contains_key(*name)) {
             self.edit_worker(worker, |worker| add(&mut worker.spend))?;
         }
         add(&mut self.spend);
-        let tokens = e.input_tokens + e.output_tokens;
         for total in [
             self.spend.by_agent.entry(e.agent.clone()).or_default(),
             self.spend.by_day.entry(e.day).or_default(),
         ] {
-            total.cost += e.cost;
-            total.tokens += tokens;
-            total.unpriced += u32::from(!e.priced);
+            total.cost += cost;
+            total.input_tokens += e.input_tokens;
+            total.output_tokens += e.output_tokens;
+            lacking(&mut total.unknown);
         }
         Ok(())
     }
@@ -665,6 +700,18 @@ fn new_worker(e: &WorkerSpawned) -> Worker {
 }
 
 /// Counts what loop detection looks at: a call when it is made, a failure when it has failed.
+/// `Bash(make test)`: the tool, and the first line of what it is about.
+fn action(tool: &str, input: &str) -> SmolStr {
+    const LETTERS_MAX: usize = 100;
+    let input: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
+    let names = ["command", "file_path", "path", "pattern", "url", "query", "description"];
+    let about = names.iter().find_map(|name| input[*name].as_str()).unwrap_or_default();
+    let line = about.lines().next().unwrap_or_default();
+    let cut = line.chars().count() > LETTERS_MAX || about.lines().nth(1).is_some();
+    let line: String = line.chars().take(LETTERS_MAX).chain(cut.then_some('…')).collect();
+    if line.is_empty() { tool.into() } else { format!("{tool}({line})").into() }
+}
+
 fn audit(audit: &mut Audit, e: &ToolAudited) {
     match e.status {
         run::ToolStatus::Pending | run::ToolStatus::Running => {
@@ -674,6 +721,7 @@ fn audit(audit: &mut Audit, e: &ToolAudited) {
             }
             audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
             audit.last_call = Some(e.digest);
+            audit.last_action = Some(action(&e.tool, e.input.as_deref().unwrap_or_default()));
         }
         run::ToolStatus::Error => {
             audit.open.remove(&e.call);

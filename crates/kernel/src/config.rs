@@ -79,8 +79,8 @@ pub struct Budget {
     pub run: Option<Micros>,
     pub task: Option<Micros>,
     pub day: Option<Micros>,
-    /// Set aside before a step starts, so that steps side by side cannot pass a limit together. Also what a step
-    /// of unknown price is charged: unknown is never zero.
+    /// Set aside before a step starts, so that steps side by side cannot pass a limit together. Where a step ends
+    /// without a price and none can be estimated, it stays set aside: unknown is never zero.
     pub step: Micros,
 }
 

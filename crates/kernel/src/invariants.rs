@@ -2,8 +2,9 @@
 //! `adj verify`. Each has a sabotage test that trips it.
 
 use crate::effect::{Effect, Timer};
-use crate::world::{Holder, Run, Task, World};
-use machines::names::{RunId, TaskId};
+use crate::world::{Holder, Run, Task, Unknown, World};
+use imbl::OrdMap;
+use machines::names::{AgentName, RunId, TaskId};
 use machines::suspended::Suspends;
 use machines::task::Status;
 use machines::{Machine, Wire, run, worker};
@@ -400,12 +401,20 @@ impl Check<'_> {
         self.that(Invariant::MoneyAdds, spent.iter().all(|total| *total == cost), || {
             format!("runs spent {cost}, totals say {spent:?}")
         });
-        let unpriced: u32 = world.runs.values().map(|run| run.spend.unpriced).sum();
-        let unpriced_by_agent: u32 = world.spend.by_agent.values().map(|total| total.unpriced).sum();
-        let unpriced_by_day: u32 = world.spend.by_day.values().map(|total| total.unpriced).sum();
-        let unknown = [unpriced_by_agent, unpriced_by_day, world.spend.unpriced];
-        self.that(Invariant::MoneyAdds, unknown.iter().all(|total| *total == unpriced), || {
-            format!("runs have {unpriced} steps of unknown price, totals say {unknown:?}")
+        let all = |maps: &mut dyn Iterator<Item = &OrdMap<AgentName, Unknown>>| {
+            let mut sum = Unknown::default();
+            maps.flat_map(|map| map.values()).for_each(|unknown| sum.add(unknown));
+            sum
+        };
+        let unknown = all(&mut world.runs.values().map(|run| &run.spend.unknown));
+        let totals = [
+            all(&mut world.tasks.values().map(|task| &task.spend.unknown)),
+            all(&mut world.spend.by_agent.values().map(|total| &total.unknown)),
+            all(&mut world.spend.by_day.values().map(|total| &total.unknown)),
+            all(&mut std::iter::once(&world.spend.unknown)),
+        ];
+        self.that(Invariant::MoneyAdds, totals.iter().all(|total| *total == unknown), || {
+            format!("runs have steps of unknown price {unknown:?}, totals say {totals:?}")
         });
         self.that(Invariant::MoneyAdds, held.iter().all(|total| *total == reserved), || {
             format!("runs set {reserved} aside, totals say {held:?}")

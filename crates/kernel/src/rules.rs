@@ -76,6 +76,7 @@ rules! {
     Restored: "the services are back" => "run restored as it was; the next step where the process is gone";
     ResetReached: "a usage limit is reset" => "the first suspended run goes on alone, as a probe";
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
+    PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the agent's priced steps did cost; where it has none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
     BudgetReached: "a budget would be passed" => "run PAUSE, task NEEDS_APPROVAL (budget), worker idle; one question for all where it is the day's";
     BudgetRaised: "a budget question is approved" => "the budget is raised, and the task goes back to where it came from";
     ActionAsked: "a red action is asked for, or a yellow one by an intern" => "the call waits, and is kept whole for the person who decides; run PAUSE, task NEEDS_APPROVAL. One that is too long to be shown is refused";

@@ -4,7 +4,7 @@ use crate::World;
 use crate::budget;
 use crate::world::{BudgetScope, Dependency, Holder, SentBack, Task, day_of};
 use machines::Millis;
-use machines::names::{AgentName, TaskId, WorkerName};
+use machines::names::{AgentName, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
 use serde::Serialize;
 
@@ -327,12 +327,23 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     let mut guards = vec![guard("workerState", true, format!("worker.{state}"))];
     let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
     if let Some(run) = run {
-        guards.push(guard("runState", run.is_live(), format!("run.{} ({})", run.machine.name(), run.id)));
+        let question = run.question.as_ref().and_then(|question| world.approvals.get(&question.approval));
+        if let Some(approval) = question.filter(|approval| approval.decided.is_none()) {
+            let (id, question) = (&approval.id, &approval.question);
+            let detail = format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)");
+            guards.push(guard("answered", false, detail));
+        }
+        let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();
+        let state = format!("run.{} ({})", run.machine.name(), run.id);
+        guards.push(guard("runState", run.is_live() || waits, state));
         if let Some(step) = run.step.as_ref().and_then(|step| Some((step, world.effects.get(step)?))) {
             guards.push(guard("underWay", true, format!("{} ({})", step.1.kind(), step.0)));
         }
         if let Some(suspension) = run.machine.suspension() {
-            guards.push(guard("serviceThere", false, format!("`{}` is away", suspension.service)));
+            let service = &suspension.service;
+            let name = ServiceName::new(service.as_str()).ok();
+            let away = name.map_or_else(|| format!("`{service}` is away"), |name| away(world, &name, now));
+            guards.push(guard("serviceThere", false, away));
         }
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
@@ -366,6 +377,57 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         _ => guards.push(fleet_running(world)),
     }
     Some(guards)
+}
+
+/// A service that does not answer: since when, and when it is asked again.
+fn away(world: &World, service: &ServiceName, now: Millis) -> String {
+    let health = world.health.get(service);
+    let for_seconds = health.map_or(0, |health| (now - health.since).max(0) / 1000);
+    let timers = [crate::Timer::Reset { service: service.clone() }, crate::Timer::HealthPoll];
+    let due = timers.iter().find_map(|timer| world.effects.get(world.timers.get(timer)?)?.due());
+    let next = due.map_or(String::new(), |due| format!("; {}", next_try(due, now)));
+    // Where the settings name none, it is the one service that agents need.
+    let name = if service.as_str() == "agents" {
+        "the model API".to_owned()
+    } else {
+        format!("service `{service}`")
+    };
+    format!("{name} has not answered for {for_seconds} s{next}")
+}
+
+/// What keeps the whole fleet from going on, whatever the task: what fails comes first.
+pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
+    let agent = &world.config.fleet.agent;
+    let mut guards = vec![fleet_running(world)];
+    guards.extend(
+        fleet_guards(world, agent, day_of(now)).into_iter().filter(|guard| guard.guard != "serviceHealthy"),
+    );
+    for (service, health) in &world.health {
+        let detail = match health.healthy {
+            true => format!("`{service}` answers"),
+            false => away(world, service, now),
+        };
+        guards.push(guard("serviceHealthy", health.healthy, detail));
+    }
+    let is_open = |task: &&std::sync::Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
+    let open = world.tasks.values().filter(is_open).count();
+    guards.push(guard(
+        "workThere",
+        open > 0,
+        match open {
+            0 => "no task is open; put a ticket into .tickets, or `adj task add TITLE`".to_owned(),
+            1 => "1 task is open".to_owned(),
+            open => format!("{open} tasks are open"),
+        },
+    ));
+    let working = world.workers.values().any(|worker| {
+        !matches!(worker.machine.status, machines::worker::State::Idle | machines::worker::State::Stuck)
+    });
+    if !world.workers.is_empty() && !working {
+        guards.push(guard("workerIdle", !world.idle.is_empty(), idle_workers(world)));
+    }
+    guards.sort_by_key(|guard| guard.holds);
+    guards
 }
 
 fn next_try(due: Millis, now: Millis) -> String {

@@ -228,6 +228,7 @@ pub struct Run {
     pub next_max_turns: Option<u32>,
     /// The last turn whose cost was counted.
     pub turns_charged: u32,
+    pub metered: Metered,
     /// The step in hand is a second try after a timeout or a lost session.
     pub retried: bool,
     pub audit: Audit,
@@ -255,6 +256,8 @@ pub struct Audit {
     /// The last call's tool and input, and how often it came in a row.
     pub last_call: Option<u64>,
     pub same_calls: u32,
+    /// The last call, in a few words.
+    pub last_action: Option<SmolStr>,
     /// The tool that failed last, and how often in a row.
     pub failing_tool: Option<SmolStr>,
     pub failures: u32,
@@ -416,20 +419,56 @@ pub struct Spend {
     pub output_tokens: u64,
     /// Set aside and not yet spent.
     pub reserved: Micros,
-    /// Steps whose price was not known; each was charged what had been set aside.
-    pub unpriced: u32,
+    /// Steps that ended without a price, by agent. What is set aside is no cost, so it is not in `cost`.
+    /// No default: a snapshot of before, which counted it as one, is folded anew.
+    pub unknown: OrdMap<AgentName, Unknown>,
     pub by_agent: OrdMap<AgentName, Total>,
     pub by_day: OrdMap<i64, Total>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The same over all tasks: of an agent, or of a day.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Total {
     pub cost: Micros,
     pub reserved: Micros,
     pub raised: Micros,
-    pub tokens: u64,
-    /// As in [`Spend::unpriced`].
-    pub unpriced: u32,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub unknown: OrdMap<AgentName, Unknown>,
+}
+
+/// Steps of one agent whose price nobody named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    pub steps: u32,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// What single turns of these steps did cost; it is in the cost already.
+    pub known: Micros,
+    /// What was set aside for them, and stays so where nothing can be estimated.
+    pub held: Micros,
+}
+
+impl Unknown {
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+
+    pub fn add(&mut self, more: &Unknown) {
+        self.steps += more.steps;
+        self.input_tokens += more.input_tokens;
+        self.output_tokens += more.output_tokens;
+        self.known += more.known;
+        self.held += more.held;
+    }
+}
+
+/// What the turns of the step under way have reported so far: its end says whether that is the whole price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metered {
+    pub cost: Micros,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

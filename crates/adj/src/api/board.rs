@@ -111,6 +111,12 @@ pub fn transition(call: &Call, id: &str) -> Routed {
         if let Some(approval) = body.get_mut("approval") {
             approval_record(approval)?;
         }
+        // As it is shown, so it is taken: in dollars.
+        if let Some(total) = body.get_mut("costSummary").and_then(|summary| summary.get_mut("totalCost"))
+            && let Some(usd) = total.as_f64().filter(|usd| *usd >= 0.0)
+        {
+            *total = json!((usd * 1e6).round() as u64);
+        }
         let payload: Payload = serde_json::from_value(Value::Object(body))
             .map_err(|error| Problem::bad(format!("what the move brings is not right: {error}")))?;
         call.submit(Ask::MoveTask { id: name(id)?, to, payload: Box::new(payload) })
@@ -335,22 +341,30 @@ pub fn cost(call: &Call) -> Routed {
     let items: Vec<Value> = match by {
         "task" => {
             let spent = world.tasks.values().filter(|task| task.spend != Default::default());
-            spent.map(|task| line(task.id.to_string(), view::spend(&task.spend))).collect()
+            spent.map(|task| line(task.id.to_string(), view::spend(&world, &task.spend))).collect()
         }
         "agent" => {
             let agents = world.spend.by_agent.iter();
-            agents.map(|(agent, total)| line(agent.to_string(), view::total(total))).collect()
+            agents.map(|(agent, total)| line(agent.to_string(), view::total(&world, total))).collect()
         }
         "worker" => {
             let workers = world.workers.values();
-            workers.map(|worker| line(worker.name.to_string(), view::spend(&worker.spend))).collect()
+            workers.map(|worker| line(worker.name.to_string(), view::spend(&world, &worker.spend))).collect()
         }
-        "run" => world.runs.values().map(|run| line(run.id.to_string(), view::spend(&run.spend))).collect(),
+        "run" => {
+            world.runs.values().map(|run| line(run.id.to_string(), view::spend(&world, &run.spend))).collect()
+        }
         "day" => {
             let date = |day: i64| view::time(day * 24 * 60 * 60 * 1_000)[..10].to_owned();
-            world.spend.by_day.iter().map(|(day, total)| line(date(*day), view::total(total))).collect()
+            world
+                .spend
+                .by_day
+                .iter()
+                .map(|(day, total)| line(date(*day), view::total(&world, total)))
+                .collect()
         }
-        _ => return Err(Problem::bad("`by` must be task, agent, day, worker or run")),
+        "step" => super::history::steps(call)?,
+        _ => return Err(Problem::bad("`by` must be task, step, agent, day, worker or run")),
     };
-    Ok(ok(json!({"by": by, "total": view::spend(&world.spend), "items": items})))
+    Ok(ok(json!({"by": by, "total": view::spend(&world, &world.spend), "items": items})))
 }

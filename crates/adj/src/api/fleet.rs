@@ -7,6 +7,7 @@ use kernel::{Ask, World};
 use machines::Millis;
 use machines::names::{AgentName, RunId, TaskId, WorkerName};
 use machines::run;
+use machines::task::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -89,9 +90,11 @@ pub fn worker(call: &Call, named: &str) -> Routed {
 
 pub fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
     let named: WorkerName = name(named)?;
-    world.worker(&named).ok_or_else(|| {
-        Problem::not_found(format!("there is no worker `{named}`")).hint("`adj ps` lists the workers")
-    })
+    world.worker(&named).ok_or_else(|| no_worker(&named))
+}
+
+pub fn no_worker(named: &WorkerName) -> Problem {
+    Problem::not_found(format!("there is no worker `{named}`")).hint("`adj ps` lists the workers")
 }
 
 #[derive(Deserialize)]
@@ -127,6 +130,32 @@ pub fn why(call: &Call, named: &str) -> Routed {
     let guards = as_seen_from_here(call, guards);
     let state = format!("worker.{}", worker.machine.status);
     Ok(ok(json!({"id": worker.name, "state": state, "guards": guards})))
+}
+
+/// Why nothing happens: what stands in the way of all, then what each open task waits for.
+pub fn why_all(call: &Call) -> Routed {
+    let (world, now) = (call.world(), call.request.at);
+    let mut guards = as_seen_from_here(call, kernel::why::of_fleet(&world, now));
+    let wrong = call.site.outside.config_check().unwrap_or_default();
+    for finding in wrong.into_iter().filter(|finding| finding.level == super::outside::Level::Error) {
+        let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
+        guards.push(Guard { guard: "settingsValid", holds: false, detail });
+    }
+    guards.sort_by_key(|guard| guard.holds);
+    let open = world.tasks.values().filter(|task| !matches!(task.status(), Status::Done | Status::Canceled));
+    let mut open: Vec<_> = open.collect();
+    open.sort_by_key(|task| task.order);
+    let waits = open.iter().map(|task| {
+        let guards = kernel::why::of_task(&world, &task.id, now).unwrap_or_default();
+        let first = as_seen_from_here(call, guards).into_iter().find(|guard| !guard.holds);
+        json!({
+            "id": task.id, "title": task.title, "status": task.machine.status,
+            "guard": first.as_ref().map(|guard| guard.guard), "detail": first.map(|guard| guard.detail),
+        })
+    });
+    let waits: Vec<Value> = waits.collect();
+    let state = if call.site.control.is_some() { "running" } else { "stopped" };
+    Ok(ok(json!({"id": "fleet", "state": state, "guards": guards, "tasks": waits})))
 }
 
 #[derive(Deserialize)]
@@ -192,7 +221,7 @@ pub fn runs(call: &Call) -> Routed {
     let world = call.world();
     let task = call.query("task");
     let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
-    let items: Vec<Value> = wanted.map(|run| view::run(run)).collect();
+    let items: Vec<Value> = wanted.map(|run| view::run(&world, run)).collect();
     Ok(ok(json!({"items": items, "next": null})))
 }
 
@@ -202,7 +231,7 @@ pub fn run(call: &Call, id: &str) -> Routed {
     let run = world.run(&id).ok_or_else(|| {
         Problem::not_found(format!("there is no run `{id}`")).hint("`adj history` lists the runs")
     })?;
-    Ok(ok(view::run(run)))
+    Ok(ok(view::run(&world, run)))
 }
 
 #[derive(Deserialize)]

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::{Call, PAGE_MAX, Problem, Routed, board, fleet, name, ok, time};
 use kernel::World;
-use kernel::world::{Task, Worker};
+use kernel::world::Task;
 use machines::Millis;
-use machines::names::{EffectId, TaskId};
+use machines::names::{EffectId, TaskId, WorkerName};
 use machines::worker;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -37,8 +37,8 @@ pub trait Outside: Send + Sync {
     /// before was overwritten.
     fn salvage_restore(&self, id: &SalvageId, to: &Restore) -> Result<String, Problem>;
 
-    /// What the worker's agent said and did on its task, in order.
-    fn transcript(&self, world: &World, worker: &Worker, span: &Span) -> Result<Vec<Entry>, Problem>;
+    /// What agents said and did, in order.
+    fn transcript(&self, of: &Of, span: &Span) -> Result<Vec<Entry>, Problem>;
 
     /// The prompts in force.
     fn prompts(&self) -> Result<Vec<Prompt>, Problem>;
@@ -155,6 +155,13 @@ pub enum Restore {
     Folder(PathBuf),
 }
 
+/// Whose transcript: all steps of a task, whoever took them, or all that a worker took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Of {
+    Task(TaskId),
+    Worker(WorkerName),
+}
+
 /// Which part of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -163,6 +170,8 @@ pub struct Span {
     pub limit: usize,
     /// Where there is nothing yet, wait so long for something.
     pub wait: Option<Duration>,
+    /// The lines that programs printed, and nothing else.
+    pub raw: bool,
 }
 
 /// One thing that an agent said or did.
@@ -176,7 +185,7 @@ pub struct Entry {
     /// `text`, `call`, `result`, `failure`, `question`, `stop`, …
     pub kind: String,
     pub text: String,
-    /// The line that the agent wrote, where there was one.
+    /// The line that the agent's program wrote, where lines were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
@@ -286,18 +295,47 @@ pub(super) fn salvage_restore(call: &Call) -> Routed {
     Ok(ok(json!({"id": id.to_string(), kind: place})))
 }
 
-pub(super) fn transcript(call: &Call, named: &str) -> Routed {
+pub(super) fn transcript_of_worker(call: &Call, named: &str) -> Routed {
+    let named: WorkerName = name(named)?;
+    let known = call.world().worker(&named).is_some();
+    let of = Of::Worker(named.clone());
+    // One that was removed has nothing in hand, and what it did can be read all the same.
+    if !known
+        && call
+            .site
+            .outside
+            .transcript(&of, &Span { after: None, limit: 1, wait: None, raw: false })?
+            .is_empty()
+    {
+        return Err(fleet::no_worker(&named));
+    }
+    transcript(call, &of, &|world| {
+        let worker = world.worker(&named);
+        worker.is_some_and(|worker| {
+            !matches!(worker.machine.status, worker::State::Idle | worker::State::Stuck)
+        })
+    })
+}
+
+pub(super) fn transcript_of_task(call: &Call, id: &str) -> Routed {
+    let id: TaskId = name(id)?;
+    if call.world().task(&id).is_none() {
+        return Err(board::no_task(&id));
+    }
+    transcript(call, &Of::Task(id.clone()), &|world| world.leaseholder(&id).is_some())
+}
+
+/// `in_hand`: somebody is at work, so that more may follow.
+fn transcript(call: &Call, of: &Of, in_hand: &dyn Fn(&World) -> bool) -> Routed {
     let after = call.query("after").map(|_| call.after()).transpose()?;
-    let span = Span { after, limit: call.limit()?, wait: call.flag("wait").then_some(WAIT_SLICE) };
+    let wait = call.flag("wait").then_some(WAIT_SLICE);
+    let span = Span { after, limit: call.limit()?, wait, raw: call.flag("raw") };
     let deadline = std::time::Instant::now() + WAIT_MAX;
     let (entries, resting) = loop {
-        let world = call.world();
-        let worker = fleet::known(&world, named)?;
-        // Looked at first: what a worker that rests has said, it has said before.
-        let in_hand = !matches!(worker.machine.status, worker::State::Idle | worker::State::Stuck);
-        let resting = !in_hand || call.site.control.is_none();
+        // Looked at first: what was said by whoever rests was said before.
+        let resting = call.site.control.is_none() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
-        let entries = call.site.outside.transcript(&world, worker, &Span { wait, ..span.clone() })?;
+        let entries = call.site.outside.transcript(of, &Span { wait, ..span.clone() })?;
         if !entries.is_empty() || wait.is_none() || std::time::Instant::now() > deadline {
             break (entries, resting);
         }

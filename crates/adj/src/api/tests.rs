@@ -1,7 +1,7 @@
 //! Requests as a transport would make them, on a project in memory.
 
 use super::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, Prompt, Restore, Salvage, SalvageId, Span, Trash,
+    Commit, Configured, Diff, Entry, Finding, Level, Of, Prompt, Restore, Salvage, SalvageId, Span, Trash,
 };
 use super::*;
 use runtime::log::MemoryLog;
@@ -212,17 +212,17 @@ impl Outside for Fake {
         }
     }
 
-    fn transcript(
-        &self,
-        _: &World,
-        worker: &kernel::world::Worker,
-        span: &Span,
-    ) -> Result<Vec<Entry>, Problem> {
+    fn transcript(&self, of: &Of, span: &Span) -> Result<Vec<Entry>, Problem> {
+        let name = match of {
+            Of::Worker(name) if name.as_str() == "Q" => return Ok(Vec::new()),
+            Of::Worker(name) => name.to_string(),
+            Of::Task(id) => id.to_string(),
+        };
         let all = (1..=5).map(|cursor| Entry {
             cursor,
             at: Some(cursor as Millis),
             kind: "text".into(),
-            text: worker.name.to_string(),
+            text: name.clone(),
             raw: None,
         });
         let all: Vec<Entry> = all.collect();

@@ -1,5 +1,6 @@
 //! What the World looks like in JSON: camelCase, times in RFC 3339 UTC, money in dollars.
 
+use kernel::budget::{Unpriced, unpriced};
 use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
 use machines::task::{Status, Submission};
@@ -8,32 +9,39 @@ use serde_json::{Value, json};
 
 pub fn time(at: Millis) -> String {
     match jiff::Timestamp::from_millisecond(at) {
-        Ok(time) => time.to_string(),
+        // Always three digits: columns line up, and text sorts as time does.
+        Ok(time) => format!("{time:.3}"),
         // Outside the years that a calendar has. It is shown as it is rather than hidden.
         Err(_) => format!("{at} ms"),
     }
 }
 
-fn dollars(micros: u64) -> f64 {
+pub fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-pub fn spend(spend: &Spend) -> Value {
-    json!({
-        "usd": dollars(spend.cost),
-        "inputTokens": spend.input_tokens,
-        "outputTokens": spend.output_tokens,
-        "reservedUsd": dollars(spend.reserved),
-        "unpricedSteps": spend.unpriced,
-    })
+pub fn spend(world: &World, spend: &Spend) -> Value {
+    let Spend { cost, input_tokens, output_tokens, reserved, unknown, .. } = spend;
+    money(*cost, (*input_tokens, *output_tokens), *reserved, unpriced(world, unknown))
 }
 
-pub fn total(total: &Total) -> Value {
+pub fn total(world: &World, total: &Total) -> Value {
+    let Total { cost, input_tokens, output_tokens, reserved, unknown, .. } = total;
+    money(*cost, (*input_tokens, *output_tokens), *reserved, unpriced(world, unknown))
+}
+
+/// `usd` is what was named. What a step without a price did cost is estimated, or something is set aside for it;
+/// neither is in `usd`.
+fn money(cost: u64, (input_tokens, output_tokens): (u64, u64), reserved: u64, unpriced: Unpriced) -> Value {
     json!({
-        "usd": dollars(total.cost),
-        "tokens": total.tokens,
-        "reservedUsd": dollars(total.reserved),
-        "unpricedSteps": total.unpriced,
+        "usd": dollars(cost),
+        "inputTokens": input_tokens,
+        "outputTokens": output_tokens,
+        "reservedUsd": dollars(reserved),
+        "unpricedSteps": unpriced.estimated_steps + unpriced.unknown_steps,
+        "estimatedSteps": unpriced.estimated_steps,
+        "estimatedUsd": dollars(unpriced.estimated),
+        "setAsideUsd": dollars(unpriced.held),
     })
 }
 
@@ -124,7 +132,7 @@ pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
             "tip": landed.tip, "merge": landed.merge, "oldMain": landed.old_main,
         })),
         "heldUp": task.held_up,
-        "cost": spend(&task.spend),
+        "cost": spend(world, &task.spend),
         "comments": task.comments.iter().map(|comment| json!({
             "at": time(comment.at), "by": comment.by, "kind": comment.kind, "text": comment.text,
         })).collect::<Vec<_>>(),
@@ -143,8 +151,10 @@ fn unchanged(task: &Task) -> bool {
 /// A worker, with the field names that scripts hold on to; what else is known follows them.
 pub fn worker(world: &World, worker: &Worker) -> Value {
     let machine = &worker.machine;
+    let task = machine.task.as_ref().and_then(|task| world.task(task));
     let run = machine.task.as_ref().and_then(|task| world.run_of(task));
-    let place = machine.task.as_ref().and_then(|task| world.task(task)).and_then(|task| task.place.as_ref());
+    let place = task.and_then(|task| task.place.as_ref());
+    let unpriced = unpriced(world, &worker.spend.unknown);
     json!({
         "name": worker.name,
         "session": place.map_or("", |place| &place.session),
@@ -158,18 +168,51 @@ pub fn worker(world: &World, worker: &Worker) -> Value {
         "last_step_at": worker.last_step_at.map(time),
         "total_input_tokens": worker.spend.input_tokens,
         "total_output_tokens": worker.spend.output_tokens,
-        "total_cost_usd": worker.spend.cost as f64 / 1_000_000.0,
-        "unpriced_steps": worker.spend.unpriced,
+        "total_cost_usd": dollars(worker.spend.cost),
+        "unpriced_steps": unpriced.estimated_steps + unpriced.unknown_steps,
+        "estimated_steps": unpriced.estimated_steps,
+        "estimated_cost_usd": dollars(unpriced.estimated),
+        "set_aside_usd": dollars(unpriced.held),
         "agent": worker.agent,
         "symbol": machines::worker::symbol(machine.status),
         "run": run.map(|run| &run.id),
         "turn": run.map(|run| run.machine.inner().current_turn),
         "last_error": worker.last_error,
         "in_review": world.handed_over_by(&worker.name).iter().map(|task| &task.id).collect::<Vec<_>>(),
+        "task_title": task.map(|task| task.title.lines().next().unwrap_or_default()),
+        "last_action": run.and_then(|run| run.audit.last_action.as_ref()),
+        "activity": activity(world, worker, run),
     })
 }
 
-pub fn run(run: &Run) -> Value {
+/// What a worker does, or waits for. `state` is one of `idle`, `tree`, `step`, `tests`, `person`, `service`, `retry`
+/// and `stuck`; `until` is when it goes on by itself, `since` how long it is so, where these are known.
+fn activity(world: &World, worker: &Worker, run: Option<&Run>) -> Value {
+    use machines::worker::State;
+    let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
+    let backoff = || due(&kernel::Timer::Backoff { worker: worker.name.clone() });
+    if let Some(question) = run.and_then(|run| run.question.as_ref()) {
+        let asked = world.approvals.get(&question.approval).map(|approval| time(approval.asked_at));
+        return json!({"state": "person", "approval": question.approval, "since": asked});
+    }
+    if let Some(suspension) = run.and_then(|run| run.machine.suspension()) {
+        let until = suspension.resets_at.or_else(|| due(&kernel::Timer::HealthPoll));
+        let since = time(suspension.since);
+        return json!({"state": "service", "service": suspension.service, "since": since, "until": until.map(time)});
+    }
+    match worker.machine.status {
+        State::Idle => json!({"state": "idle"}),
+        State::Ready => json!({"state": "tree", "since": worker.task_assigned_at.map(time)}),
+        State::Done => json!({"state": "tests", "since": worker.last_step_at.map(time)}),
+        State::Stuck => json!({"state": "stuck"}),
+        _ => match backoff() {
+            Some(due) => json!({"state": "retry", "until": time(due)}),
+            None => json!({"state": "step"}),
+        },
+    }
+}
+
+pub fn run(world: &World, run: &Run) -> Value {
     let machine = run.machine.inner();
     json!({
         "id": run.id,
@@ -182,7 +225,7 @@ pub fn run(run: &Run) -> Value {
         "suspended": run.is_suspended(),
         "question": run.question.as_ref().map(|question| &question.approval),
         "toolCalls": run.audit.calls,
-        "cost": spend(&run.spend),
+        "cost": spend(world, &run.spend),
     })
 }
 

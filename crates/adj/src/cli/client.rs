@@ -15,6 +15,9 @@ use serde_json::Value;
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
 const ANSWER_SECONDS: u64 = 30;
+/// After so long without an answer the owner is asked whether it is there at all, and may take so long to say so.
+const SILENCE: Duration = Duration::from_secs(2);
+const PING: Duration = Duration::from_secs(1);
 /// No answer is larger than this.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
@@ -31,6 +34,8 @@ pub struct Client {
 enum Trouble {
     Unreachable(io::Error),
     Silent(Duration),
+    /// The process is there, and a signal has stopped it.
+    Suspended(u32),
     Broken(String),
     NoToken(Failure),
 }
@@ -67,6 +72,9 @@ impl Client {
     async fn ask_once(&self, request: &Request) -> Result<Option<(u16, Value)>, Trouble> {
         let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
         let limit = Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS));
+        if let Some(pid) = self.suspended() {
+            return Err(Trouble::Suspended(pid));
+        }
         let stream = match tokio::time::timeout(limit, self.connect()).await {
             Ok(Ok(Some(stream))) => stream,
             Ok(Ok(None)) => return Ok(None),
@@ -77,10 +85,38 @@ impl Client {
         // A long poll is answered late on purpose.
         let waits = request.query.iter().any(|(name, _)| name == "wait");
         let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
-        match tokio::time::timeout(limit, exchange(stream, request, &token, &self.user)).await {
+        let mut exchange = std::pin::pin!(exchange(stream, request, &token, &self.user));
+        let soon = SILENCE.min(limit);
+        if let Ok(answered) = tokio::time::timeout(soon, &mut exchange).await {
+            return answered.map(Some);
+        }
+        // Some answers take their time; an owner that is at work says so at once when it is asked for that.
+        if !self.is_there(&token).await {
+            return Err(Trouble::Silent(soon));
+        }
+        match tokio::time::timeout(limit - soon, exchange).await {
             Ok(answered) => answered.map(Some),
             Err(_) => Err(Trouble::Silent(limit)),
         }
+    }
+
+    async fn is_there(&self, token: &str) -> bool {
+        let asked = Request {
+            method: Method::Get,
+            path: "/api/v1/fleet".to_owned(),
+            query: Vec::new(),
+            body: Value::Null,
+            actor: kernel::Actor::Human(self.user.as_str().into()),
+            id: 0,
+            at: 0,
+            x_idempotency_key: None,
+            idempotency_key: None,
+        };
+        let asking = async {
+            let stream = self.connect().await.ok().flatten()?;
+            exchange(stream, &asked, token, &self.user).await.ok()
+        };
+        matches!(tokio::time::timeout(PING, asking).await, Ok(Some(_)))
     }
 
     /// An owner that is slow to take calls has a full queue of them: it is asked again until the time is up.
@@ -92,6 +128,15 @@ impl Client {
                 connected => return connected,
             }
         }
+    }
+
+    /// The owner, where it was stopped by a signal: it would answer nobody.
+    fn suspended(&self) -> Option<u32> {
+        let pid = owner_at(&self.lock)?.pid;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may hold anything; the state stands behind its end.
+        let state = stat.rsplit_once(") ")?.1.chars().next()?;
+        matches!(state, 'T' | 't').then_some(pid)
     }
 
     fn token(&self) -> Result<String, Failure> {
@@ -125,7 +170,13 @@ impl Client {
                 )
             }
             Trouble::Silent(limit) => {
-                format!("the owner of the project{who} does not answer: {} s were waited", limit.as_secs())
+                format!("the fleet{who} does not answer: {} s were waited", limit.as_secs())
+            }
+            Trouble::Suspended(pid) => {
+                let message = format!("the fleet{who} does not answer: the process is stopped by a signal");
+                return Failure::new(Exit::Unreachable, message).hint(format!(
+                    "`kill -CONT {pid}` lets it go on; `kill -KILL {pid}` ends it, and its work is kept"
+                ));
             }
             Trouble::NoToken(failure) => return failure,
             Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),

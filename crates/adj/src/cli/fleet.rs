@@ -1,7 +1,8 @@
 //! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
 
 use super::project::Project;
-use super::text::{self, Table, cell, spent, spent_short, visible};
+use super::terminal::{self, Colour, Paint, thousands};
+use super::text::{self, Money, Table, cell, visible};
 use super::{Context, Failure};
 use crate::api::Method;
 use clap::Args;
@@ -12,7 +13,8 @@ Example:
   adj ps
   adj ps --json | jq -r '.[] | select(.status == \"stuck\").name'
 
-AGE is how long a worker has had its task, or has been there. ≥ marks a sum with steps of unknown price.";
+AGE is how long a worker has had its task, or has been there. ~ marks a cost that is partly estimated; `adj cost`
+says how.";
 
 pub const QUEUE_HELP: &str = "\
 Example:
@@ -26,20 +28,39 @@ pub fn ps(context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(workers)))?);
     }
-    let mut table = Table::new(&["", "WORKER", "STATUS", "TASK", "STEP", "TOKENS", "COST", "AGE"]);
+    let paint = Paint::stdout(&context.globals);
+    let narrow = terminal::size().is_some_and(|(width, _)| width < NARROW);
+    let head: &[&str] = match narrow {
+        true => &["", "WORKER", "TASK", "COST", "DOING"],
+        false => &["", "WORKER", "STATUS", "TASK", "STEP", "TOKENS", "COST", "AGE", "DOING"],
+    };
+    let mut table = Table::wrapped(head);
     for worker in &workers {
         let count = |name: &str| worker[name].as_u64().unwrap_or(0);
         let since = worker["task_assigned_at"].as_str().or(worker["started_at"].as_str());
-        table.row([
-            cell(&worker["symbol"]),
-            cell(&worker["name"]),
-            cell(&worker["status"]),
-            cell(&worker["task"]),
-            cell(&worker["step_count"]),
-            (count("total_input_tokens") + count("total_output_tokens")).to_string(),
-            spent_short(&worker["total_cost_usd"], &worker["unpriced_steps"]),
-            since.map_or("-".to_owned(), text::age),
-        ]);
+        let status = cell(&worker["status"]);
+        let (doing, waits) = doing(worker);
+        let cost = Money::of_worker(worker).short();
+        let (symbol, name, task) = (cell(&worker["symbol"]), cell(&worker["name"]), cell(&worker["task"]));
+        match narrow {
+            true => table.row([symbol, name, task, cost, doing]),
+            false => table.row([
+                symbol,
+                name,
+                status.clone(),
+                task,
+                cell(&worker["step_count"]),
+                thousands(count("total_input_tokens") + count("total_output_tokens")),
+                cost,
+                since.map_or("-".to_owned(), text::age),
+                doing,
+            ]),
+        }
+        let colour = if waits { Colour::Waits } else { Colour::of_status(&status) };
+        table.coloured(0, colour, paint);
+        if !narrow {
+            table.coloured(2, colour, paint);
+        }
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(
@@ -56,6 +77,46 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// A terminal with fewer columns gets fewer columns of the table.
+const NARROW: usize = 70;
+
+/// What a worker does, or what it waits for, and whether it waits. The command that helps comes first.
+fn doing(worker: &Value) -> (String, bool) {
+    let activity = &worker["activity"];
+    let seconds = |name: &str| text::seconds_until(activity[name].as_str()?);
+    let title = worker["task_title"].as_str().unwrap_or_default();
+    let last = worker["last_action"].as_str();
+    let step = worker["step_count"].as_u64().unwrap_or(0) + 1;
+    let (doing, waits) = match activity["state"].as_str().unwrap_or_default() {
+        "person" => (format!("waits for you: adj approve {}", cell(&activity["approval"])), true),
+        "service" => {
+            let until = activity["until"].as_str().and_then(text::clock_of);
+            let until = until.map_or(String::new(), |until| format!(" until {until}"));
+            (format!("waits for the model API{until}"), true)
+        }
+        "retry" => match seconds("until").filter(|seconds| *seconds > 0) {
+            Some(seconds) => (format!("backing off, next try in {seconds} s"), true),
+            None => ("backing off, next try now".to_owned(), true),
+        },
+        "tree" => ("makes its tree".to_owned(), false),
+        "tests" => match seconds("since").map(|seconds| -seconds) {
+            Some(seconds) => (format!("tests running {seconds} s"), false),
+            None => ("tests running".to_owned(), false),
+        },
+        "stuck" => (format!("adj why {0}, adj retry {0}", cell(&worker["name"])), true),
+        "step" => {
+            let turn = worker["turn"].as_u64().unwrap_or(0);
+            (
+                format!("step {step}, turn {turn}{}", last.map_or(String::new(), |last| format!(": {last}"))),
+                false,
+            )
+        }
+        _ => (String::new(), false),
+    };
+    let gap = if doing.is_empty() || title.is_empty() { "" } else { " | " };
+    (visible(&format!("{doing}{gap}{title}")), waits)
 }
 
 #[derive(Debug, Args)]
@@ -295,9 +356,10 @@ pub fn queue(context: Context) -> Result<(), Failure> {
 Example:
   adj cost --by day
 
-≥ marks a sum in which the price of some steps is not known; each of them counts as what was set aside for it.")]
+~ marks steps that named no price: they are estimated by their tokens, at what those of the same agent's other steps
+cost. Where an agent has no step with a price, it is unknown, and budget.step_usd of each such step stays set aside.")]
 pub struct Cost {
-    /// task, agent, day, worker or run
+    /// task, step, agent, day, worker or run
     #[arg(long, default_value = "task", value_name = "WHAT")]
     by: String,
 }
@@ -308,11 +370,30 @@ pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&cost))?);
     }
-    let mut table = Table::new(&[command.by.to_uppercase().as_str(), "COST"]);
+    let by = command.by.to_uppercase();
+    let steps = command.by == "step";
+    let mut table = match steps {
+        true => Table::new(&["STEP", "TASK", "WORKER", "INPUT", "OUTPUT", "COST"]),
+        false => Table::new(&[by.as_str(), "INPUT", "OUTPUT", "COST"]),
+    };
+    let tokens = |item: &Value, name: &str| thousands(item[name].as_u64().unwrap_or(0));
+    let row = |first: Vec<String>, item: &Value, cost: String| {
+        let used = [tokens(item, "inputTokens"), tokens(item, "outputTokens"), cost];
+        first.into_iter().chain(used).collect::<Vec<_>>()
+    };
     for item in cost["items"].as_array().into_iter().flatten() {
-        table.row([cell(&item["name"]), spent(&item["usd"], &item["unpricedSteps"])]);
+        let money = Money::of(item);
+        match steps {
+            true => {
+                let first = ["name", "task", "worker"].map(|name| cell(&item[name])).to_vec();
+                table.row(row(first, item, money.of_one()));
+            }
+            false => table.row(row(vec![cell(&item["name"])], item, money.words())),
+        }
     }
     let total = &cost["total"];
-    table.row(["total".to_owned(), spent(&total["usd"], &total["unpricedSteps"])]);
+    let mut first = vec!["total".to_owned()];
+    first.resize(if steps { 3 } else { 1 }, String::new());
+    table.row(row(first, total, Money::of(total).words()));
     Ok(write!(context.out, "{table}")?)
 }

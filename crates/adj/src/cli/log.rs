@@ -2,10 +2,12 @@
 
 use super::named::first_found;
 use super::project::{Project, shown};
+use super::terminal::{self, Colour, Paint};
 use super::text::{self, Table, cell, visible};
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, story};
 use crate::api::{Problem, time};
 use clap::Args;
+use machines::Wire;
 use runtime::clock::now;
 use runtime::log::Log;
 use runtime::owner::{Folded, VERSION};
@@ -20,19 +22,30 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Example:
   adj history c-abc1
-  adj history --all --json | jq '.[-1]'")]
+  adj history --machines c-abc1
+  adj history --all --json | jq '.[-1]'
+
+With --json it prints the transitions of --machines, or with --all every event.")]
 pub struct History {
     /// A task, a worker or a run; without one, everything
     #[arg(value_name = "TASK|WORKER|RUN")]
     of: Option<String>,
-    /// Every event, not only the transitions
+    /// Every transition of a task, worker or run, with who asked for it
+    #[arg(long, short, conflicts_with = "all")]
+    machines: bool,
+    /// Every event of the log
     #[arg(long, short)]
     all: bool,
 }
 
 pub fn history(command: &History, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let query: &[(&str, &str)] = if command.all { &[("all", "true")] } else { &[] };
+    let story = !command.all && !command.machines && !context.globals.json;
+    let query: &[(&str, &str)] = match (command.all, story) {
+        (true, _) => &[("all", "true")],
+        (_, true) => &[("story", "true")],
+        _ => &[],
+    };
     let items = match &command.of {
         None => project.get_all("/history", query)?,
         Some(of) => first_found(of, "task, worker or run", &["tasks", "workers", "runs"], |kind| {
@@ -42,19 +55,43 @@ pub fn history(command: &History, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(items)))?);
     }
+    if items.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing has happened yet")?);
+    }
+    if story {
+        return told_as_story(&items, context);
+    }
+    let names: &[&str] = match command.all {
+        true => &["seq", "at", "actor", "stream", "kind", "data"],
+        false => &["timestamp", "actor", "machine", "id", "from", "to", "trigger"],
+    };
     let mut table = match command.all {
         true => Table::new(&["SEQ", "TIME", "ACTOR", "STREAM", "EVENT", "DATA"]),
-        false => Table::new(&["TIME", "MACHINE", "WHO", "FROM", "TO", "TRIGGER"]),
+        false => Table::new(&["TIME", "ACTOR", "MACHINE", "ID", "FROM", "TO", "TRIGGER"]),
     };
     for item in &items {
-        let names: &[&str] = match command.all {
-            true => &["seq", "at", "actor", "stream", "kind", "data"],
-            false => &["timestamp", "machine", "agentId", "from", "to", "trigger"],
-        };
         table.row(names.iter().map(|name| cell(&item[*name])));
     }
-    if table.is_empty() && !context.globals.quiet {
-        return Ok(writeln!(context.out, "nothing has happened yet")?);
+    Ok(write!(context.out, "{table}")?)
+}
+
+/// What happened, as `adj run` tells it, with the time of day where this runs and who did it.
+fn told_as_story(items: &[Value], context: Context) -> Result<(), Failure> {
+    let paint = Paint::stdout(&context.globals);
+    let at = |item: &Value| {
+        let time = item["timestamp"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
+        time.map_or(0, |time| time.as_millisecond())
+    };
+    let head = format!("TIME ({})", terminal::zone(items.last().map_or(0, at)));
+    let mut table = Table::wrapped(&[&head, "WHO", "", "WHAT"]);
+    for item in items {
+        let tone = story::Tone::read(item["tone"].as_str().unwrap_or_default()).unwrap_or(story::Tone::Plain);
+        let who = cell(&item["actor"]);
+        // People have names; the fleet's own doings need none.
+        let who = if who == "system" { String::new() } else { who };
+        let time = terminal::day_and_clock(at(item));
+        table.row([time, who, tone.mark().to_owned(), cell(&item["text"])]);
+        table.coloured(2, tone.colour(), paint);
     }
     Ok(write!(context.out, "{table}")?)
 }
@@ -62,35 +99,127 @@ pub fn history(command: &History, context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
+  adj why            the whole fleet: what fails, and what each task waits for
   adj why c-abc1
-
-Every guard that must hold is listed with what it looked at. NO marks what keeps things from going on.")]
+  adj why -v A       also what is all right")]
 pub struct Why {
-    /// A task or a worker
+    /// A task or a worker; without one, the whole fleet
     #[arg(value_name = "TASK|WORKER")]
-    of: String,
+    of: Option<String>,
+    /// Print every condition, not only those that fail
+    #[arg(long, short)]
+    verbose: bool,
 }
+
+/// Open tasks that are listed one by one where nobody asked for all.
+const WHY_TASKS_MAX: usize = 12;
 
 pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let of = &command.of;
-    let why = first_found(of, "task or worker", &["tasks", "workers"], |kind| {
-        project.get(&format!("/{kind}/{of}/why"), &[])
-    })?;
+    let why = match &command.of {
+        None => project.get("/why", &[])?,
+        Some(of) => first_found(of, "task or worker", &["tasks", "workers"], |kind| {
+            project.get(&format!("/{kind}/{of}/why"), &[])
+        })?,
+    };
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&why))?);
     }
-    writeln!(context.out, "{}  {}", cell(&why["id"]), cell(&why["state"]))?;
-    let mut table = Table::wrapped(&["HOLDS", "GUARD", "BECAUSE"]);
-    for guard in why["guards"].as_array().into_iter().flatten() {
-        let holds = if guard["holds"] == true { "yes" } else { "NO" };
-        table.row([holds.to_owned(), cell(&guard["guard"]), cell(&guard["detail"])]);
+    let paint = Paint::stdout(&context.globals);
+    let out = context.out;
+    let state = cell(&why["state"]);
+    let state = state.split_once('.').map_or(state.as_str(), |(_, state)| state);
+    writeln!(out, "{}  {}", paint.bold(visible(&cell(&why["id"]))), visible(state))?;
+    let guards = why["guards"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (good, bad): (Vec<_>, Vec<_>) = guards.iter().partition(|guard| guard["holds"] == true);
+    for guard in &bad {
+        let label = format!("{} {}: ", paint.red("✗"), condition(&cell(&guard["guard"])));
+        writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
     }
-    write!(context.out, "{table}")?;
+    if command.verbose {
+        for guard in &good {
+            let label = format!("{} {}: ", paint.green("✓"), condition(&cell(&guard["guard"])));
+            writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
+        }
+    } else if bad.is_empty() && why["tasks"].is_null() {
+        writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
+    }
+    if let Some(tasks) = why["tasks"].as_array() {
+        let all_bad: Vec<String> = bad.iter().map(|guard| cell(&guard["detail"])).collect();
+        let shown = if command.verbose { tasks.len() } else { tasks.len().min(WHY_TASKS_MAX) };
+        let mut table = Table::wrapped(&["TASK", "STATUS", "WAITS FOR"]);
+        for task in &tasks[..shown] {
+            let detail = cell(&task["detail"]);
+            let waits = match task["guard"].as_str() {
+                None => "at work".to_owned(),
+                // It stands above, for all of them.
+                Some(_) if all_bad.contains(&detail) => "as above".to_owned(),
+                Some(_) => detail,
+            };
+            let status = cell(&task["status"]);
+            table.row([cell(&task["id"]), status.clone(), waits]);
+            table.coloured(1, Colour::of_status(&status), paint);
+        }
+        if !table.is_empty() {
+            write!(out, "\n{table}")?;
+        }
+        if shown < tasks.len() {
+            writeln!(out, "and {} more: adj why -v, adj board", tasks.len() - shown)?;
+        }
+        if bad.is_empty() && tasks.is_empty() {
+            writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
+        }
+    }
     if let Some(call) = why["call"]["text"].as_str() {
-        write!(context.out, "\nThe call that waits, whole:\n{}", text::visible_whole(call, "  "))?;
+        write!(out, "\nThe call that waits, whole:\n{}", text::visible_whole(call, "  "))?;
     }
     Ok(())
+}
+
+/// A condition as people would say it. Programs get its name.
+fn condition(guard: &str) -> String {
+    let known = match guard {
+        "fleetRunning" => "fleet",
+        "dayBudgetSettled" => "question about the day's budget",
+        "diskRoom" => "disk space",
+        "serviceHealthy" | "serviceThere" | "serviceBack" => "model API",
+        "agentCap" | "statusCap" => "limit of tasks at once",
+        "runBudget" => "budget of the run",
+        "taskBudget" => "budget of the task",
+        "agentBudget" => "budget of the agent",
+        "dayBudget" => "budget of the day",
+        "settingsValid" => "settings",
+        "statusOpen" | "open" => "status",
+        "noLease" => "held by",
+        "nothingUnfinished" => "unfinished work",
+        "ownAgent" => "assigned agent",
+        "dependencyDone" => "dependency",
+        "notBlocked" => "blocked",
+        "decided" | "answered" => "question",
+        "approved" => "review",
+        "checkoutFree" => "your checkout",
+        "landing" => "landing",
+        "workerIdle" => "workers",
+        "workThere" => "work",
+        "workerState" => "worker",
+        "runState" => "run",
+        "underWay" => "under way",
+        "backoffOver" => "back-off",
+        "notStuck" => "stuck",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    // One that has no words of its own yet, as words all the same.
+    let mut words = String::new();
+    for letter in guard.chars() {
+        if letter.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
 }
 
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.
@@ -190,6 +319,15 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     if path == Path::new("-") {
         transfer::export(&log, &mut *context.out, VERSION).map_err(failed)?;
         return Ok(());
+    }
+    if path.is_dir() {
+        return Err(Failure::new(Exit::Usage, format!("`{}` is a folder", shown(path)))
+            .hint(format!("name a file, such as `{}`", shown(&path.join("adjutant.jsonl")))));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::not_found(format!("there is no folder `{}` to write to", shown(folder)))
+            .hint("make it first, or name a file elsewhere"));
     }
     // Beside the target first: a file of that name is either whole or not there.
     let mut beside = path.clone().into_os_string();

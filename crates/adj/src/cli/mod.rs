@@ -20,7 +20,7 @@ mod salvage;
 mod screen;
 mod settings;
 mod sim;
-mod story;
+pub mod story;
 mod task;
 mod terminal;
 mod text;

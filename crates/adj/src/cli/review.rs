@@ -119,7 +119,7 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
     }
     let mut table = Table::new(&["TASK", "PRIO", "COST", "NEEDS A PERSON", "TITLE"]);
     for task in &tasks {
-        let cost = text::spent_short(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]);
+        let cost = text::Money::of(&task["cost"]).short();
         let [id, priority, title] = ["id", "priority", "title"].map(|name| cell(&task[name]));
         table.row([id, priority, cost, cell(&task["needsPerson"]["text"]), title]);
     }
@@ -147,7 +147,7 @@ fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result
         fact(out, label, &cell(&task[name]))?;
     }
     fact(out, "approved by", &cell(&task["approved"]["by"]))?;
-    fact(out, "cost", &text::spent(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]))?;
+    fact(out, "cost", &text::Money::of(&task["cost"]).words())?;
     if let Some(millis) = review["workMillis"].as_i64().filter(|millis| *millis > 0) {
         fact(out, "worked for", &duration(millis))?;
     }
@@ -283,8 +283,47 @@ pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
         // Beside the output, which may be on its way to `git apply`.
         eprintln!("hint: {NO_CHANGES}");
     }
-    let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
-    patch(&diff, paint, context)
+    let paint = Paint::stdout(&context.globals);
+    match Pager::start(&context.globals) {
+        Some(mut pager) => {
+            let globals = context.globals;
+            // Whoever leaves the pager has read enough.
+            let _ = patch(&diff, paint, Context { globals, out: pager.input() });
+            Ok(pager.wait()?)
+        }
+        None => patch(&diff, paint, context),
+    }
+}
+
+/// The program that shows long text page by page.
+struct Pager {
+    child: std::process::Child,
+}
+
+impl Pager {
+    /// As `PAGER` says, or `less`; none where the output is no terminal, or where the program is not there.
+    fn start(globals: &super::Globals) -> Option<Pager> {
+        let wanted = super::set_variable("PAGER").unwrap_or_else(|| "less".to_owned());
+        let pages = std::io::stdout().is_terminal() && !super::terminal::dumb() && !globals.quiet;
+        if !pages || wanted == "cat" {
+            return None;
+        }
+        let mut command = std::process::Command::new("sh");
+        // What fits one screen is printed and stays; colours pass.
+        command.args(["-c", &wanted]).env("LESS", std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned()));
+        let program = wanted.split_whitespace().next()?;
+        crate::outside::which(program)?;
+        Some(Pager { child: command.stdin(std::process::Stdio::piped()).spawn().ok()? })
+    }
+
+    fn input(&mut self) -> &mut dyn Write {
+        self.child.stdin.as_mut().expect("it was piped")
+    }
+
+    fn wait(mut self) -> std::io::Result<()> {
+        drop(self.child.stdin.take());
+        self.child.wait().map(drop)
+    }
 }
 
 /// A patch, line by line: what agents put into it is shown as text.

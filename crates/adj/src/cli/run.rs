@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::project::Project;
 use super::screen::{self, Screen};
 use super::story::{self, Line, Story, Tone};
-use super::terminal::{self, Paint, dollars, duration};
+use super::terminal::{self, Paint, duration};
+use super::text::Money;
 use super::{Context, Exit, Failure, Globals, text};
 use crate::api::{Control, FleetStatus, Problem};
 use crate::server::{self, Served, Socket, Tokens};
@@ -170,7 +171,8 @@ impl Fleet {
         let paint = Paint::new(globals, terminal);
         let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
         let quiet = globals.quiet || globals.json;
-        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun);
+        let test = self.settings.test.command.clone();
+        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun).tested_by(test);
         let before = owner.handle().world().spend.clone();
         let story = runtime.block_on(self.serve(project, &owner, screen))?;
         // What still writes to a file may finish; nothing new is begun.
@@ -216,9 +218,19 @@ impl Fleet {
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server::serve(listener, served, async move { drop(stopped.await) }));
+        if !screen.live {
+            let now = clock::now();
+            let day = terminal::day_and_clock(now);
+            let text = format!(
+                "fleet started, {} {}",
+                day.split(' ').next().unwrap_or_default(),
+                terminal::zone(now)
+            );
+            screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
+        }
         let untrusted = (!self.trusted).then(|| runner::UNTRUSTED.to_owned());
         for note in sandbox.into_iter().chain(untrusted) {
-            screen.line(Line { at: 0, tone: Tone::Wrong, text: note })?;
+            screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
         drop(stop);
@@ -242,7 +254,6 @@ async fn watch(
     let mut hangup = signal(SignalKind::hangup())?;
     let running = runner.clone();
     let mut fleet = tokio::spawn(async move { running.run().await });
-    let begun = clock::now();
     let mut changed = true;
     let mut drawn = tokio::time::Instant::now();
     let ended = loop {
@@ -257,21 +268,21 @@ async fn watch(
                 changed = true;
             }
             Some(text) = heard.recv() => {
-                screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
+                screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })?;
                 changed = true;
             }
             () = tokio::time::sleep_until(frame), if screen.live => {
                 screen.draw(&handle.world(), clock::now())?;
                 (changed, drawn) = (false, tokio::time::Instant::now());
             }
-            _ = interrupt.recv() => stop(runner, screen, clock::now() - begun)?,
-            _ = terminate.recv() => stop(runner, screen, clock::now() - begun)?,
+            _ = interrupt.recv() => stop(runner, screen)?,
+            _ = terminate.recv() => stop(runner, screen)?,
             _ = hangup.recv() => runner.stop(Stop::Clean),
         }
     };
     tell(handle, seen, screen).await?;
     while let Ok(text) = heard.try_recv() {
-        screen.line(Line { at: clock::now() - begun, tone: Tone::Wrong, text })?;
+        screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })?;
     }
     screen.close()?;
     match ended {
@@ -282,14 +293,14 @@ async fn watch(
     }
 }
 
-fn stop(runner: &Runner, screen: &mut Screen<'_>, at: i64) -> io::Result<()> {
+fn stop(runner: &Runner, screen: &mut Screen<'_>) -> io::Result<()> {
     let (how, text) = match runner.stopping() {
         Stop::No => (Stop::Clean, "stopping: every agent comes to the end of its turn"),
         _ => (Stop::Now, "ending every agent now; what they have written is kept"),
     };
     runner.stop(how);
     screen.stopping();
-    screen.line(Line { at, tone: Tone::Loud, text: text.to_owned() })
+    screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Loud, text: text.to_owned() })
 }
 
 /// Tells what was written since `seen`, and says how far that is.
@@ -381,7 +392,7 @@ impl Ended {
             "needPerson": self.need_a_person(),
             "landed": self.story.landed,
             "survived": self.story.survived,
-            "cost": {"usd": self.world.spend.cost as f64 / 1e6, "unpricedSteps": self.world.spend.unpriced},
+            "cost": Money::of_spend(&self.world, &self.world.spend).json(),
             "millis": self.millis,
             "forYou": for_you.collect::<Vec<_>>(),
         })
@@ -433,17 +444,16 @@ impl Ended {
     /// What this run cost, and all of them together where that is more.
     fn cost(&self) -> String {
         let spend = &self.world.spend;
-        let (steps, tokens) = (spend.unpriced, spend.input_tokens + spend.output_tokens);
-        let all = format!("{}{}", dollars(spend.cost), screen::unpriced(steps));
+        let tokens = spend.input_tokens + spend.output_tokens;
+        let all = Money::of_spend(&self.world, spend);
         let before = &self.before;
         if *before == Default::default() {
-            return format!("{all}, {} tokens", terminal::thousands(tokens));
+            return format!("{}, {} tokens", all.words(), terminal::thousands(tokens));
         }
-        let now = dollars(spend.cost.saturating_sub(before.cost));
-        let steps = steps.saturating_sub(before.unpriced);
+        let now = all.since(&Money::of_spend(&self.world, before));
         let tokens = tokens.saturating_sub(before.input_tokens + before.output_tokens);
         let tokens = terminal::thousands(tokens);
-        format!("{now}{}, {tokens} tokens; {all} with all runs before", screen::unpriced(steps))
+        format!("{}, {tokens} tokens; {} with all runs before", now.words(), all.words())
     }
 
     /// The tasks that the next run goes on with, without a person.

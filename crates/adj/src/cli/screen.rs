@@ -2,25 +2,25 @@
 //! a person, rewritten in place.
 
 use super::story::{self, COLUMNS, Line, Story, column_of};
-use super::terminal::{self, Paint, column, columns, cut, dollars};
+use super::terminal::{self, Paint, column, columns, cut};
+use super::text::Money;
 use kernel::World;
 use kernel::event::Event;
 use machines::task::Status;
 use machines::{Wire, worker};
 use std::io::{self, Write};
 
-const WIDTH_MAX: usize = 110;
 /// Lines of the terminal that the frame leaves to what happened.
 const STORY_LINES_MIN: usize = 4;
-/// Workers that are shown one by one; of more only the busy ones are.
-const WORKERS_MAX: usize = 12;
-/// Lines of task names in the board, and on a terminal with few lines.
-const BOARD_LINES_MAX: usize = 4;
+/// Workers that are shown one by one on a terminal of few lines; of more only the busy ones are.
+const WORKERS_FEW: usize = 12;
+/// Lines of task names in the board, and of things for a person, on a terminal of few lines.
 const BOARD_LINES_FEW: usize = 2;
+const YOU_LINES_FEW: usize = 4;
 /// A terminal with fewer lines has few.
 const MANY_LINES: usize = 30;
-/// Things for a person that are shown one by one; the rest is counted.
-const YOU_LINES_MAX: usize = 4;
+/// A smaller terminal gets what matters most, line by line.
+const SMALL: (usize, usize) = (36, 12);
 
 /// What is told, and how: over a frame on a terminal, plain lines elsewhere.
 pub struct Screen<'o> {
@@ -36,8 +36,12 @@ pub struct Screen<'o> {
     pub story: Story,
     /// Told since the last frame, and not on the terminal yet.
     lines: Vec<Line>,
-    /// The height of the frame that stands there.
-    height: usize,
+    /// The columns of each line of the frame that stands there.
+    drawn: Vec<usize>,
+    /// The landing under way: its task, and since when.
+    landing: Option<(String, i64)>,
+    /// What tests are run by.
+    test: Option<String>,
 }
 
 impl<'o> Screen<'o> {
@@ -59,14 +63,27 @@ impl<'o> Screen<'o> {
             interrupt: "Ctrl-C stops",
             story: Story::default(),
             lines: Vec::new(),
-            height: 0,
+            drawn: Vec::new(),
+            landing: None,
+            test: None,
         }
+    }
+
+    /// The command that a landing runs, to be shown while it does.
+    pub fn tested_by(mut self, command: Option<String>) -> Screen<'o> {
+        self.test = command;
+        self
     }
 
     /// Takes what happened. Plain lines are printed at once.
     pub fn tell(&mut self, world: &World, at: i64, event: &Event) -> io::Result<()> {
+        match event {
+            Event::LandingStarted(started) => self.landing = Some((started.id.to_string(), at)),
+            Event::LandingEnded(_) | Event::TaskLanded(_) => self.landing = None,
+            _ => {}
+        }
         match self.story.words(world, event) {
-            Some((tone, text)) => self.line(Line { at: at - self.begun, tone, text }),
+            Some((tone, text)) => self.line(Line { at: terminal::clock(at), tone, text }),
             None => Ok(()),
         }
     }
@@ -94,7 +111,7 @@ impl<'o> Screen<'o> {
             return Ok(());
         }
         let (width, height) = terminal::size().unwrap_or((80, 24));
-        let frame = self.frame(world, now - self.begun, width.min(WIDTH_MAX), height);
+        let frame = self.frame(world, now, width, height);
         self.put(&frame)
     }
 
@@ -105,32 +122,40 @@ impl<'o> Screen<'o> {
 
     /// In one write and as one update, so that no half of a frame is seen.
     fn put(&mut self, frame: &[String]) -> io::Result<()> {
-        let up = if self.height > 0 { format!("\x1b[{}A", self.height) } else { String::new() };
-        let width = terminal::size().map_or(usize::MAX, |(width, _)| width);
+        let (width, height) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
+        // A terminal that was made narrower has wrapped what stands there.
+        let rows: usize = self.drawn.iter().map(|columns| columns.div_ceil(width.max(1)).max(1)).sum();
+        let rows = rows.min(height.saturating_sub(1));
+        let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
         let told: String =
             self.lines.iter().map(|line| format!("{}\n", line.print(self.paint, width))).collect();
         let told = told.lines();
+        // What stood there is wiped first: a shorter line would leave the rest of a longer one.
         let body: String =
             told.chain(frame.iter().map(String::as_str)).map(|line| format!("\r{line}\x1b[K\n")).collect();
         self.lines.clear();
-        self.height = frame.len();
-        // At last whatever stands below is wiped: the rest of a higher frame, and the echo of a key.
-        self.out.write_all(format!("\x1b[?2026h{up}{body}\r\x1b[J\x1b[?2026l").as_bytes())?;
+        self.drawn = frame.iter().map(|line| columns(&terminal::plain(line))).collect();
+        self.out.write_all(format!("\x1b[?2026h{up}\r\x1b[J{body}\x1b[?2026l").as_bytes())?;
         self.out.flush()
     }
 
-    fn frame(&self, world: &World, elapsed: i64, width: usize, height: usize) -> Vec<String> {
+    fn frame(&self, world: &World, now: i64, width: usize, height: usize) -> Vec<String> {
         let paint = self.paint;
         // One column is left free: a terminal that is made narrower must not wrap a line.
-        let width = width.saturating_sub(1);
-        let board = if height < MANY_LINES { BOARD_LINES_FEW } else { BOARD_LINES_MAX };
-        let height = height.saturating_sub(1 + STORY_LINES_MIN).max(1);
+        let width = width.saturating_sub(1).max(1);
+        let money = Money::of_spend(world, &world.spend);
         let (done, all) = done_of_all(world);
-        let unpriced = unpriced(world.spend.unpriced);
+        if width < SMALL.0 || height < SMALL.1 {
+            return self.small(world, now, width, height, &format!("{done} of {all}  {}", money.short()));
+        }
+        let many = height >= MANY_LINES;
+        let board = if many { height / 8 } else { BOARD_LINES_FEW };
+        let you = if many { height / 6 } else { YOU_LINES_FEW };
+        let height = height.saturating_sub(1 + STORY_LINES_MIN).max(1);
         let facts = format!(
-            "{}   {done} of {all} done   {}{unpriced}   {}",
-            story::clock(elapsed),
-            dollars(world.spend.cost),
+            "{}   {done} of {all} done   {}   {}",
+            story::clock(now - self.begun),
+            money.words(),
             self.interrupt,
         );
         let mut frame = vec![
@@ -139,23 +164,51 @@ impl<'o> Screen<'o> {
             paint.dim(cut(&facts, width)),
             String::new(),
         ];
-        let mut rest = vec![String::new()];
+        let mut rest: Vec<String> = self.landing(world, now, width).into_iter().collect();
+        rest.push(String::new());
         rest.extend(self.board(world, width, board));
-        rest.extend(self.for_you(world, width));
+        rest.extend(self.for_you(world, width, you));
         // What a person must do is never pushed off by workers, of whom there may be many.
-        frame.extend(self.workers(world, width, height.saturating_sub(frame.len() + rest.len())));
+        frame.extend(self.workers(world, now, width, height.saturating_sub(frame.len() + rest.len())));
         frame.extend(rest);
         frame.truncate(height);
         frame
     }
 
+    /// For a terminal of a few lines: how far it is, what waits for a person, who works.
+    fn small(&self, world: &World, now: i64, width: usize, height: usize, facts: &str) -> Vec<String> {
+        let mut lines = vec![self.paint.bold(cut(facts, width))];
+        lines.extend(story::for_you(world).iter().map(|you| self.paint.cyan(cut(&you.command, width))));
+        let busy = world.workers.values().filter(|worker| worker.machine.task.is_some());
+        lines.extend(busy.map(|worker| {
+            let task = worker.machine.task.as_ref().map(ToString::to_string).unwrap_or_default();
+            cut(&format!("{} {task} {}", worker.name, story::doing(world, worker, now)), width)
+        }));
+        lines.truncate(height.saturating_sub(2).max(1));
+        lines
+    }
+
+    /// The one landing under way: what is done, and for how long.
+    fn landing(&self, world: &World, now: i64, width: usize) -> Option<String> {
+        let landing = world.landing.as_ref()?;
+        let since = self.landing.as_ref().filter(|(id, _)| *id == landing.task.as_str());
+        let seconds = since.map_or(String::new(), |(_, at)| format!(" {} s", (now - at).max(0) / 1000));
+        let what = match (&landing.written, &self.test) {
+            (Some(_), _) => "moves main".to_owned(),
+            (None, Some(test)) => format!("tests of the merge running{seconds}: {test}"),
+            (None, None) => format!("tests of the merge running{seconds}"),
+        };
+        let text = format!("landing {}  {}", landing.task, super::text::visible(&what));
+        Some(self.paint.yellow(cut(&text, width)))
+    }
+
     /// The workers, in at most so many lines.
-    fn workers(&self, world: &World, width: usize, height: usize) -> Vec<String> {
+    fn workers(&self, world: &World, now: i64, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![self.paint.dim(cut("  WORKER  STATE    TASK", width))];
-        let room = WORKERS_MAX.min(height.saturating_sub(2)).max(1);
+        let room = WORKERS_FEW.max(height / 2).min(height.saturating_sub(2)).max(1);
         let many = world.workers.len() > room;
         let shown = world.workers.values().filter(|worker| !many || worker.machine.task.is_some()).take(room);
-        lines.extend(shown.map(|worker| self.worker(world, worker, width)));
+        lines.extend(shown.map(|worker| self.worker(world, worker, now, width)));
         match world.workers.len() + 1 - lines.len() {
             0 => {}
             more => lines.push(self.paint.dim(cut(&format!("  and {more} more: adj ps"), width))),
@@ -164,13 +217,13 @@ impl<'o> Screen<'o> {
     }
 
     /// What waits for a person, with the command that answers it first: that must not be cut off.
-    fn for_you(&self, world: &World, width: usize) -> Vec<String> {
+    fn for_you(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
         let all = story::for_you(world);
         if all.is_empty() {
             return Vec::new();
         }
         let mut lines = vec![String::new(), self.paint.bold("FOR YOU")];
-        let shown = if all.len() > YOU_LINES_MAX { YOU_LINES_MAX - 1 } else { all.len() };
+        let shown = if all.len() > lines_max { lines_max - 1 } else { all.len() };
         let wide = all[..shown].iter().map(|you| you.command.len()).max().unwrap_or(0);
         for you in &all[..shown] {
             let what = cut(&super::text::visible(&you.what), width.saturating_sub(wide + 4));
@@ -186,27 +239,31 @@ impl<'o> Screen<'o> {
         lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    fn worker(&self, world: &World, worker: &kernel::world::Worker, width: usize) -> String {
+    fn worker(&self, world: &World, worker: &kernel::world::Worker, now: i64, width: usize) -> String {
         use worker::State;
         let (paint, state) = (self.paint, worker.machine.status);
-        let symbol = worker::symbol(state);
-        let doing = story::doing(world, worker);
+        // Its agent says that it is done; whether it is, the tests say.
+        let (symbol, name) = match state {
+            State::Done => ("…", "testing"),
+            state => (worker::symbol(state), state.name()),
+        };
+        let doing = story::doing(world, worker, now);
         let what = worker.machine.task.as_ref().map_or(String::new(), |id| {
-            let room = width.saturating_sub(19 + 24).clamp(8, 40);
+            let room = (width.saturating_sub(19) / 2).clamp(8, 60);
             let title = story::title(world, id.as_str());
             format!(
                 "{} {doing}",
                 column(&super::text::visible(&format!("{id} {title}")), room.saturating_sub(1))
             )
         });
-        let text = format!("{:7} {:8} ", worker.name.as_str(), state.name());
+        let text = format!("{:7} {name:8} ", worker.name.as_str());
         let rest = cut(&format!("{text}{what}"), width.saturating_sub(2));
         match state {
             State::Idle => paint.dim(format!("{symbol} {rest}")),
             State::Ready => format!("{} {rest}", paint.cyan(symbol)),
             State::Working if doing.starts_with("waits") => format!("{} {rest}", paint.yellow(symbol)),
             State::Working => format!("{} {rest}", paint.green(symbol)),
-            State::Done => format!("{} {rest}", paint.bold(symbol)),
+            State::Done => format!("{} {rest}", paint.cyan(symbol)),
             _ => format!("{} {rest}", paint.red(symbol)),
         }
     }
@@ -275,15 +332,6 @@ pub fn done_of_all(world: &World) -> (usize, usize) {
     (count(Status::Done), world.tasks.len() - count(Status::Canceled))
 }
 
-/// What stands behind a sum that is not the whole of it.
-pub fn unpriced(steps: u32) -> String {
-    match steps {
-        0 => String::new(),
-        1 => " at least (1 step of unknown price)".to_owned(),
-        steps => format!(" at least ({steps} steps of unknown price)"),
-    }
-}
-
 /// How many of each thing was survived, the most frequent first: for a summary's line.
 pub fn survived(story: &Story) -> String {
     let mut survived: Vec<_> = story.survived.iter().collect();
@@ -310,7 +358,7 @@ mod tests {
     /// A frame that is rewritten in place must fit the terminal, and no line of it may wrap.
     #[test]
     fn every_frame_keeps_to_its_columns_and_lines() {
-        for (width, height) in [(40, 20), (60, 24), (80, 24), (110, 50)] {
+        for (width, height) in [(40, 20), (60, 24), (80, 24), (110, 50), (200, 50)] {
             let mut out = Vec::new();
             let mut screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
             let (mut seen, mut for_you) = (0, 0);
@@ -330,12 +378,28 @@ mod tests {
         }
     }
 
+    /// However small the terminal is, something is said, and it fits.
+    #[test]
+    fn a_small_terminal_is_not_left_blank() {
+        for (width, height) in [(20, 6), (10, 3), (35, 11)] {
+            let mut out = Vec::new();
+            let screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
+            watch(|world, at, _| {
+                let frame = screen.frame(world, at, width, height);
+                assert!(!frame.is_empty() && frame.len() < height, "{width}x{height}: {frame:#?}");
+                assert!(frame[0].contains(" of "), "{frame:#?}");
+                assert!(frame.iter().all(|line| columns(line) < width), "{frame:#?}");
+            });
+        }
+    }
+
     #[test]
     fn names_that_do_not_fit_their_column_are_counted() {
         let names: Vec<String> = (1..=30).map(|number| format!("t-{number}")).collect();
-        let lines = fill(&names, 8, BOARD_LINES_MAX);
-        assert_eq!(lines.len(), BOARD_LINES_MAX);
+        const BOARD_LINES: usize = 4;
+        let lines = fill(&names, 8, BOARD_LINES);
+        assert_eq!(lines.len(), BOARD_LINES);
         assert_eq!(lines.last().map(String::as_str), Some("+24"));
-        assert_eq!(fill(&names[..3], 8, BOARD_LINES_MAX), ["t-1 t-2", "t-3"]);
+        assert_eq!(fill(&names[..3], 8, BOARD_LINES), ["t-1 t-2", "t-3"]);
     }
 }

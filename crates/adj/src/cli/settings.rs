@@ -1,6 +1,7 @@
 //! `adj init`, `config`, `prompt` and `doctor`: how the project is set up, and whether all is well.
 
 use super::project::Project;
+use super::terminal::{Colour, Paint};
 use super::text::{self, Table, cell, visible, visible_code};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
@@ -41,13 +42,15 @@ fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
     } else {
         for item in items {
             let level = cell(&item["level"]);
+            let colour = match level.as_str() {
+                "ok" => Colour::Good,
+                "warning" => Colour::Waits,
+                _ => Colour::Bad,
+            };
             let level = if level == "ok" { level } else { level.to_uppercase() };
+            let level = Paint::stdout(&context.globals).as_meant(colour, format!("{level:<7}"));
             let [subject, said] = ["subject", "text"].map(|name| visible(&cell(&item[name])));
-            writeln!(
-                context.out,
-                "{}",
-                text::hanging(&format!("{level:<7}  "), &format!("{subject}: {said}"))
-            )?;
+            writeln!(context.out, "{}", text::hanging(&format!("{level}  "), &format!("{subject}: {said}")))?;
             if let Some(hint) = item["hint"].as_str().filter(|_| !context.globals.quiet) {
                 let label = format!("{:7}  hint: ", "");
                 writeln!(context.out, "{}", text::hanging(&label, &visible(hint)))?;

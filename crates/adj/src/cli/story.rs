@@ -2,7 +2,7 @@
 //!
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
-use super::terminal::{Paint, columns, wrap};
+use super::terminal::{Colour, Paint, columns, dollars, wrap};
 use kernel::World;
 use kernel::config::Review;
 use kernel::event::Event;
@@ -11,22 +11,45 @@ use machines::task::Status;
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a line is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    Plain,
-    Good,
-    Wrong,
-    /// It goes on when a person has decided.
-    You,
-    /// Something came to an end that nobody wanted.
-    Loud,
+machines::wire_enum! {
+    /// How a line is meant.
+    pub enum Tone {
+        Plain = "plain",
+        Good = "good",
+        Wrong = "warning",
+        /// It goes on when a person has decided.
+        You = "you",
+        /// Something came to an end that nobody wanted.
+        Loud = "error",
+    }
+}
+
+impl Tone {
+    pub fn mark(self) -> &'static str {
+        match self {
+            Tone::Plain => " ",
+            Tone::Good => "✓",
+            Tone::Wrong => "!",
+            Tone::You => "→",
+            Tone::Loud => "✗",
+        }
+    }
+
+    pub fn colour(self) -> Colour {
+        match self {
+            Tone::Plain => Colour::Plain,
+            Tone::Good => Colour::Good,
+            Tone::Wrong => Colour::Waits,
+            Tone::You => Colour::Busy,
+            Tone::Loud => Colour::Bad,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Milliseconds since the beginning.
-    pub at: i64,
+    /// The time of day, as it is printed.
+    pub at: String,
     pub tone: Tone,
     pub text: String,
 }
@@ -52,15 +75,9 @@ impl Line {
             Tone::You | Tone::Loud => paint.bold(text),
         };
         let lines: Vec<String> = lines.iter().map(painted).collect();
-        let mark = match self.tone {
-            Tone::Plain => " ".to_owned(),
-            Tone::Good => paint.green("✓"),
-            Tone::Wrong => paint.yellow("!"),
-            Tone::You => paint.cyan("→"),
-            Tone::Loud => paint.red("✗"),
-        };
+        let mark = paint.as_meant(self.tone.colour(), self.tone.mark());
         let between = format!("\n{:INDENT$}", "");
-        format!("{} {mark} {}", paint.dim(clock(self.at)), lines.join(&between))
+        format!("{} {mark} {}", paint.dim(&self.at), lines.join(&between))
     }
 }
 
@@ -96,11 +113,11 @@ pub struct Story {
     healthy: BTreeMap<String, bool>,
     /// Tasks with a step of unknown price: one is told of, the summary counts them all.
     unpriced: BTreeSet<String>,
+    /// What keeps each landing waiting: it is looked at again and again, and told once.
+    held_up: BTreeMap<String, String>,
     /// What went wrong, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
-    /// What holds up each landing, as it was told last.
-    held_up: BTreeMap<String, String>,
 }
 
 impl Story {
@@ -199,8 +216,11 @@ impl Story {
                 format!("{}: main moved meanwhile; merged and tested anew", ended.id),
             ),
             Event::LandingHeldUp(held) => {
-                let why = held.why.as_ref()?;
                 // It is tried again and again; it is told again only where something else is in the way.
+                let Some(why) = &held.why else {
+                    self.held_up.remove(held.id.as_str());
+                    return None;
+                };
                 let before = self.held_up.insert(held.id.to_string(), why.to_string());
                 if before.as_deref() == Some(why.as_str()) {
                     return None;
@@ -226,7 +246,14 @@ impl Story {
             }
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;
-                let text = format!("{task}: the price of a step is not known; what was set aside is charged");
+                let tokens = charged.input_tokens + charged.output_tokens;
+                let text = match kernel::budget::estimate(world, &charged.agent, tokens) {
+                    Some(_) => format!("{task}: a step ended without a price; it is estimated by its tokens"),
+                    None => {
+                        let held = dollars(charged.cost);
+                        format!("{task}: a step ended without a price; budgets keep {held} set aside for it")
+                    }
+                };
                 self.unpriced.insert(task.to_string()).then_some((Tone::Wrong, text))
             }
             // Once it is only a lock that somebody holds for a moment.
@@ -256,6 +283,71 @@ fn shown_call(call: &AskedCall) -> String {
     call.lines().iter().map(|line| format!("\n{line}")).collect()
 }
 
+impl Story {
+    /// What people and agents did, and what a fleet that runs need not be told: for a history.
+    pub fn deed(&mut self, world: &World, event: &Event, actor: &str) -> Option<(Tone, String)> {
+        let by_person = actor.starts_with("human");
+        let plain = |text: String| Some((Tone::Plain, text));
+        match event {
+            Event::TaskAdded(added) => {
+                let ticket = if added.ticket.is_some() { " from its ticket" } else { "" };
+                plain(format!("{} was added{ticket}: {}", added.id, title(world, added.id.as_str())))
+            }
+            Event::TaskApproved(approved) => {
+                let note = note(&approved.note);
+                Some((Tone::Good, format!("{} was approved by {}{note}", approved.id, approved.by)))
+            }
+            Event::ApprovalDecided(decided) => {
+                let task = world.approvals.get(&decided.id).and_then(|asked| asked.task.as_ref());
+                let task = task.map(|task| format!("{task}: ")).unwrap_or_default();
+                plain(format!(
+                    "{task}{} {} by {}{}",
+                    decided.id,
+                    decided.decision,
+                    decided.by,
+                    note(&decided.note)
+                ))
+            }
+            Event::TaskMoved(moved) if moved.to == Status::Canceled => {
+                Some((Tone::Loud, format!("{} was canceled", moved.id)))
+            }
+            Event::TaskMoved(moved) if moved.to == Status::Done => {
+                Some((Tone::Good, format!("{} is DONE", moved.id)))
+            }
+            Event::TaskMoved(moved) if by_person || actor.starts_with("agent") => {
+                plain(format!("{} was moved from {} to {}", moved.id, moved.from, moved.to))
+            }
+            Event::Commented(comment) if comment.by.starts_with("human") => {
+                plain(format!("{}: comment{}", comment.id, note(&comment.text)))
+            }
+            Event::WorkerMoved(moved) => {
+                let text = match moved.input {
+                    worker::Event::Kill => format!("{} was killed", moved.name),
+                    worker::Event::Retry if by_person => format!("{} was told to try again", moved.name),
+                    _ => return None,
+                };
+                Some((Tone::Wrong, text))
+            }
+            Event::WorkerSpawned(spawned) if by_person => plain(format!("worker {} was made", spawned.name)),
+            Event::BudgetRaised(raised) => {
+                plain(format!("the {} budget was raised by {}", raised.scope, dollars(raised.by)))
+            }
+            Event::FleetSwitched(switched) => plain(if switched.running {
+                "the fleet started".to_owned()
+            } else {
+                "the fleet stopped".to_owned()
+            }),
+            Event::ConfigChanged(_) => plain("adjutant.toml was read".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The first line of what somebody said, behind a colon.
+fn note(text: &str) -> String {
+    text.lines().next().filter(|line| !line.is_empty()).map(|line| format!(": {line}")).unwrap_or_default()
+}
+
 fn who(holder: &Holder) -> String {
     match holder {
         Holder::Worker(name) => name.to_string(),
@@ -270,20 +362,36 @@ pub fn title(world: &World, id: &str) -> String {
 }
 
 /// What a worker is doing, in few words.
-pub fn doing(world: &World, worker: &kernel::world::Worker) -> String {
+pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String {
     use worker::State;
     let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
+    let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
+    let left = |due: i64| ((due - now) / 1000).max(0);
     match (worker.machine.status, run) {
-        (_, Some(run)) if run.is_suspended() => "waits for its service".to_owned(),
-        (_, Some(run)) if run.question.is_some() => "waits for a person".to_owned(),
+        (_, Some(run)) if run.is_suspended() => match due(&kernel::Timer::HealthPoll) {
+            Some(due) => format!("waits for the model API, next try in {} s", left(due)),
+            None => "waits for the model API".to_owned(),
+        },
+        (_, Some(run)) if run.question.is_some() => {
+            let id = run.question.as_ref().map(|question| question.approval.to_string()).unwrap_or_default();
+            format!("waits for you: adj approve {id}")
+        }
         (State::Working, Some(run)) if run.state() == run::State::InError => {
-            "waits, then tries again".to_owned()
+            match due(&kernel::Timer::Backoff { worker: worker.name.clone() }) {
+                Some(due) => format!("waits, next try in {} s", left(due)),
+                None => "waits, then tries again".to_owned(),
+            }
         }
         (State::Working, Some(run)) => {
-            format!("step {}, turn {}", worker.machine.step_count + 1, run.machine.inner().current_turn)
+            let last = run.audit.last_action.as_ref().map(|last| format!(": {last}")).unwrap_or_default();
+            let (step, turn) = (worker.machine.step_count + 1, run.machine.inner().current_turn);
+            super::text::visible(&format!("step {step}, turn {turn}{last}"))
         }
-        (State::Ready, _) => "tree is being made".to_owned(),
-        (State::Done, _) => "tests run".to_owned(),
+        (State::Ready, _) => "makes its tree".to_owned(),
+        (State::Done, _) => match worker.last_step_at {
+            Some(at) => format!("tests running {} s", (now - at).max(0) / 1000),
+            None => "tests running".to_owned(),
+        },
         (State::Stuck, _) => format!("adj why {0}, adj retry {0}", worker.name),
         _ => String::new(),
     }
@@ -365,7 +473,6 @@ pub fn column_of(world: &World, task: &Task) -> usize {
         Status::Inbox | Status::Assigned => 0,
         Status::Review if landing || task.queued.is_some() => 3,
         Status::Review if task.held_up.is_some() => 4,
-        Status::Review if waits_for_review(task) => 4,
         Status::Review => 2,
         Status::NeedsApproval | Status::Blocked => 4,
         Status::Done | Status::Canceled => 5,

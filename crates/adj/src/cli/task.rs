@@ -2,7 +2,8 @@
 
 use super::named;
 use super::project::Project;
-use super::text::{self, Table, cell, spent, visible, visible_lines};
+use super::terminal::{Colour, Paint, thousands};
+use super::text::{self, Money, Table, cell, visible, visible_lines};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
 use clap::{Args, Subcommand};
@@ -399,9 +400,18 @@ pub fn board(context: Context) -> Result<(), Failure> {
     if tasks.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "{NO_TASKS}")?);
     }
+    let paint = Paint::stdout(&context.globals);
     for status in Status::ALL {
         let there: Vec<_> = tasks.iter().filter(|task| task["status"] == status.name()).collect();
-        writeln!(context.out, "{} ({})", status.name(), there.len())?;
+        if there.is_empty() {
+            continue;
+        }
+        let colour = match Colour::of_status(status.name()) {
+            Colour::Plain => Colour::Bold,
+            colour => colour,
+        };
+        let heading = format!("{} ({})", status.name(), there.len());
+        writeln!(context.out, "{}", paint.as_meant(colour, heading))?;
         for task in there {
             let line = format!("  {}  {}", cell(&task["id"]), visible(&cell(&task["title"])));
             writeln!(context.out, "{}", text::fitting(&line))?;
@@ -454,7 +464,10 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     if let Some(by) = task["claims"]["by"].as_str() {
         writeln!(out, "{:<12} by {}; the gate did not run, and nothing of it was checked", "", visible(by))?;
     }
-    writeln!(out, "{:<12} {}", "cost", spent(&task["cost"]["usd"], &task["cost"]["unpricedSteps"]))?;
+    let cost = &task["cost"];
+    let tokens = ["inputTokens", "outputTokens"].map(|name| cost[name].as_u64().unwrap_or(0));
+    let tokens = thousands(tokens.iter().sum());
+    writeln!(out, "{:<12} {}, {tokens} tokens", "cost", Money::of(cost).words())?;
     let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());
     if let Some(bullets) = bullets {
         writeln!(out, "\nplan")?;

@@ -9,13 +9,44 @@ pub struct Paint {
     on: bool,
 }
 
+/// What a text means, where colour says it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    Plain,
+    Dim,
+    Bold,
+    Good,
+    Waits,
+    Busy,
+    Bad,
+}
+
+impl Colour {
+    /// Of a task's status, or of a worker's.
+    pub fn of_status(status: &str) -> Colour {
+        match status {
+            "DONE" => Colour::Good,
+            "BLOCKED" | "stuck" => Colour::Bad,
+            "REVIEW" | "NEEDS_APPROVAL" => Colour::Waits,
+            "IN_PROGRESS" | "ready" | "working" | "done" => Colour::Busy,
+            "CANCELED" | "idle" => Colour::Dim,
+            _ => Colour::Plain,
+        }
+    }
+}
+
 impl Paint {
+    /// For standard output.
+    pub fn stdout(globals: &Globals) -> Self {
+        use std::io::IsTerminal;
+        Self::new(globals, std::io::stdout().is_terminal())
+    }
+
     /// For output that goes to a terminal, or does not.
     pub fn new(globals: &Globals, terminal: bool) -> Self {
         Self { on: terminal && !globals.no_color && !dumb() }
     }
 
-    #[cfg(test)]
     pub fn none() -> Self {
         Self { on: false }
     }
@@ -44,6 +75,18 @@ impl Paint {
         self.with("36", text)
     }
 
+    pub fn as_meant(self, colour: Colour, text: impl Display) -> String {
+        match colour {
+            Colour::Plain => text.to_string(),
+            Colour::Dim => self.dim(text),
+            Colour::Bold => self.bold(text),
+            Colour::Good => self.green(text),
+            Colour::Waits => self.yellow(text),
+            Colour::Busy => self.cyan(text),
+            Colour::Bad => self.red(text),
+        }
+    }
+
     fn with(self, code: &str, text: impl Display) -> String {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
@@ -67,6 +110,21 @@ pub fn columns(text: &str) -> usize {
 
 fn wide(letter: char) -> usize {
     unicode_width::UnicodeWidthChar::width(letter).unwrap_or(0)
+}
+
+/// `text` without the codes that colour it.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut code = false;
+    for letter in text.chars() {
+        match letter {
+            '\u{1b}' => code = true,
+            'm' if code => code = false,
+            letter if !code => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
 }
 
 /// `text` in at most `width` columns.
@@ -117,6 +175,26 @@ pub fn duration(millis: i64) -> String {
         (0, _, _) => format!("{hours} h {minutes} min"),
         _ => format!("{days} d {hours} h"),
     }
+}
+
+/// The time of day where this runs, of milliseconds since the epoch.
+pub fn clock(at: i64) -> String {
+    local(at).map_or_else(|| "--:--:--".to_owned(), |time| time.strftime("%H:%M:%S").to_string())
+}
+
+/// The same with its day.
+pub fn day_and_clock(at: i64) -> String {
+    let text = local(at).map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// What these times are in: `UTC`, `CET`, …
+pub fn zone(at: i64) -> String {
+    local(at).map_or_else(|| "UTC".to_owned(), |time| time.strftime("%Z").to_string())
+}
+
+fn local(at: i64) -> Option<jiff::Zoned> {
+    Some(jiff::Timestamp::from_millisecond(at).ok()?.to_zoned(jiff::tz::TimeZone::system()))
 }
 
 /// Money, from millionths.

@@ -1,7 +1,10 @@
 //! Text on a terminal: what people and agents wrote is shown as text and cannot move the cursor, and columns line up.
 
-use super::terminal::{self, column, columns, cut, wrap};
-use serde_json::Value;
+use super::terminal::{self, Colour, Paint, column, columns, cut, dollars as micros, wrap};
+use kernel::World;
+use kernel::budget::{Unpriced, unpriced};
+use kernel::world::Spend;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Control characters, and those that turn the direction of text around, as what they are: `\u{1b}`.
@@ -69,6 +72,9 @@ pub fn json_lines(document: &Value) -> String {
 /// filled up.
 pub struct Table {
     rows: Vec<Vec<String>>,
+    /// Cells that mean something by their colour, by row and column.
+    colours: Vec<(usize, usize, Colour)>,
+    paint: Paint,
     wrap: bool,
 }
 
@@ -78,7 +84,8 @@ const LAST_WIDTH_MIN: usize = 12;
 impl Table {
     /// What does not fit is cut.
     pub fn new(head: &[&str]) -> Table {
-        Table { rows: vec![head.iter().map(|&name| name.to_owned()).collect()], wrap: false }
+        let head = head.iter().map(|&name| name.to_owned()).collect();
+        Table { rows: vec![head], colours: Vec::new(), paint: Paint::none(), wrap: false }
     }
 
     /// What does not fit goes on in the next line: for sentences, which say what to do at their end.
@@ -88,6 +95,17 @@ impl Table {
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().map(|cell| visible(&cell)).collect());
+    }
+
+    /// A column of the last row has this colour, where there are colours.
+    pub fn coloured(&mut self, column: usize, colour: Colour, paint: Paint) {
+        self.paint = paint;
+        self.colours.push((self.rows.len() - 1, column, colour));
+    }
+
+    fn shown(&self, row: usize, column: usize, text: &str) -> String {
+        let meant = self.colours.iter().find(|(at, of, _)| (*at, *of) == (row, column));
+        meant.map_or_else(|| text.to_owned(), |(_, _, colour)| self.paint.as_meant(*colour, text))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -106,10 +124,10 @@ impl Table {
         let room = terminal.map(|terminal| terminal.saturating_sub(before));
         let room = room.filter(|room| *room >= LAST_WIDTH_MIN);
         let mut text = String::new();
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(&column(cell, *width));
+            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                line.push_str(&self.shown(number, index, &column(cell, *width)));
                 line.push_str("  ");
             }
             let cell = row.get(last).map(String::as_str).unwrap_or_default();
@@ -120,7 +138,7 @@ impl Table {
             };
             for (index, cell) in lines.iter().enumerate() {
                 let begin = if index == 0 { line.clone() } else { " ".repeat(before) };
-                let _ = writeln!(text, "{}", (begin + cell).trim_end());
+                let _ = writeln!(text, "{}", (begin + &self.shown(number, last, cell)).trim_end());
             }
         }
         text
@@ -140,7 +158,7 @@ pub fn fitting(line: &str) -> String {
 
 /// `text` behind `label`, in as many lines as the terminal needs; each further one is under the first.
 pub fn hanging(label: &str, text: &str) -> String {
-    let indent = columns(label);
+    let indent = columns(&terminal::plain(label));
     let lines = match terminal::size().map(|(width, _)| width.saturating_sub(indent)) {
         Some(width) if width >= LAST_WIDTH_MIN => wrap(text, width),
         _ => vec![text.to_owned()],
@@ -171,23 +189,120 @@ pub fn age(time: &str) -> String {
     }
 }
 
-/// Money where the price of some steps is not known: it is at least this, and that is said.
-pub fn spent(usd: &Value, unpriced_steps: &Value) -> String {
-    match unpriced_steps.as_u64().unwrap_or(0) {
-        0 => dollars(usd),
-        1 => format!("≥ {} (1 step of unknown price)", dollars(usd)),
-        steps => format!("≥ {} ({steps} steps of unknown price)", dollars(usd)),
+/// How many seconds a time of the API is away; what is past is less than nothing.
+pub fn seconds_until(time: &str) -> Option<i64> {
+    let then = time.parse::<jiff::Timestamp>().ok()?;
+    Some(then.as_second() - jiff::Timestamp::now().as_second())
+}
+
+/// A time of the API as the time of day here.
+pub fn clock_of(time: &str) -> Option<String> {
+    Some(terminal::clock(time.parse::<jiff::Timestamp>().ok()?.as_millisecond()))
+}
+
+/// What was spent, and what is known of steps that named no price: those are estimated by the agent's other steps, or
+/// something is set aside for them. Neither is a cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Money {
+    pub cost: u64,
+    pub unpriced: Unpriced,
+}
+
+impl Money {
+    pub fn of_spend(world: &World, spend: &Spend) -> Money {
+        Money { cost: spend.cost, unpriced: unpriced(world, &spend.unknown) }
     }
-}
 
-/// The same where there is little room.
-pub fn spent_short(usd: &Value, unpriced_steps: &Value) -> String {
-    let at_least = if unpriced_steps.as_u64().unwrap_or(0) > 0 { "≥ " } else { "" };
-    format!("{at_least}{}", dollars(usd))
-}
+    /// As tasks, runs and sums have it in JSON.
+    pub fn of(value: &Value) -> Money {
+        Money::read(value, ["usd", "unpricedSteps", "estimatedSteps", "estimatedUsd", "setAsideUsd"])
+    }
 
-pub fn dollars(value: &Value) -> String {
-    format!("${:.2}", value.as_f64().unwrap_or(0.0))
+    /// As workers have it, with the names of `state.json`.
+    pub fn of_worker(value: &Value) -> Money {
+        let names =
+            ["total_cost_usd", "unpriced_steps", "estimated_steps", "estimated_cost_usd", "set_aside_usd"];
+        Money::read(value, names)
+    }
+
+    fn read(value: &Value, [usd, unpriced, estimated, estimated_usd, set_aside]: [&str; 5]) -> Money {
+        let amount = |name: &str| (value[name].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
+        let count = |name: &str| value[name].as_u64().unwrap_or(0) as u32;
+        Money {
+            cost: amount(usd),
+            unpriced: Unpriced {
+                estimated_steps: count(estimated),
+                estimated: amount(estimated_usd),
+                unknown_steps: count(unpriced).saturating_sub(count(estimated)),
+                held: amount(set_aside),
+            },
+        }
+    }
+
+    /// What came to it since `before`.
+    pub fn since(&self, before: &Money) -> Money {
+        let (now, then) = (&self.unpriced, &before.unpriced);
+        Money {
+            cost: self.cost.saturating_sub(before.cost),
+            unpriced: Unpriced {
+                estimated_steps: now.estimated_steps.saturating_sub(then.estimated_steps),
+                estimated: now.estimated.saturating_sub(then.estimated),
+                unknown_steps: now.unknown_steps.saturating_sub(then.unknown_steps),
+                held: now.held.saturating_sub(then.held),
+            },
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let Unpriced { estimated_steps, estimated, unknown_steps, held } = self.unpriced;
+        let dollars = |micros: u64| micros as f64 / 1e6;
+        json!({
+            "usd": dollars(self.cost),
+            "unpricedSteps": estimated_steps + unknown_steps,
+            "estimatedSteps": estimated_steps,
+            "estimatedUsd": dollars(estimated),
+            "setAsideUsd": dollars(held),
+        })
+    }
+
+    /// `~$0.07 (1 step estimated) + 2 steps of unknown price ($1.00 set aside)`.
+    pub fn words(&self) -> String {
+        let Unpriced { estimated_steps, estimated, unknown_steps, held } = self.unpriced;
+        let steps = |count: u32| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+        let known = match estimated_steps {
+            0 => micros(self.cost),
+            count => format!("~{} ({} estimated)", micros(self.cost + estimated), steps(count)),
+        };
+        match unknown_steps {
+            0 => known,
+            count if self.cost == 0 && estimated_steps == 0 => {
+                format!("unknown ({}, {} set aside)", steps(count), micros(held))
+            }
+            count => format!("{known} + {} of unknown price ({} set aside)", steps(count), micros(held)),
+        }
+    }
+
+    /// The same of one step.
+    pub fn of_one(&self) -> String {
+        let Unpriced { estimated_steps, estimated, unknown_steps, held } = self.unpriced;
+        match (estimated_steps, unknown_steps) {
+            (0, 0) => micros(self.cost),
+            (0, _) => format!("unknown ({} set aside)", micros(held)),
+            _ => format!("~{} estimated", micros(self.cost + estimated)),
+        }
+    }
+
+    /// The same where there is little room.
+    pub fn short(&self) -> String {
+        let Unpriced { estimated_steps, estimated, unknown_steps, .. } = self.unpriced;
+        match (estimated_steps, unknown_steps) {
+            (0, 0) => micros(self.cost),
+            (0, _) if self.cost == 0 => "unknown".to_owned(),
+            (0, _) => format!("{} + ?", micros(self.cost)),
+            (_, 0) => format!("~{}", micros(self.cost + estimated)),
+            _ => format!("~{} + ?", micros(self.cost + estimated)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -205,10 +320,39 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_is_not_known_is_said_and_never_nothing() {
-        assert_eq!(spent(&json!(0.5), &json!(0)), "$0.50");
-        assert_eq!(spent(&json!(0.5), &json!(2)), "≥ $0.50 (2 steps of unknown price)");
-        assert_eq!(spent(&json!(0), &json!(1)), "≥ $0.00 (1 step of unknown price)");
+    fn a_price_that_is_not_known_is_said_and_never_made_up() {
+        let money = |usd: f64, estimated: u32, estimated_usd: f64, unknown: u32, held: f64| {
+            Money::of(&json!({
+                "usd": usd, "unpricedSteps": estimated + unknown, "estimatedSteps": estimated,
+                "estimatedUsd": estimated_usd, "setAsideUsd": held,
+            }))
+        };
+        let words = [
+            (money(0.5, 0, 0.0, 0, 0.0), "$0.50", "$0.50", "$0.50"),
+            (money(0.04, 1, 0.03, 0, 0.0), "~$0.07 (1 step estimated)", "~$0.07", "~$0.07 estimated"),
+            (
+                money(0.0, 0, 0.0, 2, 1.0),
+                "unknown (2 steps, $1.00 set aside)",
+                "unknown",
+                "unknown ($1.00 set aside)",
+            ),
+            (
+                money(0.04, 0, 0.0, 2, 1.0),
+                "$0.04 + 2 steps of unknown price ($1.00 set aside)",
+                "$0.04 + ?",
+                "unknown ($1.00 set aside)",
+            ),
+            (
+                money(0.04, 1, 0.03, 1, 0.5),
+                "~$0.07 (1 step estimated) + 1 step of unknown price ($0.50 set aside)",
+                "~$0.07 + ?",
+                "~$0.07 estimated",
+            ),
+        ];
+        for (money, long, short, one) in words {
+            assert_eq!([money.words(), money.short(), money.of_one()], [long, short, one]);
+            assert_eq!(Money::of(&money.json()), money);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! `adj peek` and `adj logs`: what a worker's agent said and did.
+//! `adj peek` and `adj logs`: what agents said and did, by task or by worker.
 
+use super::named::first_found;
 use super::project::Project;
 use super::text::{self, cell, visible, visible_code};
 use super::{Context, Failure};
@@ -10,9 +11,11 @@ use std::io::{IsTerminal, Write};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj peek A -n 40")]
+  adj peek A -n 40
+  adj peek c-abc1")]
 pub struct Peek {
-    /// The worker
+    /// The worker or the task
+    #[arg(value_name = "WORKER|TASK")]
     name: String,
     /// How much of the end to show
     #[arg(short = 'n', long, default_value_t = 20, value_name = "LINES", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -22,8 +25,7 @@ pub struct Peek {
 pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let lines = command.lines.to_string();
-    let path = format!("/workers/{}/transcript", command.name);
-    let mut page = project.get(&path, &[("limit", lines.as_str())])?;
+    let (_, mut page) = transcript(&project, &command.name, &[("limit", lines.as_str())])?;
     let entries = page["items"].take();
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&entries))?);
@@ -40,34 +42,52 @@ pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The first page, and where the next ones are: of the worker of that name, or of the task.
+fn transcript(project: &Project, name: &str, query: &[(&str, &str)]) -> Result<(String, Value), Failure> {
+    first_found(name, "worker or task", &["workers", "tasks"], |kind| {
+        let path = format!("/{kind}/{name}/transcript");
+        project.get(&path, query).map(|page| (path, page))
+    })
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
+  adj logs c-abc1          all steps of a task, whichever workers took them
   adj logs A -f
   adj logs A --raw > transcript.jsonl
 
 With --json and -f, each entry is a document in a line of its own.")]
 pub struct Logs {
-    /// The worker
+    /// The worker or the task; a worker that was removed too
+    #[arg(value_name = "WORKER|TASK")]
     name: String,
-    /// Go on as it grows, until the worker has nothing in hand
+    /// Go on as it grows, until nobody is at work
     #[arg(long, short)]
     follow: bool,
-    /// The lines that the agent's program wrote, as they were
+    /// Only the lines that the agent's program wrote, as they were
     #[arg(long, conflicts_with = "json")]
     raw: bool,
 }
 
 pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let path = format!("/workers/{}/transcript", command.name);
     let harmless = std::io::stdout().is_terminal();
     let (mut after, mut wait) = ("0".to_owned(), false);
     let mut all = Vec::new();
+    let mut path: Option<String> = None;
     loop {
         let mut query = vec![("after", after.as_str()), ("limit", "1000")];
+        query.extend(command.raw.then_some(("raw", "1")));
         query.extend(wait.then_some(("wait", "1")));
-        let mut page = project.get(&path, &query)?;
+        let mut page = match &path {
+            Some(path) => project.get(path, &query)?,
+            None => {
+                let (found, page) = transcript(&project, &command.name, &query)?;
+                path = Some(found);
+                page
+            }
+        };
         let Value::Array(entries) = page["items"].take() else { break };
         let over = entries.is_empty() && page["resting"] == true;
         for entry in entries {
@@ -102,7 +122,7 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
 
 /// As it was written, for a file or a program. A terminal would do what it says, so there it is shown as text.
 fn raw(entry: &Value, harmless: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let line = entry["raw"].as_str().or(entry["text"].as_str()).unwrap_or_default();
+    let line = entry["raw"].as_str().unwrap_or_default();
     if harmless {
         writeln!(out, "{}", visible(line))?
     } else {
@@ -113,8 +133,7 @@ fn raw(entry: &Value, harmless: bool, out: &mut dyn Write) -> Result<(), Failure
 
 /// `12:03:11 call     Bash(make test)`; further lines are under the first.
 fn lines_of(entry: &Value) -> Vec<String> {
-    let at = cell(&entry["at"]);
-    let at = at.get(11..19).unwrap_or("");
+    let at = entry["at"].as_str().and_then(text::clock_of).unwrap_or_default();
     let kind = visible(&cell(&entry["kind"]));
     let text = entry["text"].as_str().unwrap_or_default();
     let mut lines = text.lines().map(visible_code);

@@ -106,6 +106,11 @@ fn a_transcript_is_shown_as_text_and_kept_as_it_was_only_in_a_pipe() {
     let canned = Canned::new(&[
         ("GET /workers/A/transcript?after=0&limit=1000", std::slice::from_ref(&first)),
         ("GET /workers/A/transcript?after=2&limit=1000", std::slice::from_ref(&second)),
+        ("GET /workers/A/transcript?after=0&limit=1000&raw=1", std::slice::from_ref(&first)),
+        (
+            "GET /workers/A/transcript?after=2&limit=1000&raw=1",
+            &[json!({"items": [], "next": "2", "more": false})],
+        ),
         ("GET /workers/A/transcript?limit=2", std::slice::from_ref(&first)),
         ("GET /workers/B/transcript?limit=20", &[json!({"items": [], "next": null, "more": false})]),
     ]);
@@ -115,7 +120,7 @@ fn a_transcript_is_shown_as_text_and_kept_as_it_was_only_in_a_pipe() {
         canned.ok(&["peek", "A", "-n", "2"]),
         "                  Then I act.\n03:04:05 call     Bash(printf '\\u{1b}[2J')\n"
     );
-    assert_eq!(canned.ok(&["logs", "A", "--raw"]), "{\"type\":\"text\"}\n\u{1b}[2J\n\n");
+    assert_eq!(canned.ok(&["logs", "A", "--raw"]), "{\"type\":\"text\"}\n\u{1b}[2J\n");
     let document: Value = serde_json::from_str(&canned.ok(&["logs", "A", "--json"])).unwrap();
     assert_eq!(document.as_array().unwrap().len(), 3);
     assert_eq!(canned.ok(&["peek", "B"]), "nothing was said yet\n");
@@ -250,14 +255,37 @@ fn prompts_are_listed_with_where_they_come_from() {
     assert_eq!(canned.ok(&["prompt", "show", "init"]), "Begin {task}.\n");
 }
 
+/// Nobody takes the call, and no process is known that could: that is said soon, and what may have become of it.
+#[test]
+fn an_owner_that_takes_no_calls_is_said_to_be_silent_soon() {
+    let here = Repository::new();
+    let _listener = UnixListener::bind(here.0.join("silent.sock")).unwrap();
+    let at = format!("unix:{}/silent.sock", here.0.display());
+    let begun = std::time::Instant::now();
+    for (line, hint) in [(["ps", ""], "try again"), (["spawn", "A"], "it may be done all the same")] {
+        let line: Vec<&str> = line.into_iter().filter(|word| !word.is_empty()).collect();
+        let ran: Ran =
+            here.command(&line).env("ADJ_SERVER", &at).env("ADJ_TOKEN", "t").output().unwrap().into();
+        assert!(ran.code == 5 && ran.stderr.contains("the fleet does not answer"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
 #[test]
 fn a_price_that_is_not_known_is_said_loudly() {
     let worker = json!({
         "name": "A", "symbol": "●", "status": "working", "task": "c-1", "step_count": 3, "total_input_tokens": 10,
-        "total_output_tokens": 5, "total_cost_usd": 0.5, "unpriced_steps": 2, "started_at": null,
+        "total_output_tokens": 5, "total_cost_usd": 0.5, "unpriced_steps": 2, "estimated_steps": 1, "estimated_cost_usd": 0.1,
+        "set_aside_usd": 0.5, "started_at": null, "task_title": "Paint the door", "last_action": "Bash(make test)",
+        "activity": {"state": "person", "approval": "q18"},
     });
-    let total = json!({"usd": 0.75, "unpricedSteps": 1});
-    let items = json!([{"name": "c-1", "usd": 0.5, "unpricedSteps": 1}, {"name": "c-2", "usd": 0.25, "unpricedSteps": 0}]);
+    let total = json!({"usd": 0.75, "unpricedSteps": 2, "estimatedSteps": 1, "estimatedUsd": 0.1, "setAsideUsd": 0.5,
+        "inputTokens": 12345, "outputTokens": 67});
+    let items = json!([
+        {"name": "c-1", "usd": 0.5, "unpricedSteps": 1, "setAsideUsd": 0.5, "inputTokens": 12000, "outputTokens": 60},
+        {"name": "c-2", "usd": 0.25, "unpricedSteps": 1, "estimatedSteps": 1, "estimatedUsd": 0.1, "inputTokens": 345},
+    ]);
     let canned = Canned::new(&[
         ("GET /workers?limit=1000", &[json!({"items": [worker], "next": null})]),
         ("GET /cost?by=run", &[json!({"by": "run", "total": total, "items": items})]),

@@ -120,7 +120,11 @@ fn what_a_rule_refuses_bad_input_and_what_is_not_there_end_differently() {
     here.fails(&["task", "add", ""], 2, "a task needs a title");
     here.fails(&["task", "add", "x", "--id", "c-1"], 3, "there is a task `c-1` already");
     here.fails(&["task", "add", "x", "--id", "../up"], 2, "not a valid name");
-    here.fails(&["task", "add", "x", "--type", "poem"], 2, "possible values: bug, feature, task, epic, chore");
+    here.fails(
+        &["task", "add", "x", "--type", "poem"],
+        2,
+        "possible values: bug, feature, task, epic, chore",
+    );
     here.fails(&["task", "add", "x", "--priority", "9"], 2, "9 is not in 0..=4");
     here.fails(&["task", "move", "c-1", "LIMBO"], 2, "there is no status `LIMBO`");
     here.fails(&["task", "move", "c-1", "DONE"], 3, "allowed: ASSIGNED, CANCELED");
@@ -197,7 +201,11 @@ fn history_shows_transitions_in_the_one_form_and_everything_where_asked() {
     let history = here.json(&["history", "c-1"]);
     let line = history[0].as_object().unwrap();
     let names: Vec<_> = line.keys().map(String::as_str).collect();
-    assert_eq!(names, ["timestamp", "event", "machine", "agentId", "from", "to", "trigger"]);
+    assert_eq!(names, ["timestamp", "event", "machine", "agentId", "from", "to", "trigger", "id", "actor"]);
+    assert_eq!((&line["agentId"], &line["id"]), (&"coder".into(), &"c-1".into()));
+    assert_eq!(line["actor"], "human:ann");
+    let told = here.ok(&["history"]);
+    assert!(told.starts_with("TIME (") && told.contains("c-1 was added: x"), "{told}");
     assert_eq!((&line["event"], &line["to"]), (&"state_transition".into(), &"ASSIGNED".into()));
     assert_eq!(here.json(&["history", "A"])[0]["machine"], "worker");
     assert_eq!(here.json(&["history"]).as_array().unwrap().len(), 4);
@@ -207,10 +215,11 @@ fn history_shows_transitions_in_the_one_form_and_everything_where_asked() {
     here.fails(&["history", "nobody"], 4, "there is no task, worker or run `nobody`");
     assert_eq!(here.json(&["ps"])[0]["status"], "idle");
     let why = here.ok(&["why", "c-1"]);
-    assert!(why.contains("NO     fleetRunning       the fleet is not running"), "{why}");
+    assert!(why.contains("✗ fleet: the fleet is not running"), "{why}");
     assert_eq!(here.ok(&["queue"]), "nothing waits to land\n");
     assert_eq!(here.ok(&["approvals"]), "nothing waits for a decision\n");
-    assert!(here.ok(&["cost", "--by", "agent"]).contains("total  $0.00"));
+    let cost = here.ok(&["cost", "--by", "agent"]);
+    assert!(cost.lines().any(|row| row.starts_with("total") && row.ends_with("$0.00")), "{cost}");
 }
 
 #[test]

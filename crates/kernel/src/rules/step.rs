@@ -70,13 +70,17 @@ pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
     }
 }
 
-/// Adds what was used to run, worker, task, agent and day. An unknown price is charged what was set aside.
+/// Adds what was used to run, worker, task, agent and day. Of an unknown price it is said what was set aside for it:
+/// that is no cost, and budgets hold to it as long as nothing better is known.
 pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
     if usage == Usage::default() && turn == 0 {
         return;
     }
+    if usage.cost.is_none() {
+        d.rule(Rule::PriceUnknown);
+    }
     let Some(run) = d.world.run(run_id) else { return };
-    let fallback = if run.reserved > 0 { run.reserved } else { d.world.config.budget.step };
+    let set_aside = if run.reserved > 0 { run.reserved } else { d.world.config.budget.step };
     let event = Charged {
         id: run_id.clone(),
         task: run.task.clone(),
@@ -84,7 +88,7 @@ pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
         worker: holder_worker(&run.holder).cloned(),
         day: d.day(),
         turn,
-        cost: usage.cost.unwrap_or(fallback),
+        cost: usage.cost.unwrap_or(set_aside),
         priced: usage.cost.is_some(),
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,

@@ -813,9 +813,9 @@ fn an_agent_that_has_no_room_left_claims_nothing() {
     assert!(why.iter().any(|guard| guard.guard == "agentBudget" && !guard.holds), "{why:?}");
 }
 
-/// A price that is not known is charged what was set aside: never nothing.
+/// What is set aside for a step is no cost, and a budget counts it as long as nobody knows better.
 #[test]
-fn a_step_of_unknown_price_is_charged_what_was_set_aside() {
+fn a_step_of_unknown_price_costs_nothing_and_stays_set_aside() {
     let mut table = check(
         Table::new(config()),
         "ticket t1
@@ -825,6 +825,46 @@ fn a_step_of_unknown_price_is_charged_what_was_set_aside() {
     let usage = crate::command::Usage { cost: None, input_tokens: 10, output_tokens: 1 };
     let what = crate::Happened::Turn { turn: 1, calls: vec![], output: None, usage };
     table.outcome("start_step", "t1", what).unwrap();
-    let spend = &table.world.task(&task("t1")).unwrap().spend;
-    assert_eq!((spend.cost, spend.unpriced), (1_000, 1));
+    let world = &table.world;
+    let spend = &world.task(&task("t1")).unwrap().spend;
+    let unpriced = crate::budget::unpriced(world, &spend.unknown);
+    assert_eq!((spend.cost, spend.input_tokens, unpriced.unknown_steps, unpriced.held), (0, 10, 1, 1_000));
+    assert_eq!((unpriced.estimated_steps, unpriced.counted()), (0, 1_000));
+}
+
+/// The agent's other steps say what a token costs; then nothing is set aside for the one without a price.
+#[test]
+fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
+    use crate::Happened;
+    use crate::command::Usage;
+    let mut table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree",
+    );
+    // Turns name tokens, and only the end of a step names its price, as an agent that is paid by the token does.
+    let turn = |turn| {
+        let usage = Usage { cost: Some(0), input_tokens: 900, output_tokens: 100 };
+        Happened::Turn { turn, calls: vec![], output: None, usage }
+    };
+    let end = |cost| {
+        let usage = Usage { cost, input_tokens: 0, output_tokens: 0 };
+        Happened::StepFinished { done: false, output: String::new(), tip: None, usage }
+    };
+    table.outcome("start_step", "t1", turn(1)).unwrap();
+    table.outcome("start_step", "t1", end(None)).unwrap();
+    let spend = |table: &Table| {
+        let spend = table.world.task(&task("t1")).unwrap().spend.clone();
+        let unpriced = crate::budget::unpriced(&table.world, &spend.unknown);
+        (spend.cost, unpriced.estimated_steps, unpriced.estimated, unpriced.held)
+    };
+    assert_eq!(spend(&table), (0, 0, 0, 1_000));
+    table.outcome("start_step", "t1", turn(2)).unwrap();
+    // Nobody knows yet what this one costs.
+    assert_eq!(spend(&table), (0, 0, 0, 1_000));
+    table.outcome("start_step", "t1", turn(3)).unwrap();
+    table.outcome("start_step", "t1", end(Some(500))).unwrap();
+    // 2000 tokens for 500: 1000 tokens are 250.
+    assert_eq!(spend(&table), (500, 1, 250, 0));
 }

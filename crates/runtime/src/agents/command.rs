@@ -1,7 +1,6 @@
 //! `command`: any program. The prompt on its standard input, and all that it prints is its message.
 //!
-//! Such a program has no session, asks nothing, and says nothing of its price. The step is charged what was set aside
-//! for it, and a notice says so.
+//! Such a program has no session, asks nothing, and says nothing of its price, which stays unknown.
 
 use super::{
     Adapter, AgentError, DoneScan, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,

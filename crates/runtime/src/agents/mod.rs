@@ -387,6 +387,19 @@ fn check_session(session: &str) -> Result<(), AgentError> {
     Err(AgentError::BadSession { session: visible(session) })
 }
 
+/// Why a service is asked again, in words: what its answer means, with its status.
+pub fn retry_cause(status: Option<u16>, what: &str) -> String {
+    let known = match (status, what) {
+        (Some(529), _) | (_, "overloaded") => "model API overloaded",
+        (Some(429), _) | (_, "rate_limit") => "model API rate limit",
+        (Some(401 | 403), _) | (_, "authentication_failed") => "model API refuses the credentials",
+        (Some(500..=599), _) | (_, "server_error") => "model API error",
+        (None, "unknown" | "") => "model API cannot be reached",
+        _ => what,
+    };
+    status.map_or_else(|| known.to_owned(), |status| format!("{known} ({status})"))
+}
+
 /// Millionths of a dollar, rounded up: a price is never less than it was.
 fn micros(usd: f64) -> u64 {
     // A hair less first, so that 0.01 does not become 10,001 by the way in which it is written.

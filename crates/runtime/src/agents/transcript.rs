@@ -49,11 +49,8 @@ impl Entry {
                 one(EntryKind::Question, format!("{tool}({})", super::shortened(argument, SHOWN_BYTES_MAX)))
             }
             Said::Retry { status, attempt, delay_ms, what } => {
-                let status = status.map_or_else(String::new, |status| format!(" ({status})"));
-                one(
-                    EntryKind::Retry,
-                    format!("{what}{status}: try {attempt} follows in {} s", delay_ms.div_ceil(1000)),
-                )
+                let (what, seconds) = (super::retry_cause(*status, what), delay_ms.div_ceil(1000));
+                one(EntryKind::Retry, format!("{what}: attempt {attempt} follows in {seconds} s"))
             }
             Said::Notice(text) => one(EntryKind::Notice, text.clone()),
             Said::Stop(reason) => one(EntryKind::Stop, reason.to_string()),

@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Greeting, Keeper, Report, Request, Role, Said, Spec, line};
 use super::{EFFECT_VARIABLE, process};
-use super::{ERR, EXIT, IN, KEEPER, KEEPER_ERRORS, KeeperError, LOCK, OUT, SOCKET, SPEC};
+use super::{ERR, EXIT, IN, KEEPER, KEEPER_ERRORS, KeeperError, LOCK, OUT, SOCKET, SPEC, TIMES};
 use crate::files::{Synced, replace};
 
 /// How long a keeper may take to say that it is there.
@@ -219,6 +219,17 @@ pub fn out(dir: &Path) -> PathBuf {
 /// Where the program's errors are.
 pub fn err(dir: &Path) -> PathBuf {
     dir.join(ERR)
+}
+
+/// When the program's output was how long: from each offset on, what was printed came at that time or a moment later.
+/// Empty where nobody noted it.
+pub fn times(dir: &Path) -> Vec<(u64, i64)> {
+    let text = std::fs::read_to_string(dir.join(TIMES)).unwrap_or_default();
+    let parsed = |line: &str| {
+        let (offset, at) = line.split_once(' ')?;
+        Some((offset.parse().ok()?, at.parse().ok()?))
+    };
+    text.lines().filter_map(parsed).collect()
 }
 
 /// What a keeper tells.

@@ -25,7 +25,7 @@ use super::process;
 use super::sink::Sink;
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Keeper, Reason, Report, Request, Role, Said, Spec, Stdin, line};
-use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, OUT, SOCKET, SPEC};
+use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, OUT, SOCKET, SPEC, TIMES};
 use super::{ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
 use super::{now_millis, seconds};
 use crate::files::{Synced, replace};
@@ -46,6 +46,8 @@ const FULL_PAUSE: Duration = Duration::from_secs(1);
 /// Clients at once, and how long each has to give the key.
 const PEERS_MAX: usize = 16;
 const GREETING_TIME: Duration = Duration::from_secs(5);
+/// Moments of the output that are noted lie at least so far apart.
+const TIMES_APART: Duration = Duration::from_millis(100);
 /// What of a line is looked at to see whether it asks something; what it is about is refused unseen.
 const QUESTION_BYTES_MAX: usize = 1 << 20;
 /// Lines that are searched for questions before everything else has its turn.
@@ -179,6 +181,9 @@ struct Keep {
     program: Program,
     out: Stream,
     err: Stream,
+    /// When the output was how long.
+    times: File,
+    timed: Option<Instant>,
     input: Option<File>,
     queue: VecDeque<u8>,
     close_input: bool,
@@ -244,7 +249,7 @@ impl Keep {
             let mut options = File::options();
             options.append(true).create(true).mode(0o600).open(name).map_err(failed("created", name))
         };
-        let (out, err, journal) = (appended(OUT)?, appended(ERR)?, appended(IN)?);
+        let (out, err, journal, times) = (appended(OUT)?, appended(ERR)?, appended(IN)?, appended(TIMES)?);
         let _ = std::fs::remove_file(SOCKET);
         let listener = UnixListener::bind(SOCKET).map_err(failed("created", SOCKET))?;
         std::fs::set_permissions(SOCKET, PermissionsExt::from_mode(0o600))
@@ -291,6 +296,8 @@ impl Keep {
             },
             out: Stream { pipe: None, sink: Sink::new(out) },
             err: Stream { pipe: None, sink: Sink::new(err) },
+            times,
+            timed: None,
             input: None,
             queue: VecDeque::new(),
             close_input: false,
@@ -712,6 +719,7 @@ impl Keep {
         let is_tree_gone = self.is_tree_gone;
         let room = self.spec.output_bytes_max.saturating_sub(self.out.sink.given() + self.err.sink.given());
         let mut buffer = std::mem::take(&mut self.buffer);
+        let before = self.out.sink.given();
         let stream = self.stream(which);
         let read = stream.pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut buffer));
         let mut outcome = Ok(());
@@ -729,6 +737,12 @@ impl Keep {
         }
         self.buffer = buffer;
         let now = Instant::now();
+        let due = self.timed.is_none_or(|timed| now.duration_since(timed) >= TIMES_APART);
+        if due && self.out.sink.given() > before {
+            self.timed = Some(now);
+            // People like to know when something was said; nothing depends on it.
+            let _ = writeln!(self.times, "{before} {}", crate::clock::now());
+        }
         if let Err(error) = outcome {
             self.is_full(now, &error);
         }

@@ -61,6 +61,8 @@ const LOCK: &str = "lock";
 const KEEPER: &str = "keeper.json";
 const OUT: &str = "out";
 const ERR: &str = "err";
+/// When the output was how long: a line for each moment, with offset and milliseconds.
+const TIMES: &str = "times";
 const IN: &str = "in";
 const EXIT: &str = "exit.json";
 const SOCKET: &str = "sock";

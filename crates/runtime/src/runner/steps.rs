@@ -35,6 +35,8 @@ const LINES_AT_ONCE: usize = 256;
 const START_SILENCE: Duration = Duration::from_secs(2 * 60);
 /// How long an agent may take to end its turn when it is interrupted, before its processes are ended.
 const INTERRUPT: Duration = Duration::from_secs(10);
+/// How long an agent whose step is no longer wanted may take to say what it has cost.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How long its processes may take to end when they are asked to.
 const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(3) };
 /// What the first input is called in the journal, where the adapter gives it no name.
@@ -324,6 +326,8 @@ struct Follower<'a> {
     wanted: bool,
     /// The fleet stops; the turn is to end.
     interrupted: Option<Instant>,
+    /// The step is not wanted any more; the program was told, and may still name its price.
+    unwanted: Option<Instant>,
     /// Its processes were told to end, and why.
     ending: Option<SmolStr>,
     grown_at: Instant,
@@ -370,6 +374,7 @@ impl<'a> Follower<'a> {
             gone: Vec::new(),
             wanted: true,
             interrupted: None,
+            unwanted: None,
             ending: None,
             grown_at: Instant::now(),
             full: false,
@@ -397,8 +402,9 @@ impl<'a> Follower<'a> {
         loop {
             let more = self.read_some().await?;
             self.answer_early().await;
-            let patience = match (self.interrupted, &self.ending) {
-                (Some(at), None) => at + INTERRUPT,
+            let patience = match (self.unwanted, self.interrupted, &self.ending) {
+                (Some(at), _, None) => at + LAST_WORDS,
+                (_, Some(at), None) => at + INTERRUPT,
                 _ => self.grown_at + self.silence_max(),
             };
             let connection = self.connection.as_mut().expect("it was opened");
@@ -440,7 +446,11 @@ impl<'a> Follower<'a> {
                 },
                 () = std::future::ready(()), if more => {}
                 () = tokio::time::sleep_until(patience), if self.ending.is_none() => {
-                    let why = if self.interrupted.is_some() { "interrupted" } else { "silent" };
+                    let why = match (self.unwanted, self.interrupted) {
+                        (Some(_), _) => "ended",
+                        (_, Some(_)) => "interrupted",
+                        _ => "silent",
+                    };
                     self.end(why).await;
                 }
             }
@@ -534,9 +544,13 @@ impl<'a> Follower<'a> {
                     self.end(&reason.to_string()).await;
                     None
                 }
-                Said::Retry { what, attempt, .. } => {
+                Said::Retry { status, attempt, delay_ms, what } => {
                     let file = &self.step.file;
-                    self.shared.notice(format!("{} {}: {what}, attempt {attempt}", file.worker, file.task));
+                    let (what, seconds) = (agents::retry_cause(status, &what), delay_ms.div_ceil(1000));
+                    self.shared.notice(format!(
+                        "{} {}: {what}; attempt {attempt} follows in {seconds} s",
+                        file.worker, file.task
+                    ));
                     None
                 }
                 Said::Notice(text) => {
@@ -623,11 +637,19 @@ impl<'a> Follower<'a> {
                 }
             }
             Word::End(tell) => {
+                let price_wanted = tell.is_some() && self.ending.is_none();
                 self.gone.extend(tell);
                 if self.interrupted.is_none() && self.gone.is_empty() {
                     self.interrupted = Some(Instant::now());
                 }
-                self.end("ended").await;
+                // A program that is ended by a signal names no price; one that is interrupted does.
+                match self.reader.interrupt().filter(|_| price_wanted) {
+                    Some(input) => {
+                        self.unwanted = Some(Instant::now());
+                        self.send(input).await;
+                    }
+                    None => self.end("ended").await,
+                }
             }
         }
     }

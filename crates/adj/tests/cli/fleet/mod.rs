@@ -15,6 +15,7 @@ mod odd;
 mod people;
 mod places;
 mod policies;
+mod reading;
 mod review;
 mod settings;
 mod setup;

@@ -124,7 +124,7 @@ do = [ { run = "sleep 300" }, { done = true } ]
             shown.lines().find(|line| line.split_whitespace().nth(1) == Some(&name)).unwrap_or_default();
         assert!(line.starts_with(symbol) && line.contains(state), "{state}:\n{shown}");
         let why = repository.ok(&format!("why {name}"));
-        assert!(why.contains(&format!("worker.{state}")), "{why}");
+        assert!(why.starts_with(&format!("{name}  {state}\n")), "{why}");
     }
     let state = repository.json("state");
     assert_eq!(state["agents"].as_array().map(Vec::len), Some(5), "{state}");

@@ -182,31 +182,54 @@ fn tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day() {
     assert_eq!(repository.task("t-1")["cost"]["usd"].as_f64(), Some(0.25 * turns[0] as f64));
 }
 
-/// Unknown is never nothing: it is said everywhere, and what was set aside is charged.
+/// Unknown is never nothing, and what is set aside is no cost: both are said everywhere.
 #[test]
-fn a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside() {
+fn a_step_of_unknown_price_is_said_loudly_and_stays_set_aside() {
     let text = scenario(&[&format!("{WRITE}, {DONE}")]).replace("cost = 0.25", "cost = \"unknown\"");
     let repository = Repository::new("cost-unknown", &text, &["t-1"]);
     repository.set(&[("[test]", "[budget]\nstep_usd = 0.75\n[test]")]);
     let lines = repository.ok("run --until-idle");
     assert!(
-        lines.contains("t-1: the price of a step is not known; what was set aside is charged"),
+        lines.contains("t-1: a step ended without a price; budgets keep $0.75 set aside for it"),
         "{lines}"
     );
-    assert!(lines.contains("at least (1 step of unknown price)"), "{lines}");
-    assert_eq!(repository.json("cost")["total"]["usd"], 0.75);
-    assert_eq!(repository.json("cost")["total"]["unpricedSteps"], 1);
-    assert!(repository.ok("ps").contains('≥'), "{}", repository.ok("ps"));
-    for by in ["task", "agent", "worker", "run", "day"] {
+    assert!(lines.contains("cost      unknown (1 step, $0.75 set aside), "), "{lines}");
+    let total = &repository.json("cost")["total"];
+    assert_eq!((&total["usd"], &total["setAsideUsd"]), (&json!(0.0), &json!(0.75)), "{total}");
+    assert_eq!((&total["unpricedSteps"], &total["estimatedSteps"]), (&json!(1), &json!(0)), "{total}");
+    assert!(repository.ok("ps").contains("unknown"), "{}", repository.ok("ps"));
+    for by in ["task", "agent", "worker", "run", "day", "step"] {
         // Its one row, and the total.
         let shown = repository.ok(&format!("cost --by {by}"));
-        let rows = shown.lines().filter(|row| row.contains("0.75"));
-        assert!(rows.clone().count() == 2 && rows.clone().all(|row| row.contains('≥')), "by {by}:\n{shown}");
-        assert_eq!(repository.json(&format!("cost --by {by}"))["items"][0]["unpricedSteps"], 1, "by {by}");
+        let rows = shown.lines().filter(|row| row.contains("unknown (") && row.contains("$0.75 set aside"));
+        assert_eq!(rows.count(), 2, "by {by}:\n{shown}");
+        assert!(!shown.contains('≥'), "{shown}");
+        let item = &repository.json(&format!("cost --by {by}"))["items"][0];
+        assert_eq!((&item["usd"], &item["unpricedSteps"]), (&json!(0.0), &json!(1)), "by {by}: {item}");
+        assert!(item["inputTokens"].as_u64() > Some(0) && item["outputTokens"].as_u64() > Some(0), "{item}");
     }
     let later = repository.ok("run --until-idle");
-    let all = "$0.75 at least (1 step of unknown price) with all runs before";
+    let all = "unknown (1 step, $0.75 set aside) with all runs before";
     assert!(later.contains(all), "{later}");
+}
+
+/// What the same agent's other steps cost says what a token costs.
+#[test]
+fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
+    let priced =
+        scenario(&[&format!("{WRITE}, {DONE}")]).replace("[[scenario]]", "[[scenario]]\ntask = \"t-1\"");
+    let unknown = scenario(&[&format!("{WRITE}, {DONE}")]).replace("cost = 0.25", "cost = \"unknown\"");
+    let repository = Repository::new("cost-estimated", &format!("{priced}{unknown}"), &["t-1", "t-2"]);
+    repository.set(&[("workers = 2", "workers = 1"), ("[test]", "[budget]\ntask_usd = 2.0\n[test]")]);
+    repository.ok("run --until-idle");
+    let (known, guessed) = (repository.task("t-1")["cost"].clone(), repository.task("t-2")["cost"].clone());
+    assert_eq!((&guessed["usd"], &guessed["setAsideUsd"]), (&json!(0.0), &json!(0.0)), "{guessed}");
+    assert_eq!(guessed["estimatedUsd"], known["usd"], "it used as many tokens: {guessed}");
+    let cost = repository.ok("cost");
+    let row = cost.lines().find(|row| row.starts_with("t-2")).expect("a row");
+    assert!(row.contains("~$") && row.ends_with("(1 step estimated)"), "{cost}");
+    let steps = repository.ok("cost --by step");
+    assert!(steps.lines().any(|row| row.contains("t-2") && row.ends_with("estimated")), "{steps}");
 }
 
 const CALLS: &str = r#"{ write = "a.txt", text = "a\n" }, { write = "b.txt", text = "b\n" }, { write = "c.txt", text = "c\n" }, { write = "d.txt", text = "d\n" }, { write = "e.txt", text = "e\n" }"#;
@@ -540,7 +563,7 @@ fn a_cap_holds_tasks_back_and_says_so() {
     repository.wait_worker("t-1", "working");
     assert_eq!(repository.task("t-2")["status"], "INBOX");
     let why = repository.ok("why t-2");
-    assert!(why.contains("cap"), "{why}");
+    assert!(why.contains("limit of tasks at once: "), "{why}");
     repository.go("t-1");
     repository.wait_worker("t-2", "working");
     repository.go("t-2");
@@ -559,7 +582,7 @@ fn an_agents_cap_leaves_its_other_workers_idle_and_says_so() {
     repository.wait_worker("t-1", "working");
     assert_eq!(repository.task("t-2")["status"], "INBOX");
     let why = repository.ok("why t-2");
-    assert!(why.contains("agentCap") && why.contains("1 of 1 tasks in hand"), "{why}");
+    assert!(why.contains("limit of tasks at once: ") && why.contains("1 of 1 tasks in hand"), "{why}");
     let workers = repository.json("ps");
     let idle = workers.as_array().expect("workers").iter().filter(|worker| worker["status"] == "idle");
     assert_eq!((workers.as_array().map(Vec::len), idle.count()), (Some(2), 1), "{workers}");

@@ -80,7 +80,7 @@ fn a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say() {
     let repository = Repository::new("settings-restore-all", &text, &["t-1"]);
     let running = with_one_service_back(&repository, "restore = \"all\"");
     let why = repository.ok("why t-1");
-    assert!(why.contains("is away"), "it waits for the other one too: {why}");
+    assert!(why.contains("has not answered"), "it waits for the other one too: {why}");
     repository.write("other.up", "");
     running.wait_for("t-1 landed");
     running.stop();

@@ -79,6 +79,8 @@ struct Meter {
     cost: Micros,
     /// A model is asked, and has not answered.
     asking: bool,
+    /// The service has refused, and not answered since: what it does not answer it is not paid for.
+    failing: bool,
     /// It has answered, and no result has named the price.
     open: bool,
     /// A result came without a price.
@@ -342,13 +344,13 @@ impl Claude {
                 }
             }
             "status" if message["status"] == "requesting" => {
-                self.meter.asking = true;
+                self.meter.asking = !self.meter.failing;
                 self.result = None;
             }
             "api_retry" => {
                 // The message that was being written is given up. What it has brought stays a turn.
                 self.turn(out);
-                self.meter.asking = false;
+                (self.meter.asking, self.meter.failing) = (false, true);
                 let what = message["error"].as_str().unwrap_or("unknown").to_owned();
                 if what == "authentication_failed" {
                     self.stop(StopReason::NotAuthenticated, out);
@@ -372,7 +374,7 @@ impl Claude {
 
     /// A model answers: the result that there may be is not the last, and a price is open.
     fn begin(&mut self) {
-        (self.meter.open, self.meter.asking) = (true, false);
+        (self.meter.open, self.meter.asking, self.meter.failing) = (true, false, false);
         self.result = None;
     }
 
@@ -411,9 +413,8 @@ impl Claude {
         if line["is_api_error_message"] == true || message["model"] == "<synthetic>" {
             self.turn(out);
             self.error_kind = super::text(&line["error"]).or(self.error_kind.take());
-            for text in texts {
-                self.notice(text, out);
-            }
+            // How the step ended says it too, and to people once is enough.
+            out.extend(texts.map(|text| Said::Text(shortened(text, TEXT_BYTES_MAX))));
             return;
         }
         let id = message["id"].as_str().unwrap_or_default();

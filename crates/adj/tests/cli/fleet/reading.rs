@@ -1,0 +1,153 @@
+//! What people read to understand a fleet: logs, history, `ps`, `why`.
+
+use super::Repository;
+use super::background::wait;
+use super::policies::{DONE, WRITE, scenario};
+use serde_json::Value;
+
+/// A time of day at the beginning of each first line of an entry.
+fn has_time(line: &str) -> bool {
+    line.len() > 8
+        && line[..8].chars().enumerate().all(|(at, letter)| match at {
+            2 | 5 => letter == ':',
+            _ => letter.is_ascii_digit(),
+        })
+}
+
+#[test]
+fn logs_are_shown_by_task_and_by_worker_also_of_a_removed_one_and_every_entry_has_its_time() {
+    let text = scenario(&[&format!("{{ say = \"I begin with {{task}}.\" }}, {WRITE}, {DONE}")]);
+    let repository = Repository::new("logs-task", &text, &["t-1", "t-2"]);
+    repository.set(&[("workers = 2", "workers = 1")]);
+    repository.ok("run --until-idle");
+    let of_task = repository.ok("logs t-1");
+    assert!(of_task.contains("step     t-1 init, worker A"), "{of_task}");
+    assert!(of_task.contains("I begin with t-1.") && !of_task.contains("t-2"), "{of_task}");
+    assert!(of_task.lines().all(|line| has_time(line) || line.starts_with("     ")), "{of_task}");
+    let of_worker = repository.ok("logs A");
+    assert!(
+        of_worker.contains("I begin with t-1.") && of_worker.contains("I begin with t-2."),
+        "{of_worker}"
+    );
+    assert!(repository.ok("peek t-2 -n 5").contains("ended with exit code 0"));
+    repository.ok("clean --yes");
+    assert!(!repository.ok("ps").contains("idle"));
+    assert_eq!(repository.ok("logs A"), of_worker, "what a removed worker did can be read");
+    assert_eq!(repository.adj("logs Z").code, 4);
+}
+
+/// `--raw` is what the program printed, and nothing else.
+#[test]
+fn raw_logs_are_the_lines_of_the_program() {
+    let text = scenario(&[&format!("{{ say = \"Hello.\" }}, {WRITE}, {DONE}")]);
+    let repository = Repository::new("logs-raw", &text, &["t-1"]);
+    repository.ok("run --until-idle");
+    let raw = repository.ok("logs t-1 --raw");
+    let lines: Vec<Value> = raw
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .collect();
+    assert!(lines.iter().all(Value::is_object), "{raw}");
+    let printed = printed(&repository);
+    assert_eq!(raw, printed, "byte for byte what was printed");
+}
+
+/// What the one step of an agent printed, by the file that its keeper wrote.
+fn printed(repository: &Repository) -> String {
+    let steps = repository.state("steps");
+    let folders = std::fs::read_dir(steps).expect("there are steps").flatten();
+    let step = folders.map(|entry| entry.path()).find(|path| path.join("step.json").is_file());
+    std::fs::read_to_string(step.expect("a step").join("out")).expect("what it printed")
+}
+
+#[test]
+fn history_tells_the_story_and_who_did_it() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}")]);
+    let repository = Repository::new("history", &text, &["t-1"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    assert_eq!(repository.adj("run --until-idle").code, 1);
+    repository.ok("review t-1 --approve --note fine");
+    repository.ok("run --until-idle");
+    let story = repository.ok("history t-1");
+    for told in ["A takes t-1: Do t-1", "t-1 was approved by human:tester: fine", "t-1 landed on main"] {
+        assert!(story.contains(told), "{told}:\n{story}");
+    }
+    assert!(story.lines().next().is_some_and(|head| head.starts_with("TIME (")), "{story}");
+    assert!(!story.contains("running"), "no machines: {story}");
+    let by_person = story.lines().find(|line| line.contains("was approved")).expect("it was");
+    assert!(by_person.contains("human:tester"), "{by_person}");
+
+    let rows = repository.json("history t-1");
+    let rows = rows.as_array().expect("a list");
+    for row in rows {
+        assert_eq!(row["agentId"], "player", "{row}");
+        assert!(row["actor"].is_string() && row["event"] == "state_transition", "{row}");
+        let time = row["timestamp"].as_str().expect("a time");
+        assert!(time.len() == 24 && time.ends_with('Z'), "{time}");
+    }
+    let ids: Vec<_> =
+        rows.iter().map(|row| (&row["machine"], row["id"].as_str().unwrap_or_default())).collect();
+    assert!(ids.iter().all(|(machine, id)| match machine.as_str() {
+        Some("task") => *id == "t-1",
+        _ => *id == "t-1.1",
+    }));
+    let machines = repository.ok("history t-1 --machines");
+    assert!(machines.contains("IN_PROGRESS") && machines.contains("ACTOR"), "{machines}");
+    assert!(repository.ok("history --all").contains("task_added"));
+}
+
+#[test]
+fn ps_and_why_say_what_a_worker_waits_for() {
+    let text =
+        scenario(&[&format!("{{ ask = \"Bash\", argument = \"git push origin main\" }}, {WRITE}, {DONE}")]);
+    let repository = Repository::new("waits", &text, &["t-1"]);
+    let fleet = repository.start("run");
+    let id = wait("a question", || {
+        let open = repository.json("approvals");
+        open[0]["id"].as_str().map(str::to_owned)
+    });
+    let ps = repository.ok("ps");
+    assert!(ps.contains(&format!("waits for you: adj approve {id}")), "{ps}");
+    assert!(ps.contains("Do t-1"), "{ps}");
+    let worker = &repository.json("ps")[0];
+    assert_eq!(
+        (worker["activity"]["state"].as_str(), worker["status"].as_str()),
+        (Some("person"), Some("working"))
+    );
+    let why = repository.ok("why A");
+    assert!(
+        why.contains(&format!("✗ question: `{id}`")) && why.contains(&format!("adj approve {id}")),
+        "{why}"
+    );
+    assert!(!why.contains("runState") && !why.contains('✓'), "only what fails, in plain words: {why}");
+    assert!(repository.ok("why A -v").contains("✓ fleet: the fleet is at work"));
+    let all = repository.ok("why");
+    assert!(all.starts_with("fleet  running\n") && all.contains(&format!("`{id}`")), "{all}");
+    assert!(all.lines().count() < 24, "{all}");
+    repository.ok(&format!("approve {id}"));
+    wait("it lands", || (repository.task("t-1")["status"] == "DONE").then_some(()));
+    fleet.stop();
+    let stopped = repository.ok("why");
+    assert!(stopped.contains("✗ fleet: ") && stopped.contains("adj run"), "{stopped}");
+}
+
+#[test]
+fn an_export_says_what_is_wrong_with_its_place() {
+    let repository = Repository::new("export-place", "", &[]);
+    repository.ok("task add x");
+    let nowhere = repository.adj("export /nonexistent/x");
+    assert!(
+        nowhere.code == 4 && nowhere.stderr.contains("there is no folder `/nonexistent`"),
+        "{}",
+        nowhere.stderr
+    );
+    let folder = repository.adj("export .");
+    assert!(folder.code == 2 && folder.stderr.contains("`.` is a folder"), "{}", folder.stderr);
+}
+
+#[test]
+fn the_board_leaves_out_what_is_empty() {
+    let repository = Repository::new("board-empty", "", &[]);
+    repository.ok("task add x");
+    assert_eq!(repository.ok("board"), "INBOX (1)\n  t-1  x\n");
+}
