@@ -287,7 +287,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     assert_eq!(site.get("/tasks/c-9/diff").0, 404);
     let saved = json!({
         "id": "c-1/e1", "ref": "refs/adjutant/salvage/c-1/e1", "task": "c-1", "commit": "abc",
-        "at": "1970-01-01T00:00:00Z", "files": ["x"], "commits": [],
+        "at": "1970-01-01T00:00:00.000Z", "files": ["x"], "commits": [],
     });
     assert_eq!(site.get("/salvage").1["items"], json!([saved]));
     assert_eq!(site.get("/salvage/c-1/e1").1["diff"], "+x");
@@ -371,7 +371,7 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
     let site = Place { control: Some(Box::new(running.clone())), ..Place::new() };
     let status = json!({
-        "running": true, "pid": 7, "since": "1970-01-01T00:00:00Z", "workers": 3, "sandbox": null, "wanted": false,
+        "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "wanted": false,
     });
     assert_eq!(site.get("/fleet").1, status);
     assert_eq!(site.get("/doctor").1["items"][0]["level"], "warning");
