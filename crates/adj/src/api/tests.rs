@@ -78,7 +78,8 @@ fn a_task_is_added_moved_and_read_back() {
         history["items"],
         json!([{
             "timestamp": "2023-11-14T22:13:20.002Z", "event": "state_transition", "machine": "task",
-            "agentId": "c-1", "from": "INBOX", "to": "ASSIGNED", "trigger": "move ASSIGNED",
+            "agentId": "coder", "from": "INBOX", "to": "ASSIGNED", "trigger": "move ASSIGNED",
+            "id": "c-1", "actor": "human:ann",
         }])
     );
 }
