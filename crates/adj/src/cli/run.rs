@@ -110,7 +110,8 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
                 (0, rest) => format!("{} not done", tasks(rest)),
                 (need, 0) => format!("{} not done: {need_one}", tasks(need)),
                 (need, rest) => {
-                    format!("{} not done: {need} {need_one}, {rest} wait for others", tasks(left))
+                    let wait = if rest == 1 { "waits" } else { "wait" };
+                    format!("{} not done: {need} {need_one}, {rest} {wait} for others", tasks(left))
                 }
             };
             Err(Failure::new(Exit::Failed, message)

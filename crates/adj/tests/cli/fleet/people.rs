@@ -634,7 +634,7 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
             "  you       adj why t-4     t-4 waits for t-gone, which is not there",
         ]
     );
-    assert!(ran.stderr.contains("4 tasks are not done and need a person"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("4 tasks not done: 3 need a person, 1 waits for others"), "{}", ran.stderr);
     let ran = repository.adj("run --until-idle --json");
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document, whatever came of it");
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
