@@ -90,7 +90,12 @@ const ASK: &str = r#"{"type":"ask","call":"c-1","tool":"Bash","argument":"git pu
 fn a_question_is_answered_once() {
     let mut reader = reader();
     assert_eq!(reader.answer("c-1", true, ""), None);
-    let asked = Said::Asked { call: "c-1".into(), tool: "Bash".into(), argument: "git push".to_owned() };
+    let asked = Said::Asked {
+        call: "c-1".into(),
+        tool: "Bash".into(),
+        argument: "git push".to_owned(),
+        input: serde_json::Map::new(),
+    };
     assert_eq!(reader.line(ASK.as_bytes(), true), [asked]);
     let answer = reader.answer("c-1", false, "not today").unwrap();
     assert_eq!(answer.id, "answer-c-1");
