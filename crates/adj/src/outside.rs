@@ -219,6 +219,10 @@ impl Outside for Real {
         })
     }
 
+    fn rules(&self) -> Option<kernel::Config> {
+        self.settings().ok().map(|settings| settings.kernel())
+    }
+
     fn config_check(&self) -> Result<Vec<Finding>, Problem> {
         let mut findings = Vec::new();
         match Settings::read(&self.layout.settings()) {
@@ -228,6 +232,9 @@ impl Outside for Real {
                 }
                 for problem in settings.kernel().problems() {
                     findings.push(finding(Level::Error, "adjutant.toml", problem, None));
+                }
+                for warning in settings.warnings() {
+                    findings.push(finding(Level::Warning, "adjutant.toml", warning, None));
                 }
             }
             Err(SettingsError::Wrong { problems, .. }) => {

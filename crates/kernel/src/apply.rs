@@ -59,6 +59,7 @@ impl World {
                 task.priority = e.priority.unwrap_or(task.priority);
                 if e.plan.is_some() {
                     task.plan.clone_from(&e.plan);
+                    task.plan_source = e.plan_source;
                 }
                 if e.reviewer.is_some() {
                     task.machine.reviewer_id.clone_from(&e.reviewer);
@@ -110,6 +111,15 @@ impl World {
                 task.sent_back = None;
             }),
             Event::SentBackTo(e) => self.edit_task(&e.id, |task| task.sent_back = Some(e.what.clone())),
+            Event::Restarted(e) => self.edit_task(&e.id, |task| {
+                task.lost_workers = 0;
+                task.empty_diffs = 0;
+                task.needs_person = None;
+                task.has_code = None;
+                task.sent_back = None;
+                task.waits_for = None;
+            }),
+            Event::PlaceTaken(e) => self.edit_task(&e.id, |task| task.place = None),
             Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
                 task.has_code = Some(e.has_code);
@@ -203,7 +213,10 @@ impl World {
             }
             Event::Charged(e) => self.charged(e),
             Event::BudgetRaised(e) => self.budget_raised(e),
-            Event::ToolAudited(e) => self.edit_run(&e.id, |run| audit(&mut run.audit, e)),
+            Event::ToolAudited(e) => {
+                let kept = LOOP_CALLS_MAX * (self.config.limits.same_call.max(2) as usize);
+                self.edit_run(&e.id, |run| audit(&mut run.audit, e, kept))
+            }
             Event::RunNoted(_) => Ok(()),
 
             Event::ApprovalAsked(e) => self.approval_asked(e),
@@ -241,6 +254,7 @@ impl World {
 
             Event::FleetSwitched(e) => {
                 self.fleet_running = e.running;
+                self.fleet_workers = e.workers.or(self.fleet_workers);
                 Ok(())
             }
             Event::ConfigChanged(e) => {
@@ -248,9 +262,16 @@ impl World {
                 Ok(())
             }
             Event::HealthSeen(e) => {
+                let before = self.health.get(&e.service).filter(|before| before.healthy == e.healthy);
                 let health = Health {
                     healthy: e.healthy,
-                    since: e.at,
+                    since: before.map_or(e.at, |before| before.since),
+                    error: e.error.clone().or_else(|| before?.error.clone()).filter(|_| !e.healthy),
+                    refused: e.refused,
+                    tries: before.map_or(0, |before| {
+                        before.tries + u32::from(before.probe.is_some() && e.probe.is_none())
+                    }),
+                    last: if e.probe.is_some() { before.map_or(e.at, |before| before.last) } else { e.at },
                     resets_at: e.resets_at,
                     probe: e.probe.clone(),
                 };
@@ -314,7 +335,7 @@ impl World {
                 task::Status::Inbox => 2,
                 _ => continue,
             };
-            let key = (class, task.priority, task.order, dependent.clone());
+            let key = (class, task.priority, task.created_at, task.order, dependent.clone());
             if self.claim_key(task).is_some() {
                 self.claimable.insert(key);
             } else {
@@ -374,7 +395,16 @@ impl World {
                     _ => Some(smol_str::format_smolstr!("agent:{}", by.id)),
                 };
             }
+            // Only a person leads it out: what blocked it is counted from nothing.
+            if e.from == task::Status::Blocked {
+                task.lost_workers = 0;
+            }
         })?;
+        if e.from == task::Status::Blocked
+            && let Some(run) = self.task(&e.id).and_then(|task| task.run.clone())
+        {
+            self.edit_run(&run, |run| run.audit.forgive())?;
+        }
         taken.ok_or_else(|| format!("task `{}` has no row from {} to {} here", e.id, e.from, e.to))
     }
 
@@ -436,6 +466,9 @@ impl World {
             return Err(format!("task `{}` is there already", e.id));
         }
         let order = self.count();
+        // As far as people count; a date or another program's number would make the next one absurd.
+        let number = e.id.as_str().strip_prefix("t-").and_then(|number| number.parse::<u32>().ok());
+        self.last_task = self.last_task.max(number.map_or(0, u64::from));
         let machine =
             task::Task { task_type: e.task_type, reviewer_id: e.reviewer.clone(), ..task::Task::default() };
         let task = Task {
@@ -444,11 +477,12 @@ impl World {
             title: e.title.clone(),
             body: e.body.clone(),
             priority: e.priority,
-            created_at: e.at,
+            created_at: e.created.unwrap_or(e.at),
             order,
             ticket: e.ticket.clone(),
             reopens: e.reopens.clone(),
             plan: e.plan.clone(),
+            plan_source: e.plan_source,
             depends_on: e.depends_on.clone(),
             comments: Default::default(),
             lease: None,
@@ -640,6 +674,8 @@ impl World {
             question: e.question.clone(),
             options: e.options.clone(),
             scope: e.scope,
+            agent: e.agent.clone(),
+            limit: e.limit,
             decided: None,
             call: e.what.clone(),
         };
@@ -689,6 +725,7 @@ fn new_worker(e: &WorkerSpawned) -> Worker {
     Worker {
         name: e.name.clone(),
         agent: e.agent.clone(),
+        by_person: e.by_person,
         machine: worker::Worker::default(),
         started_at: at,
         task_assigned_at: None,
@@ -712,7 +749,7 @@ fn action(tool: &str, input: &str) -> SmolStr {
     if line.is_empty() { tool.into() } else { format!("{tool}({line})").into() }
 }
 
-fn audit(audit: &mut Audit, e: &ToolAudited) {
+fn audit(audit: &mut Audit, e: &ToolAudited, kept: usize) {
     match e.status {
         run::ToolStatus::Pending | run::ToolStatus::Running => {
             audit.calls += 1;
@@ -722,6 +759,10 @@ fn audit(audit: &mut Audit, e: &ToolAudited) {
             audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
             audit.last_call = Some(e.digest);
             audit.last_action = Some(action(&e.tool, e.input.as_deref().unwrap_or_default()));
+            audit.recent.push_back(e.digest);
+            while audit.recent.len() > kept {
+                audit.recent.pop_front();
+            }
         }
         run::ToolStatus::Error => {
             audit.open.remove(&e.call);

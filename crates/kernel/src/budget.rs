@@ -5,17 +5,22 @@
 //!
 //! A step that ends without a price is estimated: by its tokens, at what those of the agent's other steps did cost.
 //! Where the agent has no priced step, its share stays set aside. It is no cost, and yet a limit holds.
+//!
+//! A budget that has no room for a step asks a person, with numbers, wherever it stops something: a worker in the middle of
+//! a task, or a task that no worker may take because of it.
 
 use crate::config::Micros;
 use crate::world::{BudgetScope, Run, Task, Total, Unknown, World};
 use imbl::OrdMap;
-use machines::names::AgentName;
+use machines::names::{AgentName, TaskId};
 
 /// One budget, as a guard sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub scope: BudgetScope,
     pub limit: Micros,
+    /// Spent and estimated: no step that ends gives it back.
+    pub spent: Micros,
     /// Spent, estimated and set aside.
     pub used: Micros,
 }
@@ -24,16 +29,85 @@ impl Room {
     pub fn has(&self, amount: Micros) -> bool {
         self.used.saturating_add(amount) <= self.limit
     }
+
+    /// There is no room, and steps under way that give back what they do not spend would change nothing.
+    pub fn is_spent(&self, amount: Micros) -> bool {
+        self.spent.saturating_add(amount) > self.limit
+    }
+
+    /// What must be added before a step fits.
+    pub fn missing(&self, amount: Micros) -> Micros {
+        self.used.saturating_add(amount).saturating_sub(self.limit)
+    }
+}
+
+/// What is set aside for one step: `step_usd`, or a whole budget where that is less. Otherwise nothing could ever begin
+/// under a small budget.
+pub fn share(world: &World, agent: &AgentName) -> Micros {
+    let budget = &world.config.budget;
+    let of_agent = world.config.agents.get(agent).and_then(|agent| agent.budget);
+    let limits = [budget.run, budget.task, budget.day, of_agent];
+    limits.into_iter().flatten().fold(budget.step, Micros::min).max(1)
+}
+
+/// Whether anything could ever be kept from beginning by a budget.
+pub fn are_there(world: &World) -> bool {
+    let budget = &world.config.budget;
+    budget.run.or(budget.task).or(budget.day).is_some()
+        || world.config.agents.values().any(|agent| agent.budget.is_some())
+}
+
+/// A budget in the settings.
+pub fn limit(world: &World, scope: BudgetScope, agent: &AgentName) -> Option<Micros> {
+    let budget = &world.config.budget;
+    match scope {
+        BudgetScope::Run => budget.run,
+        BudgetScope::Task => budget.task,
+        BudgetScope::Agent => world.config.agents.get(agent).and_then(|agent| agent.budget),
+        BudgetScope::Day => budget.day,
+    }
+}
+
+/// What a person is asked where a budget has no room for a step.
+pub fn question(world: &World, room: &Room, agent: &AgentName, task: Option<&TaskId>) -> String {
+    let share = share(world, agent);
+    let default = limit(world, room.scope, agent).unwrap_or(0).max(room.missing(share));
+    let task = task.map_or("it", TaskId::as_str);
+    let who = match room.scope {
+        BudgetScope::Run => format!("the run of {task} has spent"),
+        BudgetScope::Task => format!("{task} has spent"),
+        BudgetScope::Agent => format!("agent {agent} has spent"),
+        BudgetScope::Day => "all tasks of today have spent".to_owned(),
+    };
+    let aside = match room.used.saturating_sub(room.spent) {
+        0 => String::new(),
+        aside => format!(", {} is set aside for steps under way", dollars(aside)),
+    };
+    format!(
+        "The {} budget is reached: {who} {} of {}{aside}; a step sets {} aside; approving adds {} (`--raise USD` another amount)",
+        room.scope,
+        dollars(room.spent),
+        dollars(room.limit),
+        dollars(share),
+        dollars(default),
+    )
+}
+
+/// Dollars with as many digits as there are, and at least cents.
+pub fn dollars(micros: Micros) -> String {
+    let digits = format!("{:06}", micros % 1_000_000);
+    let fraction = digits.trim_end_matches('0');
+    format!("${}.{fraction:0<2}", micros / 1_000_000)
 }
 
 /// What the agent's own and the day's budget have left: they hold for every task.
 pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Room> {
     let by_agent = world.spend.by_agent.get(agent).cloned().unwrap_or_default();
     let by_day = world.spend.by_day.get(&day).cloned().unwrap_or_default();
-    let used = |total: &Total| total.cost + total.reserved + unpriced(world, &total.unknown).counted();
+    let used = |total: &Total| (total.cost + unpriced(world, &total.unknown).counted(), total.reserved);
     [
-        room(BudgetScope::Agent, world.config.agent(agent).budget, by_agent.raised, used(&by_agent)),
-        room(BudgetScope::Day, world.config.budget.day, by_day.raised, used(&by_day)),
+        room(world, BudgetScope::Agent, agent, by_agent.raised, used(&by_agent)),
+        room(world, BudgetScope::Day, agent, by_day.raised, used(&by_day)),
     ]
     .into_iter()
     .flatten()
@@ -42,14 +116,15 @@ pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Room> {
 
 /// What the budgets of one task and its run have left.
 pub fn own_rooms(world: &World, task: &Task, run: Option<&Run>) -> Vec<Room> {
-    let budget = &world.config.budget;
     let counted = |unknown| unpriced(world, unknown).counted();
-    let (raised, used) =
-        run.map_or((0, 0), |run| (run.raised, run.spend.cost + run.reserved + counted(&run.spend.unknown)));
-    let of_task = task.spend.cost + task.spend.reserved + counted(&task.spend.unknown);
+    let (raised, used) = run.map_or((0, (0, 0)), |run| {
+        (run.raised, (run.spend.cost + counted(&run.spend.unknown), run.reserved))
+    });
+    let of_task = (task.spend.cost + counted(&task.spend.unknown), task.spend.reserved);
+    let nobody = &world.config.fleet.agent;
     [
-        room(BudgetScope::Run, budget.run, raised, used),
-        room(BudgetScope::Task, budget.task, task.raised, of_task),
+        room(world, BudgetScope::Run, nobody, raised, used),
+        room(world, BudgetScope::Task, nobody, task.raised, of_task),
     ]
     .into_iter()
     .flatten()
@@ -57,8 +132,15 @@ pub fn own_rooms(world: &World, task: &Task, run: Option<&Run>) -> Vec<Room> {
 }
 
 /// A budget without a limit has no room to speak of.
-fn room(scope: BudgetScope, limit: Option<Micros>, raised: Micros, used: Micros) -> Option<Room> {
-    limit.map(|limit| Room { scope, limit: limit.saturating_add(raised), used })
+fn room(
+    world: &World,
+    scope: BudgetScope,
+    agent: &AgentName,
+    raised: Micros,
+    (spent, aside): (Micros, Micros),
+) -> Option<Room> {
+    let limit = limit(world, scope, agent)?.saturating_add(raised);
+    Some(Room { scope, limit, spent, used: spent.saturating_add(aside) })
 }
 
 fn rooms<'w>(
@@ -72,7 +154,8 @@ fn rooms<'w>(
 
 /// The first budget that has no room for one more step.
 pub fn exhausted(world: &World, task: &Task, run: &Run, day: i64) -> Option<Room> {
-    rooms(world, task, run, day).find(|room| !room.has(world.config.budget.step))
+    let share = share(world, &run.agent);
+    rooms(world, task, run, day).find(|room| !room.has(share))
 }
 
 /// The first budget that is passed already: a step cost more than was set aside for it.

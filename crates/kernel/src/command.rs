@@ -103,6 +103,14 @@ pub enum Ask {
     Retry {
         worker: WorkerName,
     },
+    RetryTask {
+        id: TaskId,
+    },
+    /// From the beginning, on main. `note` says what is to be done differently.
+    RestartTask {
+        id: TaskId,
+        note: Option<String>,
+    },
     Cleanup {
         worker: WorkerName,
         force: bool,
@@ -190,6 +198,9 @@ pub struct SeenTicket {
     pub priority: u8,
     pub plan: Option<Vec<String>>,
     pub depends_on: Vec<TaskId>,
+    /// When the ticket was made, where it says so: its age.
+    #[serde(default)]
+    pub created: Option<Millis>,
     /// A person's act: the file was changed by someone other than us.
     pub by_hand: bool,
 }
@@ -273,6 +284,12 @@ pub enum Happened {
     Outage {
         service: ServiceName,
         resets_at: Option<Millis>,
+        /// What the service answered.
+        #[serde(default)]
+        error: Option<SmolStr>,
+        /// It does not accept the credentials.
+        #[serde(default)]
+        refused: bool,
         usage: Usage,
     },
     /// The process tree is gone, as was asked.
@@ -330,6 +347,8 @@ pub enum Happened {
     Health {
         healthy: bool,
     },
+    /// Nothing is there to ask the service with: only the next step tells.
+    HealthUnknown,
     TimerDue,
     /// Something that only we need could not be done; it is tried again.
     Failed {

@@ -21,6 +21,9 @@ pub struct Config {
     pub services: Vec<ServiceName>,
     pub restore: Restore,
     pub limits: Limits,
+    /// Turns of a run, where its agent says nothing: the project's own limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,6 +157,7 @@ impl Default for Config {
             services: Vec::new(),
             restore: Restore::All,
             limits: Limits::default(),
+            max_turns: None,
         }
     }
 }
@@ -227,6 +231,12 @@ impl From<Role> for machines::machine::Role {
 }
 
 impl Config {
+    /// The service that an agent depends on; one that names none has the one that all such agents share.
+    pub fn service_of(&self, name: &AgentName) -> ServiceName {
+        let known = self.agents.get(name).and_then(|agent| agent.service.clone());
+        known.unwrap_or_else(|| ServiceName::new("agents").expect("a constant"))
+    }
+
     pub fn agent(&self, name: &AgentName) -> Agent {
         self.agents.get(name).cloned().unwrap_or_default()
     }
@@ -246,6 +256,9 @@ impl Config {
             if agent.max_turns.is_some_and(|turns| !(1..=200).contains(&turns)) {
                 problems.push(format!("agent `{name}` has max_turns outside 1 to 200"));
             }
+        }
+        if self.max_turns.is_some_and(|turns| !(1..=200).contains(&turns)) {
+            problems.push("project.max_turns is outside 1 to 200".to_owned());
         }
         if self.fleet.max_steps == 0 {
             problems.push("fleet.max_steps is 0; a worker needs at least one step".to_owned());

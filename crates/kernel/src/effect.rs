@@ -59,9 +59,12 @@ pub enum Effect {
     SaveWork {
         task: TaskId,
     },
-    /// Save everything in the tree to a ref, then remove the tree.
+    /// Save everything in the tree to a ref, then remove the tree. `start_over`: the branch too is saved and removed, so that
+    /// the next tree is made on main.
     RemoveTree {
         task: TaskId,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        start_over: bool,
     },
     /// Merge main with the approved tip, and run the tests on the result.
     TestMerge {
@@ -176,7 +179,7 @@ impl Effect {
             | Effect::TellAgent { task, .. }
             | Effect::RunGate { task, .. }
             | Effect::SaveWork { task }
-            | Effect::RemoveTree { task }
+            | Effect::RemoveTree { task, .. }
             | Effect::TestMerge { task, .. }
             | Effect::MoveMain { task, .. }
             | Effect::WriteTicket { task, .. }

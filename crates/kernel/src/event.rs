@@ -127,8 +127,14 @@ events! {
         id: TaskId, title: String, body: String, task_type: TaskType, priority: u8, at: Millis,
         ticket: Option<SmolStr>, reopens: Option<TaskId>, plan: Option<Vec<String>>,
         reviewer: Option<SmolStr>, depends_on: Vec<TaskId>,
+        /// When its ticket was made, where the ticket says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")] created: Option<Millis>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,
     } in |e| of_task(&e.id);
-    TaskEdited = "task_edited" { id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr> } in |e| of_task(&e.id);
+    TaskEdited = "task_edited" {
+        id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,
+    } in |e| of_task(&e.id);
     DependencyAdded = "dependency_added" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);
@@ -147,6 +153,10 @@ events! {
     NoteLeft = "note_left" { id: TaskId, note: SmolStr } in |e| of_task(&e.id);
     NotesTold = "notes_told" { id: TaskId } in |e| of_task(&e.id);
     SentBackTo = "sent_back" { id: TaskId, what: SentBack } in |e| of_task(&e.id);
+    /// A person starts the task over: what was counted and found of it is forgotten.
+    Restarted = "restarted" { id: TaskId } in |e| of_task(&e.id);
+    /// Tree, branch and session are gone; the next claim gives new ones.
+    PlaceTaken = "place_taken" { id: TaskId } in |e| of_task(&e.id);
     EmptyDiffSeen = "empty_diff_seen" { id: TaskId } in |e| of_task(&e.id);
     /// What the gate let through: whether it holds code, and why a person must look at it.
     GatePassed = "gate_passed" { id: TaskId, tip: Option<SmolStr>, has_code: bool, needs_person: Option<SmolStr> } in |e| of_task(&e.id);
@@ -175,7 +185,11 @@ events! {
     LandingEnded = "landing_ended" { id: TaskId, why: SmolStr } in |e| of_task(&e.id);
     TaskLanded = "task_landed" { id: TaskId, landed: Landed } in |e| of_task(&e.id);
 
-    WorkerSpawned = "worker_spawned" { name: WorkerName, agent: AgentName, at: Millis } in |e| of_worker(&e.name);
+    /// `by_person`: it is theirs, and stays until they remove it. The fleet makes and retires its own.
+    WorkerSpawned = "worker_spawned" {
+        name: WorkerName, agent: AgentName, at: Millis,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] by_person: bool,
+    } in |e| of_worker(&e.name);
 
     RunOpened = "run_opened" { id: RunId, task: TaskId, agent: AgentName, holder: Holder, max_turns: u32, allowed_tools: Option<Vec<SmolStr>> } in |e| of_run(&e.id);
     /// A worker took up a run that another had left.
@@ -205,6 +219,10 @@ events! {
         id: ApprovalId, task: Option<TaskId>, run: Option<RunId>, cause: ApprovalCause, at: Millis,
         question: String, options: Vec<SmolStr>, call: Option<SmolStr>, scope: Option<BudgetScope>,
         #[serde(default, skip_serializing_if = "Option::is_none")] what: Option<AskedCall>,
+        /// Whose budget it is about, where it is an agent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")] agent: Option<AgentName>,
+        /// The budget that was reached, as it stood.
+        #[serde(default, skip_serializing_if = "Option::is_none")] limit: Option<Micros>,
     } in |e| format!("approval/{}", e.id);
     ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: SmolStr, note: String } in |e| format!("approval/{}", e.id);
     /// A person has allowed this very call for the rest of the task.
@@ -217,9 +235,19 @@ events! {
     EffectEnded = "effect_ended" { id: EffectId, task: Option<TaskId>, how: SmolStr } in |e| of_effect(e.task.as_ref());
     EffectFailed = "effect_failed" { id: EffectId, task: Option<TaskId>, error: String, tries: u32 } in |e| of_effect(e.task.as_ref());
 
-    FleetSwitched = "fleet_switched" { running: bool } in of_system;
+    /// `workers`: how many it is to have, where somebody said so.
+    FleetSwitched = "fleet_switched" {
+        running: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")] workers: Option<u32>,
+    } in of_system;
     ConfigChanged = "config_changed" { config: Box<Config> } in of_system;
-    HealthSeen = "health_seen" { service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<RunId> } in of_system;
+    HealthSeen = "health_seen" {
+        service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<RunId>,
+        /// What the service answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")] error: Option<SmolStr>,
+        /// It does not accept the credentials: no waiting helps.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] refused: bool,
+    } in of_system;
  DiskSeen = "disk_seen" { full: Option<SmolStr> } in of_system;
     AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);
 

@@ -72,6 +72,8 @@ pub fn scope(ask: &Ask) -> SmolStr {
         | Ask::AddDependency { id, .. }
         | Ask::RemoveDependency { id, .. }
         | Ask::Approve { id, .. }
+        | Ask::RetryTask { id }
+        | Ask::RestartTask { id, .. }
         | Ask::OpenRun { task: id, .. }
         | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
         _ => SmolStr::new_static("project"),
@@ -232,7 +234,15 @@ impl<'c> Draft<'c> {
         self.drive_task(id, task::Event::Move { to, by: by.sender(), payload: Box::new(payload) }, by)
     }
 
-    pub fn drive_task(&mut self, id: &TaskId, event: task::Event, by: &Actor) -> Ruled {
+    pub fn drive_task(&mut self, id: &TaskId, mut event: task::Event, by: &Actor) -> Ruled {
+        // Who a plan is from is known by the credential; the rules say it of their own.
+        if let (task::Event::Move { payload, .. }, Actor::Human(_) | Actor::Agent { .. }) = (&mut event, by)
+            && let Some(plan) = &mut payload.work_plan
+            && plan.source != Some(task::PlanSource::Ticket)
+            && plan.source != Some(task::PlanSource::Default)
+        {
+            plan.source = Some(plan_source(by));
+        }
         let task = self.task(id)?;
         let mut machine = self.world.judged(task, event.sender());
         let cost = task::CostSummary {
@@ -244,7 +254,6 @@ impl<'c> Draft<'c> {
         let taken = advance(&mut machine, &event, &mut effects)?;
         self.rows.extend(taken.row.map(|row| (task::Task::NAME, row)));
         // Computed from the runs, never taken from a caller: the guard has seen to that.
-        let mut event = event;
         if let task::Event::Move { to: Status::Review, payload, .. } = &mut event
             && payload.deliverable.is_some()
         {
@@ -332,6 +341,7 @@ impl<'c> Draft<'c> {
             id: SmolStr::new(task.id.as_str()),
             status: task.status(),
             mine: assigned && leased,
+            session: task.place.as_ref().map(|place| place.session.clone()),
         })
     }
 }
@@ -393,6 +403,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
                 return Err(Refusal::field("title", "a task needs a title"));
             }
             check_priority(*priority)?;
+            check_plan(plan.as_deref())?;
             d.emit(TaskEdited {
                 id: id.clone(),
                 title: title.clone(),
@@ -400,6 +411,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
                 priority: *priority,
                 plan: plan.clone(),
                 reviewer: reviewer.clone(),
+                plan_source: plan.as_ref().map(|_| plan_source(&actor)),
             });
             if title.is_some() || body.is_some() {
                 let task = d.task(id)?;
@@ -454,13 +466,13 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         }
         Ask::StopFleet => {
             if d.world.fleet_running {
-                d.emit(FleetSwitched { running: false });
+                d.emit(FleetSwitched { running: false, workers: None });
             }
             Reply::default()
         }
         Ask::Spawn { name, agent } => {
             let agent = agent.clone().unwrap_or_else(|| d.world.config.fleet.agent.clone());
-            spawn(d, name, &agent)?;
+            spawn(d, name, &agent, true)?;
             worker_reply(d, name)?
         }
         Ask::Assign { worker, task, clarification } => {
@@ -474,6 +486,14 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         Ask::Retry { worker } => {
             rules::retry(d, worker)?;
             worker_reply(d, worker)?
+        }
+        Ask::RetryTask { id } => {
+            rules::retry_task(d, id)?;
+            task_reply(d, id)?
+        }
+        Ask::RestartTask { id, note } => {
+            rules::restart(d, id, note.as_deref())?;
+            task_reply(d, id)?
         }
         Ask::Cleanup { worker, force } => {
             let live_process = rules::has_live_process(d, worker);
@@ -600,6 +620,27 @@ fn check_priority(priority: Option<u8>) -> Ruled {
     }
 }
 
+/// A plan that a person gives is whole; what is missing is not made up in silence.
+fn check_plan(plan: Option<&[String]>) -> Ruled {
+    let Some(plan) = plan else { return Ok(()) };
+    let (least, most) = (task::PLAN_BULLETS_MIN, task::PLAN_BULLETS_MAX);
+    if !(least..=most).contains(&plan.len()) {
+        let message = format!("a plan has {least} to {most} steps; this one has {}", plan.len());
+        return Err(Refusal::field("plan", message));
+    }
+    match plan.iter().any(|bullet| bullet.trim().is_empty()) {
+        true => Err(Refusal::field("plan", "a step of the plan is empty")),
+        false => Ok(()),
+    }
+}
+
+fn plan_source(actor: &Actor) -> task::PlanSource {
+    match actor {
+        Actor::Agent { .. } => task::PlanSource::Agent,
+        Actor::Human(_) | Actor::System | Actor::SystemFor(_) => task::PlanSource::Person,
+    }
+}
+
 fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
     if new.title.trim().is_empty() {
         return Err(Refusal::field("title", "a task needs a title"));
@@ -607,11 +648,11 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
     check_text(d, "title", Some(&new.title))?;
     check_text(d, "body", Some(&new.body))?;
     check_priority(new.priority)?;
+    check_plan(new.plan.as_deref())?;
     if let Actor::Agent { role: Role::Intern, .. } = &d.command.actor {
         return Err(forbidden("add a task"));
     }
-    let made_up = || TaskId::new(format!("t-{}", d.world.next + 1)).expect("a counted id is a name");
-    let id = new.id.clone().unwrap_or_else(made_up);
+    let id = new.id.clone().unwrap_or_else(|| next_task_id(&d.world));
     if d.world.tasks.contains_key(&id) {
         return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
     }
@@ -638,8 +679,17 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
         plan: new.plan.clone(),
         reviewer: new.reviewer.clone(),
         depends_on: new.depends_on.clone(),
+        created: None,
+        plan_source: new.plan.as_ref().map(|_| plan_source(&d.command.actor)),
     });
     task_reply(d, &id)
+}
+
+/// `t-1`, `t-2`, …: one that no task or ticket ever had.
+fn next_task_id(world: &World) -> TaskId {
+    let named = |number| TaskId::new(format!("t-{number}")).expect("a counted id is a name");
+    let free = |id: &TaskId| world.task(id).is_none() && !world.tickets.contains_key(id.as_str());
+    (world.last_task + 1..).map(named).find(free).expect("there is always another number")
 }
 
 fn add_dependency(d: &mut Draft, id: &TaskId, on: &TaskId) -> Ruled {
@@ -700,7 +750,7 @@ fn path_to(world: &World, from: &TaskId, to: &TaskId) -> Option<Vec<TaskId>> {
     None
 }
 
-pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName) -> Ruled {
+pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName, by_person: bool) -> Ruled {
     if !d.world.config.agents.contains_key(agent) {
         let known: Vec<_> = d.world.config.agents.keys().map(AgentName::as_str).collect();
         return Err(
@@ -713,7 +763,7 @@ pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName) -> Rule
             Refusal::new(409, "EXISTS", message).hint("choose another name; `adj ps` lists the workers")
         );
     }
-    d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at() });
+    d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at(), by_person });
     d.move_worker(name, worker::Event::Spawn { name_free: true }).map(drop)
 }
 

@@ -31,6 +31,7 @@ machines::wire_enum! {
         QuestionsAgree = "a task in NEEDS_APPROVAL waits for an open question, and no other task does",
         NothingSleeps = "while the fleet runs, whoever holds a task has something under way or a timer to wake it",
         PastIsKnown = "what must end before a task goes on is in the outbox",
+        WayOut = "a task that is neither DONE nor CANCELED can be claimed, is in somebody's hands, or waits for what has a name and can come",
         NoCycles = "dependencies have no cycle",
     }
 }
@@ -205,6 +206,19 @@ impl Check<'_> {
             let waits = open.is_some_and(|approval| approval.decided.is_none());
             self.that(Invariant::QuestionsAgree, (status == Status::NeedsApproval) == waits, || {
                 format!("`{id}` is {status} and waits for {:?}", task.approval)
+            });
+            let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
+            // A service that it waits for is asked as long as one is away.
+            let service = task.waits_for.is_none() || world.health.values().any(|health| !health.healthy);
+            let out = match status {
+                Status::Done | Status::Canceled => true,
+                Status::Review => task.approved.is_none() || in_queue || landing,
+                Status::Blocked => task.machine.block_reason.is_some(),
+                Status::NeedsApproval => waits,
+                Status::Inbox | Status::Assigned | Status::InProgress => service,
+            };
+            self.that(Invariant::WayOut, out, || {
+                format!("`{id}` is {status} and waits for {:?}", task.waits_for)
             });
             let known = task.unfinished.iter().all(|effect| world.effects.contains_key(effect));
             let waiting = task.afterwards.is_empty() || !task.unfinished.is_empty();

@@ -5,6 +5,7 @@
 //! of the world is therefore never refused because of another machine's state.
 
 mod approval;
+mod budgets;
 mod claim;
 mod landing;
 mod outcome;
@@ -14,7 +15,7 @@ mod release;
 mod service;
 mod step;
 
-pub(crate) use {approval::*, claim::*, landing::*, outcome::*, outside::*, people::*};
+pub(crate) use {approval::*, budgets::*, claim::*, landing::*, outcome::*, outside::*, people::*};
 use {release::*, service::*, step::*};
 
 use crate::command::*;
@@ -72,19 +73,21 @@ rules! {
     StepFinished: "a step ended without DONE" => "worker working, next step; in a fresh session where the agent's cannot be taken up again";
     StepFailed: "a step failed" => "run ERROR (recoverable), worker waits 2, 4, 8, 16 s; when due, run RESUME and the next step";
     StepRetried: "a step timed out, or its session was lost" => "the same step once more, with a fresh session; both count as one error";
-    Outage: "a service is away" => "run suspended, no error counted; nothing is claimed for its agents";
+    Outage: "a service is away, or does not accept the credentials" => "run suspended, no error counted; nothing is claimed for its agents; what it answered is kept";
     Restored: "the services are back" => "run restored as it was; the next step where the process is gone";
     ResetReached: "a usage limit is reset" => "the first suspended run goes on alone, as a probe";
+    Probed: "a service is away and nothing is there to ask it with" => "the first suspended run goes on alone, after one health poll, then two, four, up to sixteen; the others follow when it has come through";
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
     PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the agent's priced steps did cost; where it has none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
-    BudgetReached: "a budget would be passed" => "run PAUSE, task NEEDS_APPROVAL (budget), worker idle; one question for all where it is the day's";
-    BudgetRaised: "a budget question is approved" => "the budget is raised, and the task goes back to where it came from";
+    BudgetReached: "a budget has no room for another step, which sets `step_usd` aside or the whole budget where that is less" => "run PAUSE, task NEEDS_APPROVAL (budget) with the numbers, worker idle; one question for all where it is the day's or the agent's";
+    BudgetAsked: "only a budget keeps an idle worker from a task, and no step under way could give anything back" => "the task's or its run's: task NEEDS_APPROVAL (budget) with the numbers; the day's or the agent's: one question for all, nothing is moved; nothing where a person said no to the same question";
+    BudgetRaised: "a budget question is approved" => "the budget is raised by what was said, or by itself once more; the task goes back to where it came from";
     ActionAsked: "a red action is asked for, or a yellow one by an intern" => "the call waits, and is kept whole for the person who decides; run PAUSE, task NEEDS_APPROVAL. One that is too long to be shown is refused";
     ActionDecided: "the action is decided" => "the decision answers the call, run RESUME, task back; where nobody waits any more, it goes into the next prompt. Allowed always, the very same call is answered at once for the rest of the task";
     ActionUnanswered: "a call was not answered in time" => "the step is ended, worker idle; the task goes on waiting";
     ToolDenied: "a tool that is not allowed is called" => "the call is refused before it runs, audited, and counted as a failure of the tool";
-    LoopDetected: "the same call came three times" => "run PAUSE, task BLOCKED (loop), worker idle";
-    ToolFailures: "one tool failed three times in a row" => "run PAUSE, task BLOCKED (tool_failures), worker idle";
+    LoopDetected: "the same call, or the same few calls in turn, came `limits.same_call` times (3) with nothing between" => "run PAUSE, task BLOCKED (loop), worker idle";
+    ToolFailures: "one tool failed `limits.tool_failures` times (3) in a row" => "run PAUSE, task BLOCKED (tool_failures), worker idle";
     TurnLimit: "the turn limit is reached" => "run PAUSE, task NEEDS_APPROVAL (turn_limit) with continue, complete and abort; worker idle";
     TurnLimitContinued: "continue at the turn limit" => "the limit is raised; the next worker resumes the run";
     TurnLimitCompleted: "complete at the turn limit" => "run RESUME and COMPLETE in one commit; the gate decides without a worker";
@@ -102,8 +105,10 @@ rules! {
     LandingRepeated: "main was moved by someone else" => "the merge is made and tested again";
     LandingHeldUp: "the user's checkout is in the way" => "the landing waits, says which files, and holds up nobody";
     Landed: "the merge landed" => "task DONE with its completion record, ticket closed, tree removed, branch deleted, dependents claimable";
-    Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back";
-    Retried: "a person tries a stuck worker again" => "task BLOCKED to IN_PROGRESS, lease to the same worker, next step when its wait is over";
+    Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back; it stays for a person to see and takes no place in the fleet: another worker is made";
+    Retired: "the fleet has more workers of its own than `workers`, and one is idle" => "the last made of the idle ones is gone; a person's own workers and stuck ones stay";
+    Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step that waits for its next try has it now; a suspended run goes first";
+    Restarted: "a person starts a task over" => "run ABORT where it lives, worker idle, question settled, dequeued; task ASSIGNED, claimable when its work is saved to a ref; then a new branch on main, tree and session";
     EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved, and the next agent is told where; worker idle or gone";
     Lost: "a worker or runner is lost" => "run ERROR, lease ended, task stays IN_PROGRESS; the third time BLOCKED (lost_workers)";
     Recovered: "the owner starts again" => "each worker goes on, is repeated, or gives its task back, by what was found of it";

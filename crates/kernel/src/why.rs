@@ -2,7 +2,7 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{BudgetScope, Dependency, Holder, SentBack, Task, day_of};
+use crate::world::{BudgetScope, Dependency, Health, Holder, SentBack, Task, day_of};
 use machines::Millis;
 use machines::names::{AgentName, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
@@ -33,9 +33,12 @@ fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
 
 /// What keeps an agent's workers from claiming anything at all.
 pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
-    let config = world.config.agent(agent);
-    let service = config.service.as_ref();
-    let health = service.and_then(|service| world.health.get(service));
+    fleet_guards_at(world, agent, day, None)
+}
+
+fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Millis>) -> Vec<Guard> {
+    let service = world.config.service_of(agent);
+    let health = world.health.get(&service);
     // Counted only where there is a cap: this is asked after every command.
     let cap = world.config.policy.cap_per_agent;
     let holds = |task: &&std::sync::Arc<Task>| held_by(world, task, agent);
@@ -57,10 +60,9 @@ pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
         guard(
             "serviceHealthy",
             health.is_none_or(|health| health.healthy),
-            match (service, health) {
-                (Some(service), Some(health)) if !health.healthy => format!("`{service}` is away"),
-                (Some(service), _) => format!("`{service}` is there"),
-                (None, _) => "the agent needs none".to_owned(),
+            match health {
+                Some(health) if !health.healthy => away(world, &service, health, now),
+                _ => format!("`{service}` is there"),
             },
         ),
         guard(
@@ -70,8 +72,46 @@ pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
         ),
     ]
     .into_iter()
-    .chain(budget_guards(world, budget::shared_rooms(world, agent, day)))
+    .chain(shared_money(world, agent, day))
     .collect()
+}
+
+/// A service that is away: what it answered, since when, and when it is tried again.
+fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Millis>) -> String {
+    let error = health.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let mut text = match health.refused {
+        true => format!("`{service}` does not accept the credentials{error}"),
+        false => format!("`{service}` is unavailable{error}"),
+    };
+    if let Some(now) = now {
+        text.push_str(&format!(", for {}", duration(now - health.since)));
+        let timer = |timer: crate::Timer| world.effects.get(world.timers.get(&timer)?)?.due();
+        let reset = timer(crate::Timer::Reset { service: service.clone() });
+        let polled =
+            timer(crate::Timer::HealthPoll).map(|poll| match world.config.services.contains(service) {
+                true if !health.refused => poll,
+                _ => poll.max(health.next_try(world.config.limits.health_poll_seconds)),
+            });
+        match reset.or(polled).map(|due| due - now) {
+            _ if health.probe.is_some() => text.push_str("; it is being tried now"),
+            Some(wait) if wait > 0 => text.push_str(&format!("; tried again in {}", duration(wait))),
+            Some(_) => text.push_str("; the next try is due"),
+            None => {}
+        }
+    }
+    if health.refused {
+        text.push_str("; set the key or log in, then `adj retry --all`");
+    }
+    text
+}
+
+/// A stretch of time in the unit that people would say it in, rounded up.
+fn duration(millis: Millis) -> String {
+    match (millis.max(0) + 999) / 1000 {
+        seconds @ 0..=120 => format!("{seconds} s"),
+        seconds @ 121..=7200 => format!("{} min", (seconds + 59) / 60),
+        seconds => format!("{} h", (seconds + 3599) / 3600),
+    }
 }
 
 fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
@@ -82,22 +122,41 @@ fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
     }
 }
 
-fn budget_guards(world: &World, rooms: Vec<budget::Room>) -> impl Iterator<Item = Guard> + use<'_> {
-    let step = world.config.budget.step;
-    rooms.into_iter().map(move |room| {
-        let name = match room.scope {
-            BudgetScope::Run => "runBudget",
-            BudgetScope::Task => "taskBudget",
-            BudgetScope::Agent => "agentBudget",
-            BudgetScope::Day => "dayBudget",
-        };
-        let (used, limit) = (dollars(room.used), dollars(room.limit));
-        guard(name, room.has(step), format!("{used} of {limit} used, a step takes {}", dollars(step)))
-    })
+const MONEY: [&str; 4] = ["runBudget", "taskBudget", "agentBudget", "dayBudget"];
+
+/// A budget as a guard: whether a step fits, and in which numbers.
+fn money(world: &World, room: &budget::Room, agent: &AgentName) -> Guard {
+    let [run, task, of_agent, day] = MONEY;
+    let name = match room.scope {
+        BudgetScope::Run => run,
+        BudgetScope::Task => task,
+        BudgetScope::Agent => of_agent,
+        BudgetScope::Day => day,
+    };
+    let share = budget::share(world, agent);
+    let (used, limit) = (budget::dollars(room.used), budget::dollars(room.limit));
+    let detail = format!("{used} of {limit} used, a step sets {} aside", budget::dollars(share));
+    guard(name, room.has(share), detail)
 }
 
-pub fn dollars(micros: u64) -> String {
-    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+/// The budgets that hold for every task, with the question that a person has not answered, or said no to.
+fn shared_money(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
+    let rooms = budget::shared_rooms(world, agent, day).into_iter();
+    let with_question = |room: budget::Room| {
+        let mut guard = money(world, &room, agent);
+        let asked = crate::rules::asked(world, &room, agent, day).filter(|_| !guard.holds);
+        match asked.map(|asked| (&asked.id, asked.decided.is_none())) {
+            Some((id, true)) => guard.detail.push_str(&format!("; `adj approve {id}` raises it")),
+            Some((id, false)) => guard.detail.push_str(&format!(
+                "; {id} was denied: raise it in adjutant.toml{}",
+                if room.scope == BudgetScope::Day { ", or it goes on tomorrow" } else { "" }
+            )),
+            None if !guard.holds => guard.detail.push_str("; steps under way may give some of it back"),
+            None => {}
+        }
+        guard
+    };
+    rooms.map(with_question).collect()
 }
 
 /// What keeps a worker of `agent` from claiming this task.
@@ -153,7 +212,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         }
     }
     let run = task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open());
-    guards.extend(budget_guards(world, budget::own_rooms(world, task, run)));
+    guards.extend(budget::own_rooms(world, task, run).iter().map(|room| money(world, room, agent)));
     guards
 }
 
@@ -191,6 +250,18 @@ pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Optio
     first_failing(fleet_guards(world, agent, day))
 }
 
+/// The same, money aside.
+pub(crate) fn fleet_blocker_but_money(world: &World, agent: &AgentName) -> Option<String> {
+    // No day has any part in what is left.
+    let guards = fleet_guards(world, agent, 0).into_iter().filter(|guard| !MONEY.contains(&guard.guard));
+    first_failing(guards.collect())
+}
+
+pub(crate) fn task_blocker_but_money(world: &World, task: &Task, agent: &AgentName) -> Option<String> {
+    let guards = task_guards(world, task, agent).into_iter().filter(|guard| !MONEY.contains(&guard.guard));
+    first_failing(guards.collect())
+}
+
 pub(crate) fn task_blocker(world: &World, task: &Task, agent: &AgentName) -> Option<String> {
     first_failing(task_guards(world, task, agent))
 }
@@ -217,11 +288,18 @@ fn last_words(world: &World, task: &Task) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
+/// Whose workers would take the task: those of an agent that it is assigned to, where there are any.
+fn agent_for(world: &World, task: &Task) -> AgentName {
+    let assigned = task.machine.assignee_ids.iter().filter_map(|id| AgentName::new(id).ok());
+    let there = |agent: &AgentName| world.workers.values().any(|worker| worker.agent == *agent);
+    assigned.into_iter().find(there).unwrap_or_else(|| world.config.fleet.agent.clone())
+}
+
 /// What stands between a task and its end.
 pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let task = world.task(id)?;
     let day = day_of(now);
-    let agent = &world.config.fleet.agent;
+    let agent = &agent_for(world, task);
     let mut guards = Vec::new();
     match task.status() {
         Status::Done | Status::Canceled => {
@@ -231,16 +309,12 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             let reason =
                 task.machine.block_reason.map_or("no reason".to_owned(), |reason| reason.to_string());
             let last = last_words(world, task).map(|words| format!(": {words}")).unwrap_or_default();
-            // A worker that is stuck with it keeps its place and its session.
-            let holder = world.workers.values().find(|worker| worker.machine.task.as_ref() == Some(id));
-            // After too many reviews it goes on only with what was not clear before.
-            let unclear = task.machine.block_reason == Some(BlockReason::ReviewCycles);
-            let clearly = if unclear { " --clarification TEXT" } else { "" };
-            let out = match holder.filter(|_| !unclear) {
-                None => format!("`adj assign WORKER {id}{clearly}`"),
-                Some(worker) => format!("`adj retry {0}`, `adj kill {0}`", worker.name),
+            let out = match task.machine.block_reason {
+                Some(BlockReason::ReviewCycles) => format!(
+                    "to continue: `adj task move {id} IN_PROGRESS --clarification TEXT`, or `adj task restart {id} --note TEXT`"
+                ),
+                _ => format!("to continue: `adj retry {id}`, or from main: `adj task restart {id}`"),
             };
-            let out = format!("to continue: {out} or `adj task move {id} IN_PROGRESS{clearly}`");
             guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}")));
             guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
@@ -291,32 +365,30 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 !world.idle.is_empty() || task.lease.is_some(),
                 idle_workers(world),
             ));
-            guards.extend(fleet_guards(world, agent, day));
+            guards.extend(fleet_guards_at(world, agent, day, Some(now)));
             guards.extend(task_guards(world, task, agent));
         }
     }
     Some(guards)
 }
 
-/// How many workers are free. Stuck ones keep their places until a person looks at them, so they are named.
+/// How many workers are free, and what the others do.
 fn idle_workers(world: &World) -> String {
-    /// So many are named; one is enough to begin with.
-    const NAMED_MAX: usize = 3;
-    let idle = world.idle.len();
-    let stuck =
-        world.workers.values().filter(|worker| worker.machine.status == machines::worker::State::Stuck);
-    let stuck: Vec<&str> = stuck.map(|worker| worker.name.as_str()).collect();
-    let (Some(first), 0) = (stuck.first(), idle) else {
-        return if idle == 1 { "1 idle worker".to_owned() } else { format!("{idle} idle workers") };
+    use machines::worker::State;
+    let count = |wanted: &dyn Fn(State) -> bool| {
+        world.workers.values().filter(|worker| wanted(worker.machine.status)).count()
     };
-    let mut names = stuck[..stuck.len().min(NAMED_MAX)].join(", ");
-    if stuck.len() > NAMED_MAX {
-        names.push_str(", …");
+    let stuck = match count(&|state| state == State::Stuck) {
+        0 => String::new(),
+        stuck => format!(", {stuck} stuck"),
+    };
+    let busy = count(&|state| !matches!(state, State::Idle | State::Stuck));
+    match world.idle.len() {
+        1 => "1 idle worker".to_owned(),
+        0 if busy > 0 => format!("no worker is idle: {busy} at work{stuck}"),
+        0 if !stuck.is_empty() => format!("no worker is idle{stuck}; `adj run` makes another"),
+        idle => format!("{idle} idle workers"),
     }
-    let (stuck, all) = (stuck.len(), world.workers.len());
-    format!(
-        "no worker is idle: {stuck} of {all} stuck ({names}); `adj retry {first}` puts it back to work, `adj kill {first}` frees it"
-    )
 }
 
 /// What a worker waits for.
@@ -340,10 +412,17 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
             guards.push(guard("underWay", true, format!("{} ({})", step.1.kind(), step.0)));
         }
         if let Some(suspension) = run.machine.suspension() {
-            let service = &suspension.service;
-            let name = ServiceName::new(service.as_str()).ok();
-            let away = name.map_or_else(|| format!("`{service}` is away"), |name| away(world, &name, now));
-            guards.push(guard("serviceThere", false, away));
+            let service = ServiceName::new(&suspension.service).ok();
+            let health = service.as_ref().and_then(|service| Some((service, world.health.get(service)?)));
+            let detail = match health {
+                Some((service, health)) if !health.healthy => away(world, service, health, Some(now)),
+                // With `restore = "all"` every service must be back.
+                _ => match world.health.iter().find(|(_, health)| !health.healthy) {
+                    Some((service, health)) => away(world, service, health, Some(now)),
+                    None => format!("`{}` was unavailable", suspension.service),
+                },
+            };
+            guards.push(guard("serviceThere", false, detail));
         }
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
@@ -353,7 +432,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     match state {
         State::Idle => {
             guards.push(fleet_running(world));
-            guards.extend(fleet_guards(world, &worker.agent, day_of(now)));
+            guards.extend(fleet_guards_at(world, &worker.agent, day_of(now), Some(now)));
             guards.push(guard(
                 "workThere",
                 !world.claimable.is_empty(),
@@ -379,22 +458,6 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     Some(guards)
 }
 
-/// A service that does not answer: since when, and when it is asked again.
-fn away(world: &World, service: &ServiceName, now: Millis) -> String {
-    let health = world.health.get(service);
-    let for_seconds = health.map_or(0, |health| (now - health.since).max(0) / 1000);
-    let timers = [crate::Timer::Reset { service: service.clone() }, crate::Timer::HealthPoll];
-    let due = timers.iter().find_map(|timer| world.effects.get(world.timers.get(timer)?)?.due());
-    let next = due.map_or(String::new(), |due| format!("; {}", next_try(due, now)));
-    // Where the settings name none, it is the one service that agents need.
-    let name = if service.as_str() == "agents" {
-        "the model API".to_owned()
-    } else {
-        format!("service `{service}`")
-    };
-    format!("{name} has not answered for {for_seconds} s{next}")
-}
-
 /// What keeps the whole fleet from going on, whatever the task: what fails comes first.
 pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     let agent = &world.config.fleet.agent;
@@ -405,7 +468,7 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     for (service, health) in &world.health {
         let detail = match health.healthy {
             true => format!("`{service}` answers"),
-            false => away(world, service, now),
+            false => away(world, service, health, Some(now)),
         };
         guards.push(guard("serviceHealthy", health.healthy, detail));
     }

@@ -23,6 +23,9 @@ pub struct World {
     pub config: Arc<Config>,
     /// `adj run` is at work: idle workers are given tasks.
     pub fleet_running: bool,
+    /// How many workers the fleet was last asked to have; without a word, as many as the settings say.
+    #[serde(default)]
+    pub fleet_workers: Option<u32>,
     pub tasks: OrdMap<TaskId, Arc<Task>>,
     pub workers: OrdMap<WorkerName, Arc<Worker>>,
     pub runs: OrdMap<RunId, Arc<Run>>,
@@ -51,6 +54,9 @@ pub struct World {
     pub kept_order: OrdMap<u64, (SmolStr, SmolStr)>,
     /// Counts up: what was created later has a larger number.
     pub next: u64,
+    /// The largest number that a task named `t-<number>` has.
+    #[serde(default)]
+    pub last_task: u64,
 
     // What follows is derived, kept so that a decision does not search.
     /// What a worker could be given, best first.
@@ -67,8 +73,9 @@ pub struct World {
     pub counts: OrdMap<Status, u32>,
 }
 
-/// IN_PROGRESS without a lease first, then ASSIGNED, then INBOX; then priority, then age.
-pub type ClaimKey = (u8, u8, u64, TaskId);
+/// IN_PROGRESS without a lease first, then ASSIGNED, then INBOX; then priority, then age: by the day of its making, and
+/// where that is the same, as it came to us.
+pub type ClaimKey = (u8, u8, Millis, u64, TaskId);
 /// Priority, then arrival.
 pub type QueueKey = (u8, u64);
 
@@ -80,14 +87,18 @@ pub struct Task {
     pub body: String,
     /// 0 is the most urgent, 4 the least.
     pub priority: u8,
+    /// When its ticket was made, or when it was added.
     pub created_at: Millis,
-    /// Counts up with creation: the age.
+    /// Counts up as tasks come to us.
     pub order: u64,
     /// The ticket that it came from.
     pub ticket: Option<SmolStr>,
     /// The closed task that this one takes up again.
     pub reopens: Option<TaskId>,
     pub plan: Option<Vec<String>>,
+    /// Who gave the plan.
+    #[serde(default)]
+    pub plan_source: Option<task::PlanSource>,
     pub depends_on: Vec<TaskId>,
     pub comments: Vector<Arc<Comment>>,
     /// Who may work on it now. At most one.
@@ -200,6 +211,9 @@ pub enum SentBack {
 pub struct Worker {
     pub name: WorkerName,
     pub agent: AgentName,
+    /// A person made it: the fleet never retires it.
+    #[serde(default)]
+    pub by_person: bool,
     pub machine: worker::Worker,
     pub started_at: Millis,
     pub task_assigned_at: Option<Millis>,
@@ -258,9 +272,40 @@ pub struct Audit {
     pub same_calls: u32,
     /// The last call, in a few words.
     pub last_action: Option<SmolStr>,
+    /// The last calls, the newest last: enough of them to see a few calls that come again and again.
+    #[serde(default)]
+    pub recent: Vector<u64>,
     /// The tool that failed last, and how often in a row.
     pub failing_tool: Option<SmolStr>,
     pub failures: u32,
+}
+
+/// So many different calls in turn may be what repeats.
+pub const LOOP_CALLS_MAX: usize = 4;
+
+impl Audit {
+    /// The calls that came `times` times over, one after the other, and nothing between them: how many they are.
+    pub fn looping(&self, times: u32) -> Option<usize> {
+        if self.same_calls >= times {
+            return Some(1);
+        }
+        // Once over is no repetition, however low the limit is.
+        let times = times.max(2) as usize;
+        (2..=LOOP_CALLS_MAX).find(|period| {
+            let length = period * times;
+            let Some(from) = self.recent.len().checked_sub(length) else { return false };
+            (from + period..self.recent.len()).all(|at| self.recent[at] == self.recent[at - period])
+        })
+    }
+
+    /// A person leads the task on: what was counted until then is no longer held against it.
+    pub fn forgive(&mut self) {
+        self.last_call = None;
+        self.same_calls = 0;
+        self.recent = Vector::new();
+        self.failing_tool = None;
+        self.failures = 0;
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -274,6 +319,12 @@ pub struct Approval {
     pub options: Vec<SmolStr>,
     /// Which budget was reached, where that is the cause.
     pub scope: Option<BudgetScope>,
+    /// Whose budget it is about, where it is an agent's.
+    #[serde(default)]
+    pub agent: Option<AgentName>,
+    /// The budget that was reached, as it stood.
+    #[serde(default)]
+    pub limit: Option<Micros>,
     pub decided: Option<Decided>,
     /// The call that waits, where one does.
     #[serde(default)]
@@ -389,6 +440,16 @@ pub struct Ticket {
     pub task: Option<TaskId>,
 }
 
+/// Waits between two tries double so often at most.
+const DOUBLINGS_MAX: u32 = 4;
+
+impl Health {
+    /// When a run may try it again, where nothing else says how it is: after one poll, then two, four, …
+    pub fn next_try(&self, poll_seconds: u32) -> Millis {
+        self.last + Millis::from(poll_seconds) * 1000 * (1 << self.tries.min(DOUBLINGS_MAX))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Landing {
     pub task: TaskId,
@@ -404,7 +465,19 @@ pub struct Landing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     pub healthy: bool,
+    /// Since when it is so.
     pub since: Millis,
+    /// What it answered last, where it is away.
+    #[serde(default)]
+    pub error: Option<SmolStr>,
+    /// It does not accept the credentials: a person must see to them.
+    #[serde(default)]
+    pub refused: bool,
+    /// Runs that tried it alone since then and did not come through, and the last moment that it was found away.
+    #[serde(default)]
+    pub tries: u32,
+    #[serde(default)]
+    pub last: Millis,
     /// A usage limit with a known end.
     pub resets_at: Option<Millis>,
     /// The one agent that tries first after a reset.
@@ -581,7 +654,7 @@ impl World {
         let free = task.lease.is_none() && task.unfinished.is_empty() && task.gate.is_none();
         let ready = class == 0 || self.dependencies_done(task);
         (free && ready && task.waits_for.is_none())
-            .then(|| (class, task.priority, task.order, task.id.clone()))
+            .then(|| (class, task.priority, task.created_at, task.order, task.id.clone()))
     }
 }
 

@@ -114,7 +114,14 @@ impl<M: Suspends> Suspendable<M> {
         effects: &mut Vec<M::Effect>,
     ) -> Result<(), Refusal> {
         match (&mut *self, event) {
-            (Suspendable::Live(inner), Wrapped::Inner(event)) => advance(inner, event, effects).map(drop),
+            (Suspendable::Live(inner), Wrapped::Inner(event)) => {
+                advance(inner, event, effects).map(drop).map_err(|mut refusal| {
+                    if !M::RESTING.contains(&inner.state()) && !refusal.allowed.contains(&SUSPEND) {
+                        refusal.allowed.push(SUSPEND);
+                    }
+                    refusal
+                })
+            }
             (Suspendable::Live(inner), Wrapped::Suspend(suspended))
                 if !M::RESTING.contains(&inner.state()) =>
             {

@@ -223,6 +223,26 @@ pub fn review(call: &Call, id: &str) -> Routed {
     show(call, id.as_str())
 }
 
+/// Tries again what failed: at once, with the worker that is stuck with it or the next that is free.
+pub fn retry(call: &Call, id: &str) -> Routed {
+    call.submit(Ask::RetryTask { id: name(id)? })?;
+    show(call, id)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Restart {
+    /// What is to be done differently.
+    note: Option<String>,
+}
+
+/// From the beginning, on main.
+pub fn restart(call: &Call, id: &str) -> Routed {
+    let Restart { note } = call.body()?;
+    call.submit(Ask::RestartTask { id: name(id)?, note })?;
+    show(call, id)
+}
+
 pub fn approvals(call: &Call) -> Routed {
     let world = call.world();
     let all = call.flag("all");

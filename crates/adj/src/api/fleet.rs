@@ -109,6 +109,11 @@ pub fn spawn(call: &Call) -> Routed {
     let name = name.map(|name| field("name", &name)).transpose()?;
     let name = name.unwrap_or_else(|| free_name(&call.world()));
     let agent: Option<AgentName> = agent.map(|agent| field("agent", &agent)).transpose()?;
+    // A fleet keeps the rules as the settings are; where none runs, they may never have been read.
+    let rules = call.site.outside.rules().filter(|_| call.site.control.is_none());
+    if let Some(config) = rules.filter(|config| *config != *call.world().config) {
+        call.submit_beside(Ask::Configure { config: Box::new(config) })?;
+    }
     call.submit(Ask::Spawn { name: name.clone(), agent })?;
     worker(call, name.as_str()).map(|shown| created(shown.body))
 }
@@ -214,7 +219,11 @@ pub fn act(call: &Call, named: &str, action: &str) -> Routed {
         _ => return Err(Problem::not_found(format!("a worker has no `{}`", action.escape_debug()))),
     };
     call.submit(ask)?;
-    worker(call, named)
+    // A worker of the fleet's own that is one too many retires when it has nothing to do.
+    match call.world().worker(&name::<WorkerName>(named)?) {
+        Some(_) => worker(call, named),
+        None => Ok(ok(json!({"name": named, "status": "removed", "task": null}))),
+    }
 }
 
 pub fn runs(call: &Call) -> Routed {
@@ -250,7 +259,10 @@ pub fn open_run(call: &Call) -> Routed {
 }
 
 pub fn run_event(call: &Call, id: &str) -> Routed {
-    let event: run::Event = call.body()?;
+    let sent = run::as_sent(call.request.body.clone())
+        .map_err(|error| Problem::bad(format!("the event is not right: {}", error.message)))?;
+    let event: run::Event = serde_json::from_value(sent)
+        .map_err(|error| Problem::bad(format!("the event is not right: {error}")))?;
     call.submit(Ask::RunEvent { run: name(id)?, event })?;
     run(call, id)
 }

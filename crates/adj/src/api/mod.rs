@@ -165,6 +165,8 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Post, ["tasks", id, "review"]) => board::review(&call, id),
         (Get, ["tasks", id, "prompt", kind]) => outside::task_prompt(&call, id, kind),
         (Get, ["reviews"]) => board::reviews(&call),
+        (Post, ["tasks", id, "retry"]) => board::retry(&call, id),
+        (Post, ["tasks", id, "restart"]) => board::restart(&call, id),
 
         (Get, ["approvals"]) => board::approvals(&call),
         (Get, ["approvals", id]) => board::approval(&call, id),
@@ -284,6 +286,16 @@ impl Call<'_> {
         match self.request.actor.is_human() {
             true => Ok(()),
             false => Err(Problem::new(403, "FORBIDDEN", format!("the caller's role may not {what}"))),
+        }
+    }
+
+    /// Asks for what must be so before the request itself is asked: a command of its own, which no key stands for.
+    fn submit_beside(&self, ask: Ask) -> Result<Reply, Problem> {
+        let Request { id, at, actor, .. } = self.request;
+        let command = Command { id: id.wrapping_add(1), at: *at, actor: actor.clone(), key: None, ask };
+        match self.site.project.submit(command)? {
+            Answer::Done(reply) => Ok(reply),
+            Answer::Refused(refusal) => Err(refusal.into()),
         }
     }
 

@@ -49,6 +49,11 @@ pub trait Outside: Send + Sync {
     /// The settings in force.
     fn config(&self) -> Result<Configured, Problem>;
 
+    /// The settings in force, as the rules read them; `None` where they cannot be read.
+    fn rules(&self) -> Option<kernel::Config> {
+        None
+    }
+
     /// What is wrong with the settings file, or odd; empty where all is well.
     fn config_check(&self) -> Result<Vec<Finding>, Problem>;
 

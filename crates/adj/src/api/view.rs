@@ -174,6 +174,7 @@ pub fn worker(world: &World, worker: &Worker) -> Value {
         "estimated_cost_usd": dollars(unpriced.estimated),
         "set_aside_usd": dollars(unpriced.held),
         "agent": worker.agent,
+        "by_person": worker.by_person,
         "symbol": machines::worker::symbol(machine.status),
         "run": run.map(|run| &run.id),
         "turn": run.map(|run| run.machine.inner().current_turn),
@@ -239,6 +240,7 @@ pub fn approval(approval: &Approval) -> Value {
         "call": approval.call.as_ref().map(call),
         "options": approval.options,
         "scope": approval.scope,
+        "agent": approval.agent,
         "askedAt": time(approval.asked_at),
         "decided": approval.decided.as_ref().map(|decided| json!({
             "by": decided.by, "at": time(decided.at), "decision": decided.decision, "note": decided.note,

@@ -1,5 +1,6 @@
 //! `adj ps`, `spawn`, `approvals`, `approve`, `deny`, `queue` and `cost`: the fleet, and what waits for a person.
 
+use super::named;
 use super::project::Project;
 use super::terminal::{self, Colour, Paint, thousands};
 use super::text::{self, Money, Table, cell, visible};
@@ -238,7 +239,7 @@ Example:
   adj approvals
   adj approve q12 --note 'only this once'
   adj approve q12 --always        the same call is not asked about again in this task
-  adj approve q12 --raise 20      20 turns, or dollars, more
+  adj approve q12 --raise 20      20 turns more at the turn limit, 20 dollars more at a budget
   adj approve q12 --complete      at the turn limit: what there is goes to the gate";
 
 pub const DENY_HELP: &str = "\
@@ -250,7 +251,8 @@ turn limit or another question the task is BLOCKED. --to sends it to another sta
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// The question's id, as `adj approvals` lists it
+    /// The question's id, as `adj approvals` lists it, or the task or worker that it is about
+    #[arg(value_name = "ID|TASK|WORKER")]
     id: String,
     /// Why; it is told to whoever asked
     #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
@@ -264,7 +266,7 @@ pub struct Decide {
 pub struct Approve {
     #[command(flatten)]
     decide: Decide,
-    /// So much more: turns at the turn limit, dollars at a budget; by default the limit once more
+    /// Raise the limit by this: turns at the turn limit, dollars at a budget [default: the limit once more]
     #[arg(long, value_name = "AMOUNT", conflicts_with = "complete")]
     raise: Option<f64>,
     /// At the turn limit: the work is complete as it is, and goes to the gate
@@ -284,9 +286,10 @@ pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
     if command.always {
         more["always"] = json!(true);
     }
+    let id = meant(&project, &command.decide.id)?;
     if let Some(raise) = command.raise {
         let approvals = project.get_all("/approvals", &[("all", "true")])?;
-        let asked = approvals.iter().find(|approval| approval["id"] == command.decide.id.as_str());
+        let asked = approvals.iter().find(|approval| approval["id"] == id.as_str());
         let is_money = asked.is_some_and(|asked| asked["cause"] == "budget");
         let amount = if is_money { raise * 1e6 } else { raise };
         if !amount.is_finite() || amount < 1.0 || (!is_money && raise.fract() != 0.0) {
@@ -295,16 +298,49 @@ pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
         }
         more["raise"] = json!(amount.round() as u64);
     }
-    decided(&project, &command.decide, true, more, context)
+    decided(&project, &id, &command.decide, true, more, context)
+}
+
+/// The question of that id, or the one that the task of that name waits for, or the worker's.
+fn meant(project: &Project, name: &str) -> Result<String, Failure> {
+    let approvals = project.get_all("/approvals", &[("all", "true")])?;
+    if approvals.iter().any(|approval| approval["id"] == name) {
+        return Ok(name.to_owned());
+    }
+    let task = match named::task(project, name) {
+        Ok(task) => task,
+        Err(failure) if failure.exit() == super::Exit::NotFound => {
+            return Err(Failure::not_found(format!(
+                "there is no question, task or worker `{}`",
+                text::visible(name)
+            ))
+            .hint("`adj approvals` lists what waits for a decision"));
+        }
+        Err(failure) => return Err(failure),
+    };
+    match task["approval"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => {
+            let (id, status) = (cell(&task["id"]), cell(&task["status"]));
+            let hint = match status.as_str() {
+                "REVIEW" => format!("to approve its work: `adj review {id} --approve`"),
+                _ => "`adj approvals` lists what waits for a decision".to_owned(),
+            };
+            let message = format!("task `{id}` is {status} and asks nothing");
+            Err(Failure::new(super::Exit::Refused, message).hint(hint))
+        }
+    }
 }
 
 pub fn deny(command: &Decide, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    decided(&project, command, false, json!({}), context)
+    let id = meant(&project, &command.id)?;
+    decided(&project, &id, command, false, json!({}), context)
 }
 
 fn decided(
     project: &Project,
+    id: &str,
     command: &Decide,
     approve: bool,
     mut body: Value,
@@ -315,7 +351,7 @@ fn decided(
     if let Some(to) = &command.to {
         body["to"] = json!(to);
     }
-    let approval = project.ask(Method::Post, &format!("/approvals/{}/decision", command.id), body, None)?;
+    let approval = project.ask(Method::Post, &format!("/approvals/{id}/decision"), body, None)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&approval))?);
     }

@@ -1,5 +1,6 @@
 //! `adj run`: the fleet at work, told as it happens, until it is stopped or idle.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -17,7 +18,7 @@ use crate::server::{self, Served, Socket, Tokens};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
-use kernel::world::Spend;
+use kernel::world::{Spend, Task};
 use machines::names::{AgentName, RunId};
 use machines::task::Status;
 use runtime::clock;
@@ -35,7 +36,7 @@ pub struct Run {
     /// Give each worker one step, finish what follows from it, and end
     #[arg(long)]
     once: bool,
-    /// End when nothing is left to do without a person
+    /// End when nothing is left to do without a person; a call that waits for an answer is ended, its question stays open
     #[arg(long, conflicts_with = "once")]
     until_idle: bool,
     /// Run in the background; `adj stop` ends it
@@ -373,8 +374,7 @@ impl Control for Running {
 impl Ended {
     /// Tasks that are not done.
     pub fn left(&self) -> usize {
-        let open =
-            |task: &Arc<kernel::world::Task>| !matches!(task.status(), Status::Done | Status::Canceled);
+        let open = |task: &Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
         self.world.tasks.values().filter(|task| open(task)).count()
     }
 
@@ -427,6 +427,13 @@ impl Ended {
         if let Some(left) = self.goes_on() {
             say("left", &left);
         }
+        let waits = self.waits();
+        for waiting in waits.iter().take(SUMMARY_LINES_MAX) {
+            say("waits", &text::visible(waiting));
+        }
+        if waits.len() > SUMMARY_LINES_MAX {
+            say("", &format!("and {} more wait: adj why", waits.len() - SUMMARY_LINES_MAX));
+        }
         let for_you = story::for_you(&self.world);
         let shown = &for_you[..for_you.len().min(SUMMARY_LINES_MAX)];
         let wide = shown.iter().map(|you| you.command.len()).max().unwrap_or(0);
@@ -459,14 +466,13 @@ impl Ended {
 
     /// The tasks that the next run goes on with, without a person.
     fn goes_on(&self) -> Option<String> {
-        let count = |statuses: &[Status]| {
-            self.world.tasks.values().filter(|task| statuses.contains(&task.status())).count()
+        let goes = |task: &Task, statuses: &[Status]| {
+            statuses.contains(&task.status())
+                && story::waits_for_person(&self.world, task, clock::now()).is_none()
         };
-        let never = self.world.tasks.values().filter(|task| {
-            matches!(task.status(), Status::Inbox | Status::Assigned)
-                && story::never_begins(&self.world, task).is_some()
-        });
-        let waiting = count(&[Status::Inbox, Status::Assigned]) - never.count();
+        let count =
+            |statuses: &[Status]| self.world.tasks.values().filter(|task| goes(task, statuses)).count();
+        let waiting = count(&[Status::Inbox, Status::Assigned]);
         let begun = count(&[Status::InProgress]);
         let landing = self.world.queue.len();
         let parts = [(begun, "in work"), (waiting, "not begun"), (landing, "approved and not landed")];
@@ -476,6 +482,25 @@ impl Ended {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         (!parts.is_empty()).then(|| format!("{}; `adj run` goes on from here", parts.join(", ")))
+    }
+
+    /// The tasks that wait for what a person must do elsewhere, each with what that is.
+    fn waits(&self) -> Vec<String> {
+        let open = |task: &&Arc<Task>| {
+            matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
+                && story::never_begins(&self.world, task).is_none()
+        };
+        let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for task in self.world.tasks.values().filter(open) {
+            if let Some(why) = story::waits_for_person(&self.world, task, clock::now()) {
+                by_cause.entry(why).or_default().push(task.id.as_str());
+            }
+        }
+        let line = |(why, ids): (String, Vec<&str>)| match ids.len() {
+            1..=3 => format!("{} {why}", ids.join(", ")),
+            count => format!("{} and {} more {why}", ids[..2].join(", "), count - 2),
+        };
+        by_cause.into_iter().map(line).collect()
     }
 }
 

@@ -111,6 +111,8 @@ pub struct Story {
     /// Who held each task last.
     holders: BTreeMap<String, String>,
     healthy: BTreeMap<String, bool>,
+    /// Workers that are stuck and whose place was not filled yet.
+    stuck: u32,
     /// Tasks with a step of unknown price: one is told of, the summary counts them all.
     unpriced: BTreeSet<String>,
     /// What keeps each landing waiting: it is looked at again and again, and told once.
@@ -169,9 +171,23 @@ impl Story {
             Event::HealthSeen(seen) => {
                 let before = self.healthy.insert(seen.service.to_string(), seen.healthy).unwrap_or(true);
                 let name = &seen.service;
+                let error = seen.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
                 match (before, seen.healthy) {
+                    (true, false) if seen.refused => {
+                        *self.survived.entry("outage").or_default() += 1;
+                        let text = format!(
+                            "{name} does not accept the credentials{error}; nothing is begun until it does, then adj retry --all"
+                        );
+                        Some((Tone::Loud, text))
+                    }
                     (true, false) => {
-                        self.wrong("outage", format!("{name} is away: runs wait, no error is counted"))
+                        let when = match seen.resets_at {
+                            Some(reset) => format!("in {}", super::terminal::duration(reset - seen.at)),
+                            None => format!("in {} s", world.config.limits.health_poll_seconds),
+                        };
+                        let text =
+                            format!("{name} is unavailable{error}: its runs wait and are tried again {when}");
+                        self.wrong("outage", text)
                     }
                     (false, true) => {
                         Some((Tone::Good, format!("{name} is back: runs go on where they were")))
@@ -231,7 +247,28 @@ impl Story {
                 self.landed += 1;
                 Some((Tone::Good, format!("{} landed on {}", landed.id, "main")))
             }
+            Event::Restarted(restarted) => {
+                Some((Tone::Plain, format!("{} is started over, from main", restarted.id)))
+            }
+            Event::TaskMoved(moved) if moved.to == Status::Canceled => {
+                let title = title(world, moved.id.as_str());
+                Some((Tone::Plain, format!("{} is canceled: {title}", moved.id)))
+            }
+            Event::WorkerSpawned(spawned) if !spawned.by_person && self.stuck > 0 => {
+                self.stuck -= 1;
+                Some((Tone::Plain, format!("{} takes the place of a stuck worker", spawned.name)))
+            }
+            Event::WorkerMoved(moved) if moved.to == worker::State::Stuck => {
+                self.stuck += 1;
+                None
+            }
+            // One that is led on in the same breath was only moved through it.
             Event::TaskMoved(moved) if moved.to == Status::Blocked => {
+                if matches!(&moved.input, machines::task::Event::Move { by, .. } if by.role == machines::machine::Role::System)
+                    && world.task(&moved.id)?.status() != Status::Blocked
+                {
+                    return None;
+                }
                 let reason = world.task(&moved.id)?.machine.block_reason;
                 let reason = reason.map_or("", |reason| reason.name());
                 Some((Tone::Loud, format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id)))
@@ -416,7 +453,15 @@ pub fn for_you(world: &World) -> Vec<ForYou> {
             what: format!("{task}{}", approval.question),
         }
     });
-    questions.chain(world.tasks.values().filter_map(|task| of_task(world, task))).collect()
+    let refused = world.health.iter().filter(|(_, health)| !health.healthy && health.refused);
+    let refused = refused.map(|(service, health)| ForYou {
+        command: "adj retry --all".to_owned(),
+        what: format!(
+            "{service} does not accept the credentials ({}); then try again",
+            health.error.as_deref().unwrap_or("no answer")
+        ),
+    });
+    refused.chain(questions).chain(world.tasks.values().filter_map(|task| of_task(world, task))).collect()
 }
 
 /// What a task waits for a person to do, besides questions.
@@ -439,6 +484,53 @@ fn of_task(world: &World, task: &Task) -> Option<ForYou> {
     Some(ForYou { command: format!("adj {command} {id}"), what })
 }
 
+/// What keeps a task from going on with the next run: something that only a person changes. `None`: it goes on.
+pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<String> {
+    use kernel::why::of_task;
+    let mut seen = BTreeSet::new();
+    let mut open = vec![&task.id];
+    while let Some(id) = open.pop() {
+        let Some(waited) = world.task(id).filter(|_| seen.insert(id)) else { continue };
+        let behind = (*id != task.id).then(|| format!("waits for {id}"));
+        match waited.status() {
+            Status::Done | Status::Canceled => continue,
+            Status::Blocked | Status::NeedsApproval => {
+                return behind.map(|behind| format!("{behind}, which is {}", waited.status()));
+            }
+            Status::Review if waited.approved.is_none() => {
+                return behind.map(|behind| format!("{behind}, which is in REVIEW"));
+            }
+            Status::Review => return None,
+            Status::Inbox | Status::Assigned | Status::InProgress => {}
+        }
+        if let Some(never) = never_begins(world, waited) {
+            return Some(behind.map_or(never.clone(), |behind| format!("{behind}, which {never}")));
+        }
+        let lasting = |guard: &&kernel::why::Guard| {
+            !guard.holds
+                && match guard.guard {
+                    "dayBudgetSettled" | "ownAgent" => true,
+                    // A question is open, or was answered with no; what steps set aside comes back by itself.
+                    "dayBudget" | "agentBudget" => !guard.detail.contains("under way"),
+                    "serviceHealthy" => guard.detail.contains("credentials"),
+                    _ => false,
+                }
+        };
+        let guards = of_task(world, id, now).unwrap_or_default();
+        if let Some(guard) = guards.iter().find(lasting) {
+            let what = match guard.guard {
+                "ownAgent" => format!("is {}, and no worker is that agent", guard.detail),
+                _ => format!("waits: {}", guard.detail),
+            };
+            return Some(behind.map_or(what.clone(), |behind| format!("{behind}, which {what}")));
+        }
+        if waited.status() != Status::InProgress {
+            open.extend(&waited.depends_on);
+        }
+    }
+    None
+}
+
 /// What a task waits for that will not come by itself.
 pub fn never_begins(world: &World, task: &Task) -> Option<String> {
     task.depends_on.iter().find_map(|on| match world.dependency(on) {
@@ -459,7 +551,11 @@ fn needs(reason: &str) -> &str {
 
 /// Whether a task goes no further before a person has done something.
 pub fn needs_a_person(world: &World, task: &Task) -> bool {
-    task.status() == Status::NeedsApproval || of_task(world, task).is_some()
+    let waits = || waits_for_person(world, task, runtime::clock::now());
+    task.status() == Status::NeedsApproval
+        || of_task(world, task).is_some()
+        // Behind another task it is that one which needs somebody.
+        || waits().is_some_and(|why| !why.starts_with("waits for "))
 }
 
 /// The columns that a task goes through, as the live view shows them.

@@ -68,6 +68,27 @@ What was written for it is kept: `adj salvage list` shows where.")]
         #[command(flatten)]
         once: Once,
     },
+    /// Start a task over: new branch, tree and session, from main
+    #[command(after_help = "\
+Example:
+  adj task restart c-abc1
+  adj task restart c-abc1 --note 'without a new dependency'
+
+What runs for it is ended. What was made is kept: `adj salvage list` shows where. `adj retry c-abc1` goes on with it
+instead, on the same branch.")]
+    Restart {
+        /// The task, or the worker that has it; any that is not DONE or CANCELED
+        #[arg(value_name = "TASK|WORKER")]
+        id: String,
+        /// Where the new branch begins; there is no other place than main
+        #[arg(long, value_name = "BRANCH", default_value = "main", value_parser = ["main"], hide_default_value = true)]
+        from: String,
+        /// What is to be done differently; the agent is told
+        #[arg(long, short, value_name = "TEXT")]
+        note: Option<String>,
+        #[command(flatten)]
+        once: Once,
+    },
     /// Say which task must be done before which
     #[command(subcommand)]
     Dep(Dep),
@@ -263,6 +284,16 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Comment { id, text, once } => {
             let id = cell(&named::task(&project, &id)?["id"]);
             (Method::Post, format!("/tasks/{id}/comments"), json!({"text": or_stdin(text)?}), once.key)
+        }
+        Command::Restart { id, from: _, note, once } => {
+            let id = cell(&named::task(&project, &id)?["id"]);
+            project.hint_without_fleet(
+                &context.globals,
+                "no fleet runs here; `adj run` saves what there is and begins again from main",
+            );
+            let mut body = json!({});
+            put(&mut body, "note", note);
+            (Method::Post, format!("/tasks/{id}/restart"), body, once.key)
         }
         Command::Dep(Dep::Add { id, on, once }) => {
             (Method::Post, format!("/tasks/{id}/dependencies"), json!({"on": on}), once.key)
@@ -470,7 +501,14 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     writeln!(out, "{:<12} {}, {tokens} tokens", "cost", Money::of(cost).words())?;
     let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());
     if let Some(bullets) = bullets {
-        writeln!(out, "\nplan")?;
+        let source = match task["workPlan"]["source"].as_str() {
+            Some("ticket") => " from the ticket",
+            Some("default") => " by default",
+            Some("person") => " by a person",
+            Some("agent") => " by an agent",
+            _ => "",
+        };
+        writeln!(out, "\nplan{source}")?;
         for bullet in bullets {
             writeln!(out, "  - {}", visible(&cell(bullet)))?;
         }

@@ -41,12 +41,18 @@ pub struct Kill {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj why A      says what went wrong
-  adj retry A")]
+  adj why t-1       says what went wrong
+  adj retry t-1
+  adj retry --all   every task that failed
+
+It is tried at once, on the same branch. `adj task restart t-1` begins it again from main.")]
 pub struct Retry {
-    /// The worker, or the task that it has; it must be stuck
-    #[arg(value_name = "WORKER|TASK")]
-    name: String,
+    /// The task that failed, or the worker that is stuck with it
+    #[arg(value_name = "TASK|WORKER", required_unless_present = "all", conflicts_with = "all")]
+    name: Option<String>,
+    /// Every task that is BLOCKED because something failed, and every service that is waited for
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -90,8 +96,69 @@ pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What blocks a task that failed. A person blocked the others, or must say what is to be done differently.
+const FAILED: [&str; 5] = ["stuck", "lost_workers", "loop", "tool_failures", "landing"];
+
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
-    act(&command.name, "retry", json!({}), "goes on with it", context)
+    let project = Project::find(&context.globals)?;
+    let ids = match &command.name {
+        Some(name) => match named::task(&project, name) {
+            Ok(task) => vec![cell(&task["id"])],
+            // A worker without a task: its own table says no in its own words.
+            Err(failure) if failure.exit() == Exit::Refused => {
+                project.ask(Method::Post, &format!("/workers/{name}/retry"), json!({}), None)?;
+                return Err(failure);
+            }
+            Err(failure) => return Err(failure),
+        },
+        None => failed(&project)?,
+    };
+    let mut tried = Vec::new();
+    for id in &ids {
+        match project.ask(Method::Post, &format!("/tasks/{id}/retry"), json!({}), None) {
+            // One of many that somebody else saw to meanwhile.
+            Err(failure) if command.all && failure.exit() == Exit::Refused => {}
+            answered => tried.push(answered?),
+        }
+    }
+    if !tried.is_empty() {
+        project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` goes on with it");
+    }
+    if context.globals.json {
+        let document = if command.all { Value::Array(tried) } else { tried.swap_remove(0) };
+        return Ok(writeln!(context.out, "{}", text::json(&document))?);
+    }
+    if tried.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "no task has failed")?);
+    }
+    for task in &tried {
+        let worker = task["lease"]["worker"].as_str().map(|name| format!("  {}", visible(name)));
+        writeln!(
+            context.out,
+            "{}  {}{}",
+            cell(&task["id"]),
+            cell(&task["status"]),
+            worker.unwrap_or_default()
+        )?;
+    }
+    Ok(())
+}
+
+/// The tasks that failed, and those whose run waits for a service.
+fn failed(project: &Project) -> Result<Vec<String>, Failure> {
+    let mut ids = Vec::new();
+    for line in project.get_all("/tasks", &[("status", "BLOCKED")])? {
+        let task = project.get(&format!("/tasks/{}", cell(&line["id"])), &[])?;
+        if task["blockReason"].as_str().is_some_and(|reason| FAILED.contains(&reason)) {
+            ids.push(cell(&task["id"]));
+        }
+    }
+    for run in project.get_all("/runs", &[])? {
+        if run["suspended"] == true {
+            ids.push(cell(&run["task"]));
+        }
+    }
+    Ok(ids)
 }
 
 pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {

@@ -120,11 +120,11 @@ step new
 said "an overloaded service" 'Outage {'
 stage "$(same '{"status":401,"type":"authentication_error"}')"
 step new
-said "wrong credentials" 'does not accept the credentials'
+said "wrong credentials" 'refused: true'
 step new
-said "a session whose first prompt failed" 'does not accept the credentials'
+said "a session whose first prompt failed" 'refused: true'
 key='' step new
-said "no credentials" 'does not accept the credentials'
+said "no credentials" 'refused: true'
 ok "a service that is away is told apart from one that does not know us"
 
 # The fleet: a ticket becomes a change on main, in two steps of one session, in the sandbox.

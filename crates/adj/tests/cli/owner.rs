@@ -136,6 +136,8 @@ const DAY: &[&str] = &[
     "kill A",
     "retry A",
     "retry Q",
+    "retry --all",
+    "task restart c-1",
     "cleanup B",
     "diff c-1",
     "diff c-9 --stat",

@@ -136,7 +136,7 @@ fn what_a_rule_refuses_bad_input_and_what_is_not_there_end_differently() {
     here.fails(&["task", "dep", "add", "c-1", "c-1"], 3, "this would be a cycle");
     here.fails(&["task", "comment", "c-9", "x"], 4, "there is no task or worker `c-9`");
     here.fails(&["spawn", "W", "--agent", "nobody"], 4, "the configuration has: coder");
-    here.fails(&["approve", "q1"], 4, "there is no approval `q1`");
+    here.fails(&["approve", "q1"], 4, "there is no question, task or worker `q1`");
     here.fails(&["cost", "--by", "moon"], 2, "task, agent, day, worker or run");
     here.fails(&["why", "c-9"], 4, "there is no task or worker `c-9`");
     here.fails(&["ps", "--server", "http://x"], 5, "cannot reach `http://x`");

@@ -84,32 +84,6 @@ fn check_always(d: &Draft, approval: &crate::world::Approval, decision: &Decisio
     Ok(())
 }
 
-pub(super) fn raise_budget(d: &mut Draft, approval: &crate::world::Approval, decision: &Decision) -> Ruled {
-    d.rule(Rule::BudgetRaised);
-    let Some(scope) = approval.scope else { return Ok(()) };
-    let agent = approval.run.as_ref().and_then(|run| d.world.run(run)).map(|run| run.agent.clone());
-    let config = &d.world.config;
-    let limit = match scope {
-        BudgetScope::Run => config.budget.run,
-        BudgetScope::Task => config.budget.task,
-        BudgetScope::Agent => agent.as_ref().and_then(|agent| config.agent(agent).budget),
-        BudgetScope::Day => config.budget.day,
-    };
-    let mut rooms = budget::shared_rooms(&d.world, agent.as_ref().unwrap_or(&config.fleet.agent), d.day());
-    if let Some(run) = approval.run.as_ref().and_then(|run| d.world.run(run)) {
-        rooms.extend(budget::own_rooms(&d.world, d.task(&run.task)?, Some(run)));
-    }
-    // One more step must fit, however far the last one went past the limit, or the next would only ask again.
-    let missing = rooms
-        .iter()
-        .find(|room| room.scope == scope)
-        .map_or(0, |room| room.used.saturating_add(config.budget.step).saturating_sub(room.limit));
-    let by = decision.raise.or(limit).unwrap_or(0).max(config.budget.step).max(missing);
-    let day = if scope == BudgetScope::Day { d.day() } else { 0 };
-    d.emit(BudgetRaised { scope, task: approval.task.clone(), run: approval.run.clone(), agent, day, by });
-    Ok(())
-}
-
 pub(super) fn decided_for(
     d: &mut Draft,
     id: &TaskId,

@@ -4,10 +4,11 @@ use super::*;
 
 pub(crate) fn settle(d: &mut Draft) -> Ruled {
     start_landing(d)?;
+    retire_surplus(d)?;
     while let Some((worker, task)) = next_claim(d) {
         claim(d, &worker, &task)?;
     }
-    Ok(())
+    ask_for_money(d)
 }
 
 pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
@@ -17,13 +18,16 @@ pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
     }
     world.idle.iter().find_map(|name| {
         let worker = world.worker(name)?;
+        if !world.config.agents.contains_key(&worker.agent) {
+            return None;
+        }
         if why::fleet_blocker(world, &worker.agent, d.day()).is_some() {
             return None;
         }
         let open = |key: &&crate::world::ClaimKey| {
-            world.task(&key.3).is_some_and(|task| why::task_blocker(world, task, &worker.agent).is_none())
+            world.task(&key.4).is_some_and(|task| why::task_blocker(world, task, &worker.agent).is_none())
         };
-        world.claimable.iter().find(open).map(|key| (name.clone(), key.3.clone()))
+        world.claimable.iter().find(open).map(|key| (name.clone(), key.4.clone()))
     })
 }
 
@@ -40,12 +44,8 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
     release_stuck(d, id, name)?;
     give_lease(d, id, Holder::Worker(name.clone()))?;
     if d.task(id)?.status() == Status::Assigned {
-        d.move_task(
-            id,
-            &by,
-            Status::InProgress,
-            Payload { work_plan: plan_for(d, id)?, ..Payload::default() },
-        )?;
+        let work_plan = plan_for(d, id)?;
+        d.move_task(id, &by, Status::InProgress, Payload { work_plan, ..Payload::default() })?;
     }
     let fleet = &d.world.config.fleet;
     let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
@@ -64,24 +64,48 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
     ask_tree(d, name, id)
 }
 
-/// The ticket's plan, or the default one, where the task has none yet.
-pub(super) fn plan_for(d: &Draft, id: &TaskId) -> Result<Option<task::WorkPlan>, Refusal> {
+/// The plan that the ticket or a person gave, or the default one, where the task has none yet. A ticket's plan that is too
+/// short is completed, one that is too long drawn together, and both are said.
+pub(super) fn plan_for(d: &mut Draft, id: &TaskId) -> Result<Option<task::WorkPlan>, Refusal> {
     let task = d.task(id)?;
     if task.machine.work_plan.is_some() {
         return Ok(None);
     }
-    let own = task.plan.clone().map(task::WorkPlan::new);
-    let complete = |plan: &task::WorkPlan| {
-        (task::PLAN_BULLETS_MIN..=task::PLAN_BULLETS_MAX).contains(&plan.bullets.len())
-            && plan.bullets.iter().all(|bullet| !bullet.trim().is_empty())
+    let (least, most) = (task::PLAN_BULLETS_MIN, task::PLAN_BULLETS_MAX);
+    let default = [
+        format!("Read the code that \"{}\" concerns", first_line(&task.title)),
+        "Make the change, with tests that would fail without it".to_owned(),
+        "Run the tests and commit".to_owned(),
+    ];
+    let given = task.plan.iter().flatten().map(|bullet| bullet.trim().to_owned());
+    let mut bullets: Vec<String> = given.filter(|bullet| !bullet.is_empty()).collect();
+    let count = bullets.len();
+    let source = if count == 0 { Some(task::PlanSource::Default) } else { task.plan_source };
+    let said = match count {
+        0 => {
+            bullets.extend(default);
+            None
+        }
+        _ if count < least => {
+            // The last ones: whatever the plan says, it ends with tests that pass.
+            bullets.extend(default.into_iter().skip(count));
+            Some(format!(
+                "the plan has {count} of {least} to {most} steps; it was completed with the default ones"
+            ))
+        }
+        _ if count > most => {
+            let rest = bullets.split_off(most - 1);
+            bullets.push(rest.join("; "));
+            Some(format!(
+                "the plan has {count} steps and {most} are the most; the last ones were put into one"
+            ))
+        }
+        _ => None,
     };
-    Ok(own.filter(complete).or_else(|| {
-        Some(task::WorkPlan::new([
-            format!("Read the code that \"{}\" concerns", first_line(&task.title)),
-            "Make the change, with tests that would fail without it".to_owned(),
-            "Run the tests and commit".to_owned(),
-        ]))
-    }))
+    if let Some(said) = said {
+        d.comment(id, "system", "plan_note", said);
+    }
+    Ok(Some(task::WorkPlan { source, ..task::WorkPlan::new(bullets) }))
 }
 
 pub(super) fn first_line(text: &str) -> String {
@@ -155,7 +179,7 @@ pub(super) fn open_run(
         task: id.clone(),
         agent: agent.clone(),
         holder,
-        max_turns: run::turn_limit(max_turns, None, config.kind),
+        max_turns: run::turn_limit(max_turns, d.world.config.max_turns, config.kind),
         allowed_tools: config.allowed_tools.clone(),
     });
     let start = run::Event::Start {
@@ -168,8 +192,9 @@ pub(super) fn open_run(
 
 /// Sets the next step's share aside. The claim has seen that there is room.
 pub(super) fn reserve(d: &mut Draft, id: &TaskId) {
-    let amount = d.world.config.budget.step;
-    if let Some(run) = d.world.run_of(id).filter(|run| run.reserved == 0).map(|run| run.id.clone()) {
+    let run = d.world.run_of(id).filter(|run| run.reserved == 0);
+    if let Some((run, agent)) = run.map(|run| (run.id.clone(), run.agent.clone())) {
+        let amount = budget::share(&d.world, &agent);
         d.emit(Reserved { id: run, day: d.day(), amount });
     }
 }
@@ -247,7 +272,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         && let Some(room) = budget::exhausted(&d.world, task, run, d.day())
         && machine.state == run::State::Running
     {
-        return budget_reached(d, &run_id, room.scope);
+        return budget_reached(d, &run_id, &room);
     }
     let turns_left = machine.max_turns - machine.current_turn;
     let resumable = d.world.config.agent(&agent).resumable;

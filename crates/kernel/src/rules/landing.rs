@@ -294,7 +294,10 @@ pub(super) fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
         });
     }
     if let Some(place) = place {
-        d.emit(AfterwardsAdded { id: id.clone(), what: Effect::RemoveTree { task: id.clone() } });
+        d.emit(AfterwardsAdded {
+            id: id.clone(),
+            what: Effect::RemoveTree { task: id.clone(), start_over: false },
+        });
         // A canceled task keeps its branch: nothing else holds its commits.
         if status == Status::Done {
             d.emit(AfterwardsAdded {

@@ -52,7 +52,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             done(d, id, task);
             gate_outcome(d, task, worker.as_ref(), *max_steps_reached, what)?;
         }
-        (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task }, what) => match what {
+        (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task, .. }, what) => match what {
             Happened::WorkSaved { reference } => {
                 d.end(id, "done");
                 d.comment(task, "system", "saved", format!("work saved as {reference}"));
@@ -61,6 +61,9 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             Happened::TreeRemoved { reference } => {
                 d.end(id, "done");
                 d.emit(TreeStands { id: task.clone(), stands: false });
+                if matches!(*effect, Effect::RemoveTree { start_over: true, .. }) {
+                    d.emit(PlaceTaken { id: task.clone() });
+                }
                 if let Some(reference) = reference {
                     d.comment(
                         task,
@@ -116,7 +119,12 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. }, other) => tried(d, id, &describe(other)),
         (Effect::CheckHealth { service }, what) => {
             d.end(id, "done");
-            health_seen(d, service, matches!(what, Happened::Health { healthy: true }))?;
+            let healthy = match what {
+                Happened::Health { healthy } => Some(*healthy),
+                Happened::HealthUnknown => None,
+                _ => Some(false),
+            };
+            health_seen(d, service, healthy)?;
         }
         (Effect::Timer { timer, .. }, _) => {
             d.end(id, "due");

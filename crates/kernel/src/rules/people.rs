@@ -14,6 +14,10 @@ pub(crate) fn person_moves(
     payload: &Payload,
 ) -> Ruled {
     let from = d.task(id)?.status();
+    let payload = &Payload {
+        work_plan: payload.work_plan.clone().map(|plan| task::WorkPlan { source: None, ..plan }),
+        ..payload.clone()
+    };
     for (field, text) in [
         ("feedback", &payload.feedback),
         ("clarification", &payload.clarification),
@@ -72,10 +76,7 @@ pub(crate) fn person_moves(
 /// A move by hand out of NEEDS_APPROVAL settles the question, and a call that waits is denied.
 pub(super) fn left_approval(d: &mut Draft, id: &TaskId, approval: Option<ApprovalId>, to: Status) -> Ruled {
     if let Some(approval) = approval
-        && d.world
-            .approvals
-            .get(&approval)
-            .is_some_and(|open| open.decided.is_none() && open.scope != Some(BudgetScope::Day))
+        && d.world.approvals.get(&approval).is_some_and(|open| open.decided.is_none() && open.task.is_some())
     {
         let by = SmolStr::new(d.command.actor.to_string());
         d.emit(ApprovalDecided {
@@ -226,6 +227,8 @@ pub(super) fn open_ticket(
         plan: ticket.plan.clone(),
         reviewer: None,
         depends_on: ticket.depends_on.clone(),
+        created: ticket.created,
+        plan_source: ticket.plan.as_ref().map(|_| task::PlanSource::Ticket),
     });
     Ok(id)
 }
@@ -252,6 +255,7 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
             priority: Some(ticket.priority.min(4)),
             plan: None,
             reviewer: None,
+            plan_source: None,
         });
     }
     if text_changed && !waiting {
@@ -297,37 +301,78 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     if !actor.is_human() && *actor != Actor::System {
         return Err(forbidden("run the fleet"));
     }
-    if !d.world.fleet_running {
-        d.emit(FleetSwitched { running: true });
+    if !d.world.fleet_running || d.world.fleet_workers != Some(workers) {
+        d.emit(FleetSwitched { running: true, workers: Some(workers) });
     }
-    let agent = d.world.config.fleet.agent.clone();
     // Whoever is an agent that is no longer configured could only fail.
     let config = d.world.config.clone();
-    let known = |name: &WorkerName| {
-        d.world.worker(name).is_some_and(|worker| config.agents.contains_key(&worker.agent))
+    let useless = |name: &&WorkerName| {
+        let worker = d.world.worker(name);
+        worker.is_some_and(|worker| !worker.by_person && !config.agents.contains_key(&worker.agent))
     };
-    let gone: Vec<_> = d.world.idle.iter().filter(|name| !known(name)).cloned().collect();
+    let gone: Vec<_> = d.world.idle.iter().filter(useless).cloned().collect();
     for name in gone {
         d.move_worker(&name, worker::Event::Clean)?;
     }
-    let mut number = 0;
-    while (d.world.workers.len() as u32) < workers {
-        let name = letters(number);
-        number += 1;
-        if !d.world.workers.contains_key(&name) {
-            spawn(d, &name, &agent)?;
-        }
+    while places_taken(d) < workers {
+        make_worker(d)?;
     }
-    let surplus = (d.world.workers.len() as u32).saturating_sub(workers) as usize;
-    let retired: Vec<_> = d.world.idle.iter().rev().take(surplus).cloned().collect();
-    for name in retired {
-        d.move_worker(&name, worker::Event::Clean)?;
-    }
+    retire_surplus(d)?;
     reconsider(d)?;
     let held: Vec<TaskId> =
         d.world.workers.values().filter_map(|worker| worker.machine.task.clone()).collect();
     for id in held {
         wake(d, &id)?;
+    }
+    Ok(())
+}
+
+/// How many of the fleet's places are taken: by its own workers, and by a person's of the same agent. A stuck worker
+/// stays for a person to see and takes nobody's place.
+fn places_taken(d: &Draft) -> u32 {
+    let agent = &d.world.config.fleet.agent;
+    let takes = |worker: &&std::sync::Arc<crate::world::Worker>| {
+        worker.machine.status != worker::State::Stuck && (!worker.by_person || worker.agent == *agent)
+    };
+    d.world.workers.values().filter(takes).count() as u32
+}
+
+/// One more worker of the fleet's own, under the next free name.
+fn make_worker(d: &mut Draft) -> Ruled {
+    let agent = d.world.config.fleet.agent.clone();
+    let name = (0..).map(letters).find(|name| !d.world.workers.contains_key(name));
+    let name = name.expect("there is always another name");
+    spawn(d, &name, &agent, false)
+}
+
+/// A worker is stuck: another one takes its place in the fleet.
+pub(super) fn fill_place(d: &mut Draft) -> Ruled {
+    let wanted = d.world.fleet_workers.unwrap_or(d.world.config.fleet.workers);
+    if d.world.fleet_running && places_taken(d) < wanted {
+        make_worker(d)?;
+    }
+    Ok(())
+}
+
+/// Idle workers of the fleet's own retire where there are more than it is to have: after `workers` was lowered, or
+/// when a stuck one is back. The last made go first.
+pub(super) fn retire_surplus(d: &mut Draft) -> Ruled {
+    let wanted = d.world.fleet_workers.unwrap_or(d.world.config.fleet.workers) as usize;
+    // Asked after every command: counted only where somebody could go.
+    if !d.world.fleet_running || d.world.idle.is_empty() || d.world.workers.len() <= wanted {
+        return Ok(());
+    }
+    let own = |worker: &crate::world::Worker| !worker.by_person;
+    let at_work = |worker: &&std::sync::Arc<crate::world::Worker>| {
+        own(worker) && worker.machine.status != worker::State::Stuck
+    };
+    let surplus = d.world.workers.values().filter(at_work).count().saturating_sub(wanted);
+    let mut idle: Vec<_> =
+        d.world.idle.iter().filter(|name| d.world.worker(name).is_some_and(own)).cloned().collect();
+    idle.sort_by_key(|name| (name.as_str().len(), name.clone()));
+    for name in idle.into_iter().rev().take(surplus) {
+        d.rule(Rule::Retired);
+        d.move_worker(&name, worker::Event::Clean)?;
     }
     Ok(())
 }
@@ -397,12 +442,18 @@ fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal
 }
 
 pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
-    let worker = d.worker(name)?;
-    let (machine, failed_at) = (worker.machine.clone(), worker.last_failed_at);
+    let machine = d.worker(name)?.machine.clone();
     if !d.command.actor.is_human() {
         return Err(forbidden("try a worker again"));
     }
-    machines::step(&machine, &worker::Event::Retry).map_err(|refusal| not_now(worker, refusal))?;
+    // One that waits for its next try has it now.
+    if let (Some(id), true) =
+        (&machine.task, d.world.timers.contains_key(&Timer::Backoff { worker: name.clone() }))
+    {
+        return retry_task(d, id);
+    }
+    machines::step(&machine, &worker::Event::Retry)
+        .map_err(|refusal| not_now(d.world.worker(name).expect("it was just there"), refusal))?;
     let Some(id) = machine.task.clone() else { return Ok(()) };
     let task = d.task(&id)?;
     if task.status() != Status::Blocked {
@@ -427,27 +478,97 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     d.move_task(&id, &actor, Status::InProgress, Payload::default())?;
     give_lease(d, &id, Holder::Worker(name.clone()))?;
     d.move_worker(name, worker::Event::Retry)?;
-    if let Some(run) =
-        d.world.run_of(&id).filter(|run| run.is_open()).map(|run| (run.id.clone(), run.state()))
-    {
-        d.emit(RunTaken { id: run.0.clone(), holder: Holder::Worker(name.clone()) });
-        // What waits for its time must be in error; a paused run gets there by going on and failing again.
-        if run.1 == run::State::Paused {
-            d.step_run(&run.0, run::Event::Resume { feedback: None, input: None, max_turns: None })?;
-            fail_run(d, &run.0, "RETRY", "tried again by a person")?;
-        }
-    } else {
-        let agent = d.worker(name)?.agent.clone();
-        take_run(d, &id, &agent, Holder::Worker(name.clone()))?;
-        let run = d.world.run_of(&id).map(|run| run.id.clone());
-        if let Some(run) = run {
-            fail_run(d, &run, "RETRY", "tried again by a person")?;
-        }
+    let agent = d.worker(name)?.agent.clone();
+    take_run(d, &id, &agent, Holder::Worker(name.clone()))?;
+    next_step(d, name)
+}
+
+/// Tries a task again that failed, or that waits for its next try: at once. One without a worker is taken by the next that
+/// is free.
+pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
+    if !d.command.actor.is_human() {
+        return Err(forbidden("try a task again"));
     }
-    let wait = seconds(worker::backoff_seconds(machine.errors));
-    let due = failed_at.map_or(d.at(), |failed| failed + wait).max(d.at());
-    d.set_timer(Timer::Backoff { worker: name.clone() }, due);
-    Ok(())
+    let (status, run) = (d.task(id)?.status(), d.world.run_of(id));
+    if let Some(run) = run.filter(|run| run.is_suspended()).map(|run| run.id.clone()) {
+        d.rule(Rule::Retried);
+        return probe(d, &run);
+    }
+    let waiting = d.world.leaseholder(id).map(|worker| Timer::Backoff { worker: worker.name.clone() });
+    if let Some(timer) = waiting.filter(|timer| d.world.timers.contains_key(timer)) {
+        d.rule(Rule::Retried);
+        d.clear_timer(&timer);
+        return wake(d, id);
+    }
+    if status != Status::Blocked {
+        return Err(Refusal::new(
+            409,
+            "NOT_BLOCKED",
+            format!("task `{id}` is {status}; only a task that failed is tried again"),
+        )
+        .hint(format!("`adj why {id}` says what it waits for")));
+    }
+    let stuck = d.world.worker_of(id).map(|worker| worker.name.clone());
+    if let Some(stuck) = stuck {
+        return retry(d, &stuck);
+    }
+    d.rule(Rule::Retried);
+    let actor = d.command.actor.clone();
+    let nobody = d.task(id)?.machine.assignee_ids.is_empty();
+    let assignee_ids = nobody.then(|| vec![SmolStr::new(d.world.config.fleet.agent.as_str())]);
+    let work_plan = plan_for(d, id)?;
+    d.move_task(id, &actor, Status::InProgress, Payload { assignee_ids, work_plan, ..Payload::default() })
+}
+
+/// From the beginning: what runs is ended, what was made is saved to a ref, and the next worker begins on main with a new
+/// branch, tree and session.
+pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
+    if !d.command.actor.is_human() {
+        return Err(forbidden("start a task over"));
+    }
+    check_text(d, "note", note)?;
+    let task = d.task(id)?;
+    let status = task.status();
+    if matches!(status, Status::Done | Status::Canceled) {
+        return Err(Refusal::new(409, "CLOSED", format!("task `{id}` is {status}, for good"))
+            .hint(format!("add a new one with `adj task add TITLE --reopens {id}`")));
+    }
+    if landing_is_written(d, id) {
+        let message = format!("`{id}` is being landed: main is about to move to it");
+        return Err(
+            Refusal::new(409, "LANDING", message).hint("wait a moment; then add a task that undoes it")
+        );
+    }
+    if task.place.is_none() && matches!(status, Status::Inbox | Status::Assigned) {
+        return Err(Refusal::new(409, "NOT_BEGUN", format!("nothing of `{id}` was begun"))
+            .hint(format!("`adj why {id}` says what it waits for")));
+    }
+    let has_place = task.place.is_some();
+    d.rule(Rule::Restarted);
+    let actor = d.command.actor.clone();
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        abort_run(d, &run, "the task is started over")?;
+    }
+    unqueue(d, id)?;
+    release(d, id, ReleaseReason::Taken)?;
+    block(d, id, BlockReason::Manual, format!("started over by {actor}"))?;
+    d.emit(Restarted { id: id.clone() });
+    if d.task(id)?.status() == Status::Blocked {
+        let nobody = d.task(id)?.machine.assignee_ids.is_empty();
+        let payload = Payload {
+            assignee_ids: nobody.then(|| vec![SmolStr::new(d.world.config.fleet.agent.as_str())]),
+            clarification: note.map(str::to_owned),
+            ..Payload::default()
+        };
+        d.move_task(id, &actor, Status::Assigned, payload)?;
+    }
+    if let Some(note) = note {
+        d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
+    }
+    if !has_place {
+        return Ok(());
+    }
+    ask_after(d, id, Effect::RemoveTree { task: id.clone(), start_over: true })
 }
 
 /// Whether a step, a preparation or a gate of the worker is under way.
@@ -487,8 +608,11 @@ pub(crate) fn ended_by_person(d: &mut Draft, name: &WorkerName, event: worker::E
     if matches!(d.task(&id)?.status(), Status::Done | Status::Canceled) {
         return Ok(());
     }
-    let effect =
-        if remove { Effect::RemoveTree { task: id.clone() } } else { Effect::SaveWork { task: id.clone() } };
+    let effect = if remove {
+        Effect::RemoveTree { task: id.clone(), start_over: false }
+    } else {
+        Effect::SaveWork { task: id.clone() }
+    };
     ask_after(d, &id, effect)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Rule
     }
     quit_gate(d, id);
     let holder = match reason {
-        ReleaseReason::Canceled => d.world.worker_of(id),
+        ReleaseReason::Canceled | ReleaseReason::Taken => d.world.worker_of(id),
         _ => d.world.leaseholder(id),
     };
     if let Some(name) = holder.map(|worker| worker.name.clone()) {
@@ -134,6 +134,8 @@ pub(super) fn ask_person(
         call,
         scope: None,
         what,
+        agent: None,
+        limit: None,
     });
     enter_approval(d, id, &approval, cause)?;
     Ok(approval)
@@ -161,7 +163,7 @@ pub(super) fn enter_approval(
 pub(super) fn close_approval(d: &mut Draft, id: &TaskId, decision: &'static str, note: &str) {
     let Some(approval) = d.world.task(id).and_then(|task| task.approval.clone()) else { return };
     let Some(record) = d.world.approvals.get(&approval) else { return };
-    if record.decided.is_none() && record.scope != Some(BudgetScope::Day) {
+    if record.decided.is_none() && record.task.is_some() {
         let by = SmolStr::new(d.command.actor.to_string());
         d.emit(ApprovalDecided {
             id: approval,

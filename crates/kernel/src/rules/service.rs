@@ -2,18 +2,29 @@
 
 use super::*;
 
-pub(super) fn outage(
-    d: &mut Draft,
-    id: &TaskId,
-    run_id: &RunId,
-    service: &ServiceName,
-    resets_at: Option<Millis>,
-) -> Ruled {
+/// What a service answered that does not do its work.
+pub(super) struct Away<'a> {
+    pub service: &'a ServiceName,
+    pub resets_at: Option<Millis>,
+    pub error: Option<SmolStr>,
+    /// It does not accept the credentials.
+    pub refused: bool,
+}
+
+pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) -> Ruled {
     d.rule(Rule::Outage);
-    let at = d.at();
+    let (at, service) = (d.at(), away.service);
     // A reset that has passed says nothing.
-    let resets_at = resets_at.filter(|reset| *reset > at);
-    d.emit(HealthSeen { service: service.clone(), healthy: false, at, resets_at, probe: None });
+    let resets_at = away.resets_at.filter(|reset| *reset > at);
+    d.emit(HealthSeen {
+        service: service.clone(),
+        healthy: false,
+        at,
+        resets_at,
+        probe: None,
+        error: away.error.clone(),
+        refused: away.refused,
+    });
     match resets_at {
         Some(reset) => d.set_timer(Timer::Reset { service: service.clone() }, reset),
         None => d.clear_timer(&Timer::Reset { service: service.clone() }),
@@ -45,20 +56,37 @@ pub(super) fn poll_health(d: &mut Draft) {
     }
 }
 
-pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: bool) -> Ruled {
+/// `None`: nothing is there to ask with. A timer is no health: the first that waits goes on alone, and the others follow when
+/// it has come through.
+pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: Option<bool>) -> Ruled {
     let at = d.at();
     if let Some(known) = d.world.health.get(service) {
         let limited = known.resets_at.is_some_and(|reset| reset > at);
         let probing = known.probe.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.is_live());
         // A service can answer and still refuse work until the limit is reset, or until the probe has come through.
-        if known.healthy == healthy || limited || probing {
+        if healthy == Some(known.healthy) || limited || probing {
             return Ok(());
         }
-    } else if healthy {
+        // That it answers says nothing of credentials that it did not accept.
+        if healthy.is_none() || known.refused {
+            // Each try that comes to nothing doubles the wait: a service that asks to be left alone is left alone.
+            let due = known.next_try(d.world.config.limits.health_poll_seconds) <= at;
+            return if known.healthy || !due { Ok(()) } else { go_first(d, service) };
+        }
+    } else if healthy != Some(false) {
         return Ok(());
     }
     d.clear_timer(&Timer::Reset { service: service.clone() });
-    d.emit(HealthSeen { service: service.clone(), healthy, at, resets_at: None, probe: None });
+    let healthy = healthy == Some(true);
+    d.emit(HealthSeen {
+        service: service.clone(),
+        healthy,
+        at,
+        resets_at: None,
+        probe: None,
+        error: None,
+        refused: false,
+    });
     poll_health(d);
     restore(d)
 }
@@ -107,7 +135,15 @@ pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
 pub(super) fn probe_succeeded(d: &mut Draft, run_id: &RunId) -> Ruled {
     let service = d.world.health.iter().find(|(_, health)| health.probe.as_ref() == Some(run_id));
     let Some(service) = service.map(|(name, _)| name.clone()) else { return Ok(()) };
-    d.emit(HealthSeen { service, healthy: true, at: d.at(), resets_at: None, probe: None });
+    d.emit(HealthSeen {
+        service,
+        healthy: true,
+        at: d.at(),
+        resets_at: None,
+        probe: None,
+        error: None,
+        refused: false,
+    });
     poll_health(d);
     restore(d)
 }
@@ -162,26 +198,56 @@ pub(super) fn suspension_expired(d: &mut Draft, run_id: &RunId) -> Ruled {
 
 pub(super) fn reset_reached(d: &mut Draft, service: &ServiceName) -> Ruled {
     d.rule(Rule::ResetReached);
+    go_first(d, service)
+}
+
+/// The first run that waits for the service goes on alone; where none waits, whoever claims next is the probe.
+fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
     let of_service = |id: &&RunId| {
         d.world
             .run(id)
             .and_then(|run| run.machine.suspension())
             .is_some_and(|s| s.service == service.as_str())
     };
-    let first = d.world.suspended.iter().find(of_service).cloned();
-    let healthy = first.is_none();
-    d.emit(HealthSeen {
-        service: service.clone(),
-        healthy,
-        at: d.at(),
-        resets_at: None,
-        probe: first.clone(),
-    });
-    poll_health(d);
-    match first {
-        Some(run) => restore_run(d, &run),
-        None => restore(d),
+    match d.world.suspended.iter().find(of_service).cloned() {
+        Some(run) => {
+            d.rule(Rule::Probed);
+            probe(d, &run)
+        }
+        None => {
+            d.emit(HealthSeen {
+                service: service.clone(),
+                healthy: true,
+                at: d.at(),
+                resets_at: None,
+                probe: None,
+                error: None,
+                refused: false,
+            });
+            poll_health(d);
+            restore(d)
+        }
     }
+}
+
+/// A suspended run goes on, whatever is known of its service; what comes of it tells how that is.
+pub(super) fn probe(d: &mut Draft, run_id: &RunId) -> Ruled {
+    let service = d.run(run_id)?.machine.suspension().map(|suspension| suspension.service.clone());
+    if let Some(service) = service.and_then(|name| ServiceName::new(name).ok()) {
+        d.clear_timer(&Timer::Reset { service: service.clone() });
+        let refused = d.world.health.get(&service).is_some_and(|health| health.refused);
+        d.emit(HealthSeen {
+            service,
+            healthy: false,
+            at: d.at(),
+            resets_at: None,
+            probe: Some(run_id.clone()),
+            error: None,
+            refused,
+        });
+        poll_health(d);
+    }
+    restore_run(d, run_id)
 }
 
 pub(super) fn unanswered(d: &mut Draft, approval: &ApprovalId) -> Ruled {

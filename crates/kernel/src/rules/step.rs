@@ -46,10 +46,11 @@ pub(super) fn step_outcome(
             session_used(d, id);
             step_finished(d, id, worker, run, *said_done, output)?;
         }
-        Happened::Outage { service, resets_at, usage } => {
+        Happened::Outage { service, resets_at, error, refused, usage } => {
             done(d, effect, id);
             charge(d, run, 0, *usage);
-            outage(d, id, run, service, *resets_at)?;
+            let away = Away { service, resets_at: *resets_at, error: error.clone(), refused: *refused };
+            outage(d, id, run, &away)?;
         }
         other => {
             let (error, failure, usage) = match other {
@@ -155,7 +156,7 @@ pub(super) fn turn_taken(
         && machine.state == run::State::Running
         && let Some(room) = budget::passed(&d.world, d.task(id)?, run, d.day())
     {
-        return budget_reached(d, run_id, room.scope);
+        return budget_reached(d, run_id, &room);
     }
     Ok(())
 }
@@ -232,18 +233,15 @@ pub(super) fn tool_result(
 /// Reads the audit, not the agent's word.
 pub(super) fn detect_loop(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
     let run = d.run(run_id)?;
-    let looping = run.is_live() && run.audit.same_calls >= d.world.config.limits.same_call;
-    if looping {
-        d.rule(Rule::LoopDetected);
-        stop_for(
-            d,
-            id,
-            run_id,
-            BlockReason::Loop,
-            "the agent made the same call three times in a row".to_owned(),
-        )?;
-    }
-    Ok(looping)
+    let times = d.world.config.limits.same_call;
+    let Some(calls) = run.audit.looping(times).filter(|_| run.is_live()) else { return Ok(false) };
+    d.rule(Rule::LoopDetected);
+    let what = match calls {
+        1 => format!("the agent made the same call {times} times in a row"),
+        _ => format!("the agent made the same {calls} calls {} times over", times.max(2)),
+    };
+    stop_for(d, id, run_id, BlockReason::Loop, what)?;
+    Ok(true)
 }
 
 pub(super) fn detect_failures(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
@@ -253,13 +251,14 @@ pub(super) fn detect_failures(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Res
         && run.audit.failures >= d.world.config.limits.tool_failures;
     if failing {
         let tool = run.audit.failing_tool.clone().unwrap_or_default();
+        let times = run.audit.failures;
         d.rule(Rule::ToolFailures);
         stop_for(
             d,
             id,
             run_id,
             BlockReason::ToolFailures,
-            format!("tool `{tool}` failed three times in a row"),
+            format!("tool `{tool}` failed {times} times in a row"),
         )?;
     }
     Ok(failing)
@@ -296,29 +295,12 @@ pub(super) fn turn_limit(d: &mut Draft, run_id: &RunId) -> Ruled {
     .map(drop)
 }
 
-pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, scope: BudgetScope) -> Ruled {
+pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, room: &budget::Room) -> Ruled {
     d.rule(Rule::BudgetReached);
-    let id = d.run(run_id)?.task.clone();
+    let (id, agent) = (d.run(run_id)?.task.clone(), d.run(run_id)?.agent.clone());
     pause_run(d, run_id, run::PauseReason::Budget)?;
     release(d, &id, ReleaseReason::NeedsApproval)?;
-    // One question for all where it is the day's.
-    let open = d.world.day_approval.clone().filter(|_| scope == BudgetScope::Day);
-    let approval = open.unwrap_or_else(|| d.new_approval_id());
-    if !d.world.approvals.contains_key(&approval) {
-        let for_all = scope == BudgetScope::Day;
-        d.emit(ApprovalAsked {
-            id: approval.clone(),
-            task: (!for_all).then(|| id.clone()),
-            run: (!for_all).then(|| run_id.clone()),
-            cause: ApprovalCause::Budget,
-            at: d.at(),
-            question: format!("The {scope} budget would be passed."),
-            options: vec![SmolStr::new_static("raise"), SmolStr::new_static("stop")],
-            call: None,
-            scope: Some(scope),
-            what: None,
-        });
-    }
+    let approval = ask_budget(d, room, &agent, Some(&id));
     enter_approval(d, &id, &approval, ApprovalCause::Budget)
 }
 
@@ -484,7 +466,8 @@ pub(super) fn stuck(d: &mut Draft, name: &WorkerName, id: &TaskId, error: &str) 
         quit_step(d, &run);
     }
     end_lease(d, id);
-    block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))
+    block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))?;
+    fill_place(d)
 }
 
 /// Everything that a worker or runner had under way is gone; nobody knows how it ended.

@@ -116,6 +116,10 @@ fn sabotage(invariant: Invariant, world: &mut World) {
         Invariant::PastIsKnown => edit_task(world, "t2", |task| {
             task.unfinished.insert(EffectId::new("gone").unwrap());
         }),
+        Invariant::WayOut => {
+            let service = machines::names::ServiceName::new("model").unwrap();
+            edit_task(world, "t5", |task| task.waits_for = Some(service));
+        }
         Invariant::NoCycles => {
             edit_task(world, "t4", |there| there.depends_on.push(task("t5")));
             world.dependents.entry(task("t5")).or_default().insert(task("t4"));

@@ -55,10 +55,309 @@ fn the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything() {
          fails
          backoff
          fails         -> worker A stuck, task t1 BLOCKED (stuck), run t1.1 error, lease t1 none
-         retry A       -> worker A working, task t1 IN_PROGRESS, lease t1 A, asked start_step 0
-         backoff       -> run t1.1 running, asked start_step 1
+         retry A       -> worker A working, task t1 IN_PROGRESS, lease t1 A, run t1.1 running, asked start_step 1
          fails         -> worker A stuck, task t1 BLOCKED (stuck)",
     );
+}
+
+/// Retried: a person does not wait for a time that was set before they came.
+#[test]
+fn a_step_that_waits_for_its_next_try_has_it_when_a_person_says_so() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         fails         -> run t1.1 error, asked timer 1
+         retry-task t1 -> run t1.1 running, asked start_step 1, asked timer 0
+         fails
+         retry A       -> run t1.1 running, asked start_step 1
+         retry A       -> refused NOT_ALLOWED
+         retry-task t1 -> refused NOT_BLOCKED",
+    );
+}
+
+/// Retried: a task that failed and has no worker goes to the next that is free, and nothing is held against it.
+#[test]
+fn a_task_that_failed_is_tried_again_whoever_had_it() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         call-fails
+         call-fails
+         call-fails    -> task t1 BLOCKED (tool_failures), worker A idle
+         ended
+         retry-task t1 -> task t1 IN_PROGRESS, worker A ready, lease t1 A
+         tree
+         turn          -> task t1 IN_PROGRESS, run t1.1 running",
+    );
+    assert_eq!(table.world.run_of(&task("t1")).unwrap().audit.failures, 0);
+}
+
+/// Restarted: from wherever it is.
+#[test]
+fn a_task_that_is_started_over_begins_on_main_with_a_new_session() {
+    let place = |table: &Table| table.world.task(&task("t1")).unwrap().place.clone();
+    check(Table::new(config()), "ticket t1\n restart t1 -> refused NOT_BEGUN");
+    let from = [
+        "turn",
+        "asks t1 git push",
+        "done t1\n green t1 -> task t1 REVIEW",
+        "done t1\n green t1\n approve t1 -> asked test_merge 1",
+        "kill A -> task t1 BLOCKED (manual)",
+        "fails -> run t1.1 error",
+    ];
+    for begin in from {
+        let table = check(Table::new(config()), &format!("ticket t1\nfleet 1\ntree\n{begin}"));
+        let session = place(&table).unwrap().session;
+        let mut table = check(table, "stop\nrestart t1 -> task t1 ASSIGNED, worker A idle, lease t1 none");
+        while let Some(kind) =
+            ["end_step", "save_work"].into_iter().find(|kind| table.effect(kind, "t1").is_some())
+        {
+            let what = match kind {
+                "end_step" => crate::Happened::StepEnded { tip: None, usage: Default::default() },
+                _ => crate::Happened::WorkSaved { reference: "refs/x".to_owned() },
+            };
+            table.outcome(kind, "t1", what).unwrap();
+        }
+        let table = check(
+            table,
+            "removed t1   -> task t1 ASSIGNED
+             fleet 1      -> task t1 IN_PROGRESS, worker A ready, asked prepare_tree 1",
+        );
+        let fresh = place(&table).unwrap();
+        assert!(fresh.session != session && fresh.tip.is_none() && !fresh.session_used, "{begin}: {fresh:?}");
+    }
+}
+
+/// Restarted: the review limit asks for clarified requirements here too.
+#[test]
+fn a_task_that_no_review_settled_is_started_over_only_with_a_word() {
+    let table = Table::with(|config| config.policy.max_review_cycles = 0);
+    check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         changes       -> task t1 BLOCKED (review_cycles)
+         retry-task t1 -> refused MISSING_FIELD
+         restart t1    -> refused MISSING_FIELD
+         restart t1 smaller -> task t1 ASSIGNED",
+    );
+}
+
+/// Stuck, Retired: another worker takes the place of a stuck one, and goes when that is back.
+#[test]
+fn a_stuck_worker_takes_no_place_in_the_fleet() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 1       -> task t1 IN_PROGRESS, task t2 INBOX
+         tree
+         done
+         red
+         done
+         red
+         done
+         red
+         done
+         red           -> worker A stuck, worker B ready, task t2 IN_PROGRESS
+         kill A        -> worker A gone, worker B ready
+         fleet 1       -> worker A gone",
+    );
+}
+
+/// Retired: a person's own workers stay, and one of another agent takes no place.
+#[test]
+fn a_worker_that_a_person_made_stays() {
+    check(
+        Table::new(config()),
+        "spawn A
+         spawn B
+         spawn C
+         fleet 2       -> worker A idle, worker B idle, worker C idle, worker D gone",
+    );
+    check(
+        Table::new(config()),
+        "spawn Zoe intern
+         fleet 2       -> worker Zoe idle, worker A idle, worker B idle
+         fleet 1       -> worker Zoe idle, worker A idle, worker B gone
+         spawn Ann     -> worker Ann idle
+         fleet 1       -> worker Zoe idle, worker Ann idle, worker A idle",
+    );
+}
+
+/// BudgetAsked: a task between two workers.
+#[test]
+fn a_task_that_only_its_budget_keeps_from_a_worker_asks() {
+    let table = Table::with(|config| config.budget.task = Some(1_100));
+    let table = check(
+        table,
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         turn
+         done
+         green
+         changes       -> task t1 NEEDS_APPROVAL, worker A idle, lease t1 none",
+    );
+    let question = &table.world.approvals.values().next().unwrap().question;
+    assert_eq!(
+        question,
+        "The task budget is reached: t1 has spent $0.0003 of $0.0011; a step sets $0.001 aside; approving adds $0.0011 (`--raise USD` another amount)"
+    );
+    check(
+        table,
+        "yes t1 10     -> refused INVALID_FIELD
+         yes t1 300    -> task t1 IN_PROGRESS, worker A ready",
+    );
+}
+
+/// BudgetAsked: nothing has begun, and the day has nothing left. A person says no once.
+#[test]
+fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way() {
+    let table = Table::with(|config| config.budget.day = Some(1_050));
+    let mut table = check(
+        table,
+        "ticket t1
+         ticket t2 t1
+         fleet 1
+         tree
+         turn
+         done
+         green
+         approve
+         merge-green
+         main-moved    -> task t1 DONE, task t2 INBOX",
+    );
+    let asked = table.world.day_approval.clone().expect("it asks");
+    let question = &table.world.approvals[&asked].question;
+    assert!(question.starts_with("The day budget is reached: all tasks of today have spent"), "{question}");
+    let no = crate::command::Decision {
+        approve: false,
+        note: String::new(),
+        to: None,
+        raise: None,
+        complete: false,
+    };
+    table.ann(crate::Ask::Decide { id: asked.clone(), decision: no }).unwrap();
+    let mut table = check(table, "fleet 1 -> task t2 INBOX, worker A idle");
+    assert_eq!(table.world.approvals.len(), 1, "it is not asked again");
+    let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
+    let money = why.iter().find(|guard| guard.guard == "dayBudget").unwrap();
+    assert!(money.detail.contains(&format!("{asked} was denied")), "{}", money.detail);
+    table.now += 24 * 60 * 60 * 1000;
+    check(table, "fleet 1 -> task t2 IN_PROGRESS");
+}
+
+/// BudgetAsked: an agent's own budget is one question for all its tasks.
+#[test]
+fn an_agents_budget_is_one_question_for_all_its_tasks() {
+    let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.budget = Some(2_050)));
+    let table = check(
+        table,
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         dear-turn t1
+         step t1       -> task t1 NEEDS_APPROVAL
+         dear-turn t2
+         step t2       -> task t2 NEEDS_APPROVAL",
+    );
+    assert_eq!(table.world.approvals.len(), 1);
+    check(table, "yes t1 -> task t1 IN_PROGRESS, task t2 IN_PROGRESS");
+}
+
+/// A budget that is smaller than what a step sets aside: the whole of it is set aside.
+#[test]
+fn work_begins_under_a_budget_that_is_smaller_than_a_step() {
+    let table = Table::with(|config| config.budget.task = Some(300));
+    check(
+        table,
+        "ticket t1
+         fleet 1       -> task t1 IN_PROGRESS
+         tree
+         turn
+         step          -> task t1 NEEDS_APPROVAL
+         yes t1 400    -> task t1 IN_PROGRESS",
+    );
+}
+
+/// Probed: a timer is no health.
+#[test]
+fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         turn t1
+         turn t2
+         outage t1
+         outage t2     -> run t1.1 suspended, run t2.1 suspended
+         poll
+         nothing-to-ask -> run t1.1 running, run t2.1 suspended",
+    );
+    let health = |table: &Table| table.world.health.values().next().unwrap().clone();
+    let (first, now) = (health(&table), table.now);
+    assert!(!first.healthy && first.error.as_deref() == Some("529 overloaded"), "{first:?}");
+    let table = check(table, "outage t1 -> run t1.1 suspended");
+    assert_eq!((health(&table).since, health(&table).healthy), (first.since, false), "it is the same outage");
+    let why = crate::why::of_task(&table.world, &task("t1"), now + 5_000).unwrap();
+    let away = &why.iter().find(|guard| guard.guard == "serviceThere").unwrap().detail;
+    assert!(away.starts_with("`model` is unavailable (529 overloaded), for "), "{away}");
+    assert!(away.contains("; tried again in "), "{away}");
+    check(
+        table,
+        "poll
+         nothing-to-ask -> run t1.1 suspended, run t2.1 suspended
+         poll
+         nothing-to-ask -> run t1.1 running, run t2.1 suspended
+         turn t1        -> run t1.1 running, run t2.1 running",
+    );
+}
+
+/// Outage: credentials that are not accepted are no failed step, and stop the agent's claims.
+#[test]
+fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_error() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         bad-key       -> run t1.1 suspended, worker A working
+         fleet 2       -> worker B idle
+         ticket t2     -> task t2 INBOX",
+    );
+    assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 0);
+    let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
+    let away = &why.iter().find(|guard| guard.guard == "serviceHealthy").unwrap().detail;
+    assert!(away.starts_with("`model` does not accept the credentials (401 invalid x-api-key)"), "{away}");
+    check(table, "retry-task t1 -> run t1.1 starting, asked start_step 1");
+}
+
+/// LoopDetected: in turn is a loop too; work that comes forward is none.
+#[test]
+fn a_few_calls_that_come_in_turn_are_a_loop() {
+    let begin = |calls: &str| {
+        let lines: String = calls.split(' ').map(|call| format!("calls t1 {call}\n")).collect();
+        check(Table::new(config()), &format!("ticket t1\nfleet 1\ntree\n{lines}"))
+    };
+    check(begin("1 2 1 2 1"), "calls t1 2 -> task t1 BLOCKED (loop)");
+    check(begin("7 1 2 3 1 2 3 1 2"), "calls t1 3 -> task t1 BLOCKED (loop)");
+    // A test after every change, and each change another one.
+    check(begin("1 9 2 9 3 9 4"), "calls t1 9 -> task t1 IN_PROGRESS");
 }
 
 /// A success in between starts the count again.
@@ -659,9 +958,8 @@ fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
          done
          red
          done
-         red           -> worker A stuck, task t1 BLOCKED (stuck)
-         fleet 2       -> worker B idle
-         assign t1 B   -> worker B ready, worker A idle, lease t1 B",
+         red           -> worker A stuck, task t1 BLOCKED (stuck), worker B idle
+         assign t1 B   -> worker B ready, worker A gone, lease t1 B",
     );
 }
 
@@ -728,7 +1026,7 @@ fn nothing_is_claimed_while_the_disk_is_full() {
 
 /// A fleet that stands still says why: nobody started it, or a person must look at those who are stuck.
 #[test]
-fn a_task_that_waits_for_a_place_is_told_which_workers_are_stuck() {
+fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
     let idle = |table: &Table, id: &str, name: &str| {
         let why = crate::why::of_task(&table.world, &task(id), 0).unwrap();
         let guard = why.into_iter().find(|guard| guard.guard == name).unwrap();
@@ -749,14 +1047,14 @@ fn a_task_that_waits_for_a_place_is_told_which_workers_are_stuck() {
          done
          red
          done
-         red           -> worker A stuck
-         ticket t2     -> task t2 INBOX",
+         red           -> worker A stuck, worker B idle
+         ticket t2     -> task t2 IN_PROGRESS
+         ticket t3     -> task t3 INBOX",
     );
-    let expected =
-        "no worker is idle: 1 of 1 stuck (A); `adj retry A` puts it back to work, `adj kill A` frees it";
-    assert_eq!(idle(&table, "t2", "workerIdle"), (false, expected.to_owned()));
+    let expected = "no worker is idle: 1 at work, 1 stuck";
+    assert_eq!(idle(&table, "t3", "workerIdle"), (false, expected.to_owned()));
     let out = idle(&table, "t1", "notBlocked").1;
-    assert!(out.contains("`adj retry A`, `adj kill A` or `adj task move t1 IN_PROGRESS`"), "{out}");
+    assert!(out.ends_with("to continue: `adj retry t1`, or from main: `adj task restart t1`"), "{out}");
     let why = crate::why::of_worker(&table.world, &worker("A"), 0).unwrap();
     let stuck = &why.iter().find(|guard| guard.guard == "notStuck").unwrap().detail;
     assert!(stuck.ends_with("; `adj retry A` or `adj kill A`") && !stuck.starts_with(';'), "{stuck}");

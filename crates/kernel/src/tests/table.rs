@@ -120,6 +120,7 @@ impl Table {
                 plan: None,
                 depends_on: depends_on.iter().map(|id| task(id)).collect(),
                 by_hand: true,
+                created: None,
             }),
         )
     }
@@ -292,16 +293,25 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             table.outcome("start_step", id, Happened::StepFailed { error: "broke".to_owned(), why, usage })
         }
         "outage" => {
-            table.outcome("start_step", id, Happened::Outage { service: model(), resets_at: None, usage })
+            let error = Some(SmolStr::new_static("529 overloaded"));
+            let what = Happened::Outage { service: model(), resets_at: None, error, refused: false, usage };
+            table.outcome("start_step", id, what)
+        }
+        "bad-key" => {
+            let error = Some(SmolStr::new_static("401 invalid x-api-key"));
+            let what = Happened::Outage { service: model(), resets_at: None, error, refused: true, usage };
+            table.outcome("start_step", id, what)
         }
         "limited" => {
             let resets_at = Some(table.now + 3_600_000);
-            table.outcome("start_step", id, Happened::Outage { service: model(), resets_at, usage })
+            let what = Happened::Outage { service: model(), resets_at, error: None, refused: false, usage };
+            table.outcome("start_step", id, what)
         }
         "ended" => table.outcome("end_step", id, Happened::StepEnded { tip: None, usage }),
         "backoff" => table.ring(|timer| matches!(timer, Timer::Backoff { .. })),
         "poll" => table.ring(|timer| *timer == Timer::HealthPoll),
         "healthy" => table.outcome("check_health", id, Happened::Health { healthy: true }),
+        "nothing-to-ask" => table.outcome("check_health", id, Happened::HealthUnknown),
         "away" => table.outcome("check_health", id, Happened::Health { healthy: false }),
         "expired" => table.ring(|timer| matches!(timer, Timer::Suspension { .. })),
         "reset" => table.ring(|timer| matches!(timer, Timer::Reset { .. })),
@@ -348,7 +358,8 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         }
         "yes" | "no" | "complete" => {
             let approval = table.world.task(&task(id)).unwrap().approval.clone().expect("a question is open");
-            let decision = Decision { complete: words[0] == "complete", ..yes(words[0] != "no") };
+            let raise = words.get(2).map(|raise| raise.parse().unwrap());
+            let decision = Decision { complete: words[0] == "complete", raise, ..yes(words[0] != "no") };
             table.ann(Ask::Decide { id: approval, decision })
         }
         "assign" => table.ann(Ask::Assign {
@@ -358,6 +369,20 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         }),
         "kill" => table.ann(Ask::Kill { worker: worker(id) }),
         "retry" => table.ann(Ask::Retry { worker: worker(id) }),
+        "retry-task" => table.ann(Ask::RetryTask { id: task(id) }),
+        "restart" => {
+            table.ann(Ask::RestartTask { id: task(id), note: words.get(2).map(|note| note.to_string()) })
+        }
+        "spawn" => {
+            let agent = words.get(2).map(|agent| machines::names::AgentName::new(agent).unwrap());
+            table.ann(Ask::Spawn { name: worker(id), agent })
+        }
+        "calls" => {
+            let number = turn(table);
+            let input = words[2].parse().unwrap();
+            let calls = vec![ToolCall { id: SmolStr::new(format!("n{number}")), ..call("Bash", input) }];
+            table.outcome("start_step", id, Happened::Turn { turn: number, calls, output: None, usage })
+        }
         "cleanup" => table.ann(Ask::Cleanup { worker: worker(id), force: false }),
         "cleanup-force" => table.ann(Ask::Cleanup { worker: worker(id), force: true }),
         "clean" => table.ann(Ask::Clean { worker: worker(id) }),

@@ -66,7 +66,13 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 tip: Some(text("tip1")),
                 usage: usage(),
             };
-            let outage = |resets_at| Happened::Outage { service: service(), resets_at, usage: usage() };
+            let outage = |resets_at, refused| Happened::Outage {
+                service: service(),
+                resets_at,
+                error: Some(text("529")),
+                refused,
+                usage: usage(),
+            };
             let turn_with = |calls| Happened::Turn { turn, calls, output: None, usage: usage() };
             let asked = |argument: &str| Happened::CallAsked {
                 call: text("q"),
@@ -90,8 +96,9 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 asked("ls"),
                 finished(true),
                 finished(false),
-                outage(None),
-                outage(Some(1_700_000_900_000)),
+                outage(None, false),
+                outage(None, true),
+                outage(Some(1_700_000_900_000), false),
             ];
             let failed = |why: &StepFailure| Happened::StepFailed {
                 error: "broke".to_owned(),
@@ -125,7 +132,11 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::WriteTicket { .. } => vec![Happened::TicketWritten],
         Effect::DeleteBranch { .. } => vec![Happened::BranchDeleted],
         Effect::CheckHealth { .. } => {
-            vec![Happened::Health { healthy: true }, Happened::Health { healthy: false }]
+            vec![
+                Happened::Health { healthy: true },
+                Happened::Health { healthy: false },
+                Happened::HealthUnknown,
+            ]
         }
         Effect::Timer { .. } => vec![Happened::TimerDue],
     };
@@ -202,6 +213,8 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
             acts.push((ann(), Ask::RunEvent { run: run.clone(), event }));
         }
     }
+    acts.push((ann(), Ask::RetryTask { id: id.clone() }));
+    acts.push((ann(), Ask::RestartTask { id: id.clone(), note: Some("from main".to_owned()) }));
     acts.push((ann(), Ask::Comment { id: id.clone(), text: "like this".to_owned() }));
     acts.push((ann(), Ask::Approve { id, tip: None, note: String::new() }));
     acts.push((ann(), Ask::StopFleet));

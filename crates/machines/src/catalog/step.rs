@@ -58,6 +58,11 @@ trait Spoken:
     /// The field of the machine's own data that names its state.
     const STATE_FIELD: &'static str;
 
+    /// An event as the machine's own documents read it, before it is looked at as a type.
+    fn as_sent(event: Value) -> Result<Value, FieldError> {
+        Ok(event)
+    }
+
     /// What an event's `type` may be.
     fn event_types() -> Vec<&'static str> {
         Self::Kind::ALL.iter().map(|kind| kind.name()).collect()
@@ -86,6 +91,10 @@ impl Spoken for architect::Architect {
 
 impl Spoken for run::Run {
     const STATE_FIELD: &'static str = "state";
+
+    fn as_sent(event: Value) -> Result<Value, FieldError> {
+        run::as_sent(event)
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -280,6 +289,8 @@ fn read_wrapped<M: Spoken + Suspends>(value: Value) -> Result<Wrapped<M::Event>,
 }
 
 fn read_event<M: Spoken>(value: Value, more: &[&'static str]) -> Result<M::Event, Unread> {
+    let missing = |error: FieldError| Unread(format!("in `event`: {}", error.message));
+    let value = M::as_sent(value).map_err(missing)?;
     let (kind, mut fields) = typed::<M>(value, more)?;
     fields.insert("type".to_owned(), Value::from(kind));
     // An event without fields would take any: serde does not look at what it has no place for.

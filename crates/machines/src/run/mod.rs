@@ -173,6 +173,9 @@ pub struct TaskFacts {
     pub status: crate::task::Status,
     /// The agent is an assignee and its worker, or outside owner, holds the lease.
     pub mine: bool,
+    /// The session that the agent works in.
+    #[serde(default, rename = "sessionId", skip_serializing_if = "Option::is_none")]
+    pub session: Option<SmolStr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -287,6 +290,49 @@ pub struct AppError {
     pub details: Option<Value>,
 }
 
+/// An event from outside, as the source document's schemas read it: members that they do not know are left out, and those
+/// that they require must be there. What is stored is read by the types alone.
+pub fn as_sent(event: Value) -> Result<Value, FieldError> {
+    let Value::Object(mut event) = event else { return Ok(event) };
+    let kind = event.get("type").and_then(Value::as_str).and_then(Kind::read);
+    let Some(kind) = kind else { return Ok(Value::Object(event)) };
+    let known: &[&str] = match kind {
+        Kind::Start => &["type", "taskId", "prompt", "options"],
+        Kind::Step => &["type", "turn", "toolCalls", "output"],
+        Kind::Pause => &["type", "reason", "context"],
+        Kind::Resume => &["type", "feedback", "input", "maxTurns"],
+        Kind::Error => &["type", "error", "recoverable"],
+        Kind::Complete => &["type", "result", "diff", "turnCount"],
+        Kind::Abort => &["type", "reason"],
+    };
+    keep(&mut event, known);
+    if let Some(Value::Object(options)) = event.get_mut("options") {
+        keep(options, &["maxTurns", "allowedTools", "model", "temperature"]);
+    }
+    if let Some(Value::Array(calls)) = event.get_mut("toolCalls") {
+        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+            keep(call, &["id", "tool", "input", "output", "duration", "status"]);
+        }
+    }
+    if let Some(Value::Object(error)) = event.get_mut("error") {
+        keep(error, &["code", "message", "status", "details"]);
+        if !error.contains_key("status") {
+            return Err(FieldError::new("error.status", "error.status is required"));
+        }
+    }
+    if kind == Kind::Step && !event.contains_key("toolCalls") {
+        return Err(FieldError::new(
+            "toolCalls",
+            "toolCalls is required; a turn without calls has an empty list",
+        ));
+    }
+    Ok(Value::Object(event))
+}
+
+fn keep(members: &mut serde_json::Map<String, Value>, known: &[&str]) {
+    members.retain(|name, _| known.contains(&name.as_str()));
+}
+
 /// What a step asks of the world.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -309,14 +355,26 @@ pub enum Effect {
     },
 }
 
-/// What readers of the run's stream see.
+/// What readers of the run's stream see. An event has its members in `payload`; one that asks a person is the workflow's and
+/// has them beside its type, as the source document has both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum StreamEvent {
+    Agent(AgentEvent),
+    Workflow(WorkflowEvent),
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", content = "payload", rename_all_fields = "camelCase")]
-pub enum StreamEvent {
+pub enum AgentEvent {
     #[serde(rename = "state:update")]
     StateUpdate { status: State, turn: u32 },
     #[serde(rename = "agent:starting")]
-    Starting { task_id: SmolStr },
+    Starting {
+        task_id: SmolStr,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_id: Option<SmolStr>,
+    },
     #[serde(rename = "agent:step")]
     Step { turn: u32 },
     #[serde(rename = "agent:paused")]
@@ -327,6 +385,11 @@ pub enum StreamEvent {
     Completed { turn_count: u32, result: String },
     #[serde(rename = "agent:cleanup")]
     Cleanup { status: State },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum WorkflowEvent {
     #[serde(rename = "approval:requested")]
     ApprovalRequested {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -335,6 +398,18 @@ pub enum StreamEvent {
         current_turn: u32,
         max_turns: u32,
     },
+}
+
+impl From<AgentEvent> for StreamEvent {
+    fn from(event: AgentEvent) -> Self {
+        StreamEvent::Agent(event)
+    }
+}
+
+impl From<WorkflowEvent> for StreamEvent {
+    fn from(event: WorkflowEvent) -> Self {
+        StreamEvent::Workflow(event)
+    }
 }
 
 impl Default for Run {
@@ -355,9 +430,9 @@ impl Default for Run {
 impl Run {
     /// The limit asks a person, whether a STEP met it or a PAUSE came before one could.
     fn publish_pause(&self, reason: PauseReason, effects: &mut Vec<Effect>) {
-        publish(effects, StreamEvent::Paused { reason, turn: self.current_turn });
+        publish(effects, AgentEvent::Paused { reason, turn: self.current_turn });
         if reason == PauseReason::TurnLimit {
-            let event = StreamEvent::ApprovalRequested {
+            let event = WorkflowEvent::ApprovalRequested {
                 task_id: self.task.as_ref().map(|task| task.id.clone()),
                 reason: "turn_limit_reached",
                 current_turn: self.current_turn,
@@ -496,7 +571,8 @@ impl Machine for Run {
                     self.allowed_tools = options.allowed_tools.clone().or_else(|| self.allowed_tools.take());
                 }
                 effects.push(Effect::OpenSession { task_id: task_id.clone() });
-                publish(effects, StreamEvent::Starting { task_id: task_id.clone() });
+                let session_id = self.task.as_ref().and_then(|task| task.session.clone());
+                publish(effects, AgentEvent::Starting { task_id: task_id.clone(), session_id });
             }
             (UpdateStatus, _) => {
                 match event {
@@ -515,7 +591,7 @@ impl Machine for Run {
                     }
                     _ => {}
                 }
-                publish(effects, StreamEvent::StateUpdate { status: self.state, turn: self.current_turn });
+                publish(effects, AgentEvent::StateUpdate { status: self.state, turn: self.current_turn });
             }
             (IncrementTurn, _) => {
                 // The row that leaves `starting` names no tool action, but a first turn's calls are calls like any.
@@ -534,7 +610,7 @@ impl Machine for Run {
                 });
                 publish(
                     effects,
-                    StreamEvent::Error {
+                    AgentEvent::Error {
                         error: error.message.clone(),
                         code: error.code.clone(),
                         recoverable: *recoverable,
@@ -555,19 +631,19 @@ impl Machine for Run {
                 Event::Step { .. } if self.state == Paused => {
                     self.publish_pause(PauseReason::TurnLimit, effects)
                 }
-                Event::Step { turn, .. } => publish(effects, StreamEvent::Step { turn: *turn }),
+                Event::Step { turn, .. } => publish(effects, AgentEvent::Step { turn: *turn }),
                 Event::Pause { reason, .. } => self.publish_pause(*reason, effects),
                 // Ours is the count that stands: a report can be wrong.
                 Event::Complete { result, .. } => publish(
                     effects,
-                    StreamEvent::Completed { turn_count: self.current_turn, result: result.clone() },
+                    AgentEvent::Completed { turn_count: self.current_turn, result: result.clone() },
                 ),
                 // A resumed run has no event of its own: the state update says it, once.
                 _ => {}
             },
             (Cleanup, _) => {
                 effects.push(Effect::Release);
-                publish(effects, StreamEvent::Cleanup { status: self.state });
+                publish(effects, AgentEvent::Cleanup { status: self.state });
             }
             // These pairs are in no row.
             (InitializeExecution | CaptureError | ExecuteToolCall | AuditToolCall, _) => {}
@@ -639,8 +715,8 @@ impl Machine for Run {
     }
 }
 
-fn publish(effects: &mut Vec<Effect>, event: StreamEvent) {
-    effects.push(Effect::Publish { event });
+fn publish(effects: &mut Vec<Effect>, event: impl Into<StreamEvent>) {
+    effects.push(Effect::Publish { event: event.into() });
 }
 
 fn invalid(run: &Run, event: &Event, field: &'static str, message: &'static str) -> Refusal {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// An idle run whose agent holds the lease of task `t-1`.
 pub(crate) fn fresh() -> Run {
-    let task = TaskFacts { id: "t-1".into(), status: Status::Assigned, mine: true };
+    let task = TaskFacts { id: "t-1".into(), status: Status::Assigned, mine: true, session: None };
     Run { max_turns: 2, task: Some(task), ..Run::default() }
 }
 
@@ -235,7 +235,7 @@ fn fields_out_of_range_are_named() {
 #[test]
 fn start_needs_a_task_that_is_this_agents_to_work_on() {
     let with = |task| Run { task, ..fresh() };
-    let facts = |status, mine| Some(TaskFacts { id: "t-1".into(), status, mine });
+    let facts = |status, mine| Some(TaskFacts { id: "t-1".into(), status, mine, session: None });
     play(with(None), "START -> refused TASK_NOT_FOUND, allowed [START]");
     for status in Status::ALL {
         let works = matches!(status, Status::Assigned | Status::InProgress);

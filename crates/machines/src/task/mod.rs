@@ -205,6 +205,17 @@ crate::wire_enum! {
 }
 
 crate::wire_enum! {
+    /// Where a work plan came from. Recorded by us, never taken from a caller.
+    pub enum PlanSource {
+        Ticket = "ticket",
+        /// Made up, because nobody gave one.
+        Default = "default",
+        Person = "person",
+        Agent = "agent",
+    }
+}
+
+crate::wire_enum! {
     pub enum TaskType {
         Bug = "bug",
         Feature = "feature",
@@ -306,6 +317,8 @@ pub struct WorkPlan {
     pub estimated_cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_duration: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PlanSource>,
 }
 
 impl WorkPlan {
@@ -314,6 +327,7 @@ impl WorkPlan {
             bullets: bullets.into_iter().map(Into::into).collect(),
             estimated_cost: None,
             estimated_duration: None,
+            source: None,
         }
     }
 

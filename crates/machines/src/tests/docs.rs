@@ -246,7 +246,12 @@ fn full_run() -> run::Run {
         }),
         pause_reason: Some(run::PauseReason::TurnLimit),
         last_step: Some(run::StepMark { turn: 50, digest: 0xabcd }),
-        task: Some(run::TaskFacts { id: "c-abc1".into(), status: task::Status::InProgress, mine: true }),
+        task: Some(run::TaskFacts {
+            id: "c-abc1".into(),
+            status: task::Status::InProgress,
+            mine: true,
+            session: None,
+        }),
         ..Default::default()
     }
 }

@@ -62,21 +62,24 @@ pub(crate) fn effects(effects: &[impl Serialize]) -> String {
 
 fn effect_text(effect: &Value) -> String {
     if let Some(event) = effect.get("event") {
-        return format!("{}{}", event["type"].as_str().unwrap(), values(&event["payload"]));
+        let members = event.get("payload").unwrap_or(event);
+        return format!("{}{}", event["type"].as_str().unwrap(), values(members));
     }
     format!("{}{}", effect["effect"].as_str().unwrap(), values(effect))
 }
 
 fn values(fields: &Value) -> String {
-    let plain =
-        fields.as_object().unwrap().iter().filter(|(name, _)| *name != "effect").map(
-            |(_, value)| match value {
-                Value::String(text) => text.clone(),
-                Value::Array(items) => {
-                    items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join("/")
-                }
-                other => other.to_string(),
-            },
-        );
+    let plain = fields
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "effect" | "type"))
+        .map(|(_, value)| match value {
+            Value::String(text) => text.clone(),
+            Value::Array(items) => {
+                items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join("/")
+            }
+            other => other.to_string(),
+        });
     plain.map(|value| format!(" {value}")).collect()
 }

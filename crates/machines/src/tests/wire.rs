@@ -32,7 +32,7 @@ fn a_run_is_stepped_in_its_documented_shape() {
     check(
         "run",
         r#"{"state":{"state":"paused","currentTurn":3,"maxTurns":50},"event":{"type":"PAUSE","reason":"budget"}}"#,
-        r#"{"ok":false,"code":"AGENT_NOT_RUNNING","message":"the run is paused; RESUME it first, or ABORT it","allowed":["RESUME","ABORT"]}"#,
+        r#"{"ok":false,"code":"AGENT_NOT_RUNNING","message":"the run is paused; RESUME it first, or ABORT it","allowed":["RESUME","ABORT","SUSPEND"]}"#,
     );
 }
 
@@ -63,7 +63,7 @@ fn states_and_events_are_read_in_either_case() {
     for (machine, line) in [
         (
             "RUN",
-            r#"{"state":{"state":"RUNNING","currentTurn":0,"maxTurns":5},"event":{"type":"step","turn":1}}"#,
+            r#"{"state":{"state":"RUNNING","currentTurn":0,"maxTurns":5},"event":{"type":"step","turn":1,"toolCalls":[]}}"#,
         ),
         ("run", r#"{"state":"Running","event":{"type":"suspend","service":"s","since":0,"until":1}}"#),
         ("turn", r#"{"state":"queued","event":{"type":"TURN_GRANTED","at":0,"timeoutSeconds":60}}"#),
@@ -115,7 +115,7 @@ fn what_cannot_be_read_is_said_with_its_place() {
     says("run", r#"{"state":{"state":"idle"},"event":{}}"#, "in `state`: missing field `currentTurn`");
     says(
         "run",
-        r#"{"state":"idle","event":{"type":"ERROR","error":{"code":"c","message":"m"}}}"#,
+        r#"{"state":"idle","event":{"type":"ERROR","error":{"code":"c","message":"m","status":500}}}"#,
         "in `event`: missing field `recoverable`",
     );
     says(
@@ -133,13 +133,13 @@ fn what_cannot_be_read_is_said_with_its_place() {
     );
     says(
         "run",
-        r#"{"state":"idle","event":{"type":"STEP","turn":"4"}}"#,
+        r#"{"state":"idle","event":{"type":"STEP","turn":"4","toolCalls":[]}}"#,
         "in `event.turn`: invalid type: string",
     );
     says("run", r#"{"state":"idle","event":{"type":"STEP","turn":1e999}}"#, "not JSON: number out of range");
     says(
         "run",
-        r#"{"state":"idle","event":{"type":"STEP","turn":-1}}"#,
+        r#"{"state":"idle","event":{"type":"STEP","turn":-1,"toolCalls":[]}}"#,
         "in `event.turn`: invalid value: integer `-1`",
     );
     says(
@@ -169,7 +169,7 @@ fn numbers_at_the_edge_of_their_type_are_answered() {
         (
             "run",
             format!(
-                r#"{{"state":{{"state":"starting","currentTurn":{max},"maxTurns":{max}}},"event":{{"type":"STEP","turn":{max}}}}}"#
+                r#"{{"state":{{"state":"starting","currentTurn":{max},"maxTurns":{max}}},"event":{{"type":"STEP","turn":{max},"toolCalls":[]}}}}"#
             ),
         ),
         (
@@ -310,4 +310,60 @@ fn every_format_has_a_name_and_a_meaning() {
         assert!(!format.about().is_empty());
         assert!(!catalog::find("worker").unwrap().print(*format).is_empty());
     }
+}
+
+/// As the schemas of the source document read them.
+#[test]
+fn an_event_of_a_run_may_have_members_that_nobody_knows_and_has_those_that_are_required() {
+    let answer = |event: &str| {
+        step_line(
+            "run",
+            &format!(r#"{{"state":{{"state":"running","currentTurn":1,"maxTurns":9}},"event":{event}}}"#),
+        )
+    };
+    let known = answer(
+        r#"{"type":"STEP","turn":2,"toolCalls":[{"id":"c","tool":"Read","input":{},"status":"pending","odd":1}],"more":true}"#,
+    );
+    assert!(known.starts_with(r#"{"ok":true"#), "{known}");
+    let missing = answer(r#"{"type":"STEP","turn":2}"#);
+    assert!(missing.contains("toolCalls is required"), "{missing}");
+    let missing = answer(r#"{"type":"ERROR","error":{"code":"E","message":"m"},"recoverable":true}"#);
+    assert!(missing.contains("error.status is required"), "{missing}");
+    let known = answer(
+        r#"{"type":"ERROR","error":{"code":"E","message":"m","status":500,"stack":"s"},"recoverable":true}"#,
+    );
+    assert!(known.starts_with(r#"{"ok":true"#), "{known}");
+}
+
+/// Members of `agent:starting` are in its payload; those of `approval:requested` stand beside its type.
+#[test]
+fn the_stream_of_a_run_has_the_shapes_of_the_source_document() {
+    let started = step_line(
+        "run",
+        r#"{"state":{"state":"idle","currentTurn":0,"maxTurns":2,"task":{"id":"t-1","status":"ASSIGNED","mine":true,"sessionId":"s-1"}},"event":{"type":"START","taskId":"t-1","prompt":"x"}}"#,
+    );
+    assert!(
+        started.contains(r#"{"type":"agent:starting","payload":{"taskId":"t-1","sessionId":"s-1"}}"#),
+        "{started}"
+    );
+    let asked = step_line(
+        "run",
+        r#"{"state":{"state":"running","currentTurn":2,"maxTurns":2},"event":{"type":"STEP","turn":3,"toolCalls":[]}}"#,
+    );
+    let expected =
+        r#"{"type":"approval:requested","reason":"turn_limit_reached","currentTurn":2,"maxTurns":2}"#;
+    assert!(asked.contains(expected), "{asked}");
+}
+
+/// The wrapper's event is one of those that a state takes.
+#[test]
+fn a_refusal_names_suspend_where_the_state_takes_it() {
+    let allowed = |machine: &str, line: &str| step_line(machine, line);
+    let refused =
+        allowed("architect", r#"{"state":"DISPATCHING","event":{"type":"abandon","reason":"enough"}}"#);
+    assert!(refused.contains(r#""stay","SUSPEND"]"#), "{refused}");
+    let refused = allowed("run", r#"{"state":"running","event":{"type":"RESUME"}}"#);
+    assert!(refused.contains(r#","SUSPEND"]"#), "{refused}");
+    let refused = allowed("run", r#"{"state":"idle","event":{"type":"ABORT","reason":"r"}}"#);
+    assert!(!refused.contains("SUSPEND"), "{refused}");
 }

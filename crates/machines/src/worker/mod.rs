@@ -36,7 +36,7 @@ const TABLE: &[Row<Worker>] = &[
     row(Ready,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
     row(Working, Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
     row(Stuck,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
-    row(Stuck,   Retry,      &[],                                &[BackOff],                                Working),
+    row(Stuck,   Retry,      &[],                                &[NextStep],                               Working),
 
     row(Idle,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
     row(Ready,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
@@ -421,7 +421,6 @@ impl Machine for Worker {
             (CountStep, _) => self.step_count = self.step_count.saturating_add(1),
             (ResetErrors, _) => self.errors = 0,
             (CountError, _) => self.errors = self.errors.saturating_add(1),
-            // Counted from the last failure, so that a retry by hand after that time starts at once.
             (BackOff, _) => effects.push(Effect::BackOff { seconds: backoff_seconds(self.errors) }),
             (NextStep, _) => effects.push(Effect::NextStep),
             (RunGate, _) => {

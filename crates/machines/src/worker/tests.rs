@@ -124,9 +124,9 @@ fn the_fifth_failure_in_a_row_makes_a_worker_stuck() {
          step_failed -> stuck t-1 1 steps 5 errors 0 fixes []
          step_failed -> refused NOT_ALLOWED, allowed [released, kill, retry, cleanup, clean, recover]
          assign t-2 -> refused NOT_ALLOWED, allowed [released, kill, retry, cleanup, clean, recover]
-         retry -> working t-1 1 steps 5 errors 0 fixes [backOff 32]
+         retry -> working t-1 1 steps 5 errors 0 fixes [nextStep]
          step_failed -> stuck t-1 1 steps 6 errors 0 fixes []
-         retry -> working t-1 1 steps 6 errors 0 fixes [backOff 60]
+         retry -> working t-1 1 steps 6 errors 0 fixes [nextStep]
          step_ok DONE -> done t-1 2 steps 0 errors 0 fixes [runGate false]",
     );
 }
@@ -145,7 +145,7 @@ fn a_worker_that_runs_out_of_steps_goes_to_the_gate() {
          gate_failed -> working t-1 3 steps 0 errors 1 fixes [nextStep]
          step_ok -> done t-1 4 steps 0 errors 1 fixes [runGate true]
          gate_failed -> stuck t-1 4 steps 0 errors 1 fixes []
-         retry -> working t-1 4 steps 0 errors 1 fixes [backOff 0]",
+         retry -> working t-1 4 steps 0 errors 1 fixes [nextStep]",
     );
 }
 

@@ -262,6 +262,10 @@ pub enum Ended {
     Outage {
         service_error: String,
         resets_at: Option<Millis>,
+        /// How long the service asked to be left alone, in milliseconds.
+        retry_after: Option<u64>,
+        /// It does not accept the credentials: no waiting helps.
+        refused: bool,
         usage: Usage,
     },
 }

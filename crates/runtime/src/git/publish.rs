@@ -238,6 +238,23 @@ impl Repository {
         references::change(self.user("packing a task away"), &self.zero(), "adjutant", &[change])
     }
 
+    /// The task has no tip any more: the next tree is made on main. What the tip held was saved before.
+    pub(super) fn forget_tip(&self, task: &TaskId) -> Result<(), GitError> {
+        let ours = task_reference(task);
+        if self.user_reference(&ours)?.is_some() {
+            let gone = Change { name: &ours, old: Expected::Anything, new: None };
+            references::change(self.user("forgetting a tip"), &self.zero(), "adjutant", &[gone])?;
+        }
+        // The task's own last: as long as it is there, whoever was cut off begins again.
+        for name in [published_reference(task), ours] {
+            if self.land_reference(&name)?.is_some() {
+                let gone = Change { name: &name, old: Expected::Anything, new: None };
+                references::change(self.land("forgetting a tip"), &self.zero(), "adjutant", &[gone])?;
+            }
+        }
+        Ok(())
+    }
+
     /// Every name that a task's branch may have in the user's repository, the best first, and what is there.
     pub(super) fn branches_named(&self, branch: &str) -> Result<Vec<(String, Option<Reference>)>, GitError> {
         let numbered = (2..=BRANCH_NAMES_MAX).map(|number| format!("{branch}-{number}"));

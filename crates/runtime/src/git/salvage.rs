@@ -117,6 +117,31 @@ impl Repository {
         Ok(paths.filter(is_in).map(<[u8]>::to_vec).collect())
     }
 
+    /// What a branch holds beyond main, as one saved commit: against where it left main, so that all of it is shown, and with
+    /// its tip as a parent, so that all of it is kept. `None`: it holds nothing.
+    pub(super) fn save_branch(
+        &self,
+        task: &TaskId,
+        tip: &Oid,
+        effect: &str,
+    ) -> Result<Option<Saved>, GitError> {
+        let main = self.main_tip()?;
+        let base =
+            self.land("looking where a branch began").args(["merge-base", tip.as_str(), main.as_str()]).ok();
+        // Without a common commit all of it is new.
+        let base =
+            base.ok().and_then(|found| Oid::new(String::from_utf8_lossy(&found).trim())).unwrap_or(main);
+        if base == *tip {
+            return Ok(None);
+        }
+        let reference = saved_reference(task, effect);
+        let message = format!("Saved work of {task}\n\nIts branch, by {effect}.\n");
+        let commit = self.commit(&self.tree_of(tip)?, &[base, tip.clone()], &message, now())?;
+        self.set_in_land(&reference, &commit)?;
+        self.copy_out(&reference, &commit)?;
+        Ok(Some(Saved { reference, commit, left_out: Vec::new() }))
+    }
+
     /// The commits that the agent's git directory names and that are neither in the tip nor in main.
     fn bring_strays(&self, task: &TaskId, name: &str, branch: &str, tip: &Oid) -> Result<Vec<Oid>, GitError> {
         if self.record(name)?.is_some_and(|record| record.worktree.is_some()) {

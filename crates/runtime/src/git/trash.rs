@@ -13,7 +13,7 @@ use machines::names::TaskId;
 
 use super::inside::Inside;
 use super::names::{check_part, tree_name};
-use super::tree::{alternates, is_beyond_a_link};
+use super::tree::{alternates, is_beyond_a_link, task_reference};
 use super::{GitError, Repository, Saved, locked, remove_folder};
 use crate::layout::TRASH;
 
@@ -52,6 +52,25 @@ impl Repository {
                 _ => {}
             }
         }
+        Ok(saved)
+    }
+
+    /// The task begins anew on main: its tree is removed as above, and what its branch holds beyond main is saved under the
+    /// same reference. The branch goes where it is as we left it. Asked again, it finds what it did.
+    pub fn start_over(
+        &self,
+        task: &TaskId,
+        tree: &str,
+        branch: &str,
+        effect: &str,
+    ) -> Result<Option<Saved>, GitError> {
+        let saved = self.remove_tree(task, tree, effect)?;
+        let saved = match (saved, self.land_reference(&task_reference(task))?) {
+            (None, Some(tip)) => self.save_branch(task, &tip, effect)?,
+            (saved, _) => saved,
+        };
+        self.delete_branch(task, branch)?;
+        self.forget_tip(task)?;
         Ok(saved)
     }
 

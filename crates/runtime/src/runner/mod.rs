@@ -277,8 +277,14 @@ impl Runner {
             head.borrow_and_update();
             let next = shared.timers().await?;
             shared.take(&mut taken, &mut tasks).await?;
-            if (shared.until_idle || shared.once) && tasks.is_empty() && shared.is_idle() {
-                return Ok(());
+            if (shared.until_idle || shared.once) && shared.is_idle(&taken) {
+                if tasks.is_empty() {
+                    return Ok(());
+                }
+                // Every step that is under way waits for a person's answer, and perhaps other work for its worker.
+                if shared.waits_for_answers(&taken) && shared.leave_unanswered().await? {
+                    continue;
+                }
             }
             tokio::select! {
                 _ = head.changed() => {}
@@ -587,20 +593,51 @@ impl Shared {
         !self.held_up.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Nothing will happen any more without a person. A landing that waits for the user's checkout does.
-    fn is_idle(&self) -> bool {
+    /// Nothing will happen any more without a person. A landing that waits for the user's checkout does, and so does a call
+    /// that waits for an answer, and a service that does not accept the credentials. `taken`: what is in hand.
+    fn is_idle(&self, taken: &HashSet<EffectId>) -> bool {
         use kernel::Timer;
         let world = self.world();
-        let waits_for_person = |effect: &Effect| {
-            matches!(
-                effect,
-                Effect::Timer {
-                    timer: Timer::Checkout { .. } | Timer::OutsideLease { .. } | Timer::HealthPoll,
-                    ..
-                }
-            )
+        let refused = |run: &RunId| {
+            let service = world.run(run).and_then(|run| run.machine.suspension()).map(|s| s.service.clone());
+            let health =
+                service.and_then(|name| world.health.iter().find(|(known, _)| known.as_str() == name));
+            health.is_some_and(|(_, health)| health.refused && health.probe.is_none())
         };
-        world.effects.values().all(|effect| waits_for_person(effect) || self.waits(effect))
+        let waits_for_person = |id: &EffectId, effect: &Effect| match effect {
+            Effect::Timer { timer, .. } => match timer {
+                Timer::Checkout { .. }
+                | Timer::OutsideLease { .. }
+                | Timer::HealthPoll
+                | Timer::Question { .. } => true,
+                Timer::Suspension { run } => refused(run),
+                _ => false,
+            },
+            _ => waits_for_answer(&world, id),
+        };
+        let in_hand = |id: &EffectId| world.effects.contains_key(id);
+        taken.iter().all(in_hand)
+            && world.effects.iter().all(|(id, effect)| waits_for_person(id, effect) || self.waits(effect))
+    }
+
+    /// Calls that wait for a person are given up now rather than when their time is over. The questions stay open, and the
+    /// answers go into the next prompts. False: none waits.
+    async fn leave_unanswered(&self) -> Result<bool, SubmitError> {
+        let world = self.world();
+        let asked = world.effects.iter().filter(|(_, effect)| {
+            matches!(effect.as_ref(), Effect::Timer { timer: kernel::Timer::Question { .. }, .. })
+        });
+        let asked: Vec<&EffectId> = asked.map(|(id, _)| id).collect();
+        for id in &asked {
+            self.tell(&Fence { effect: id.to_string(), attempt: 0 }, Happened::TimerDue).await?;
+        }
+        Ok(!asked.is_empty())
+    }
+
+    /// All that is in hand is steps whose call waits for a person.
+    fn waits_for_answers(&self, taken: &HashSet<EffectId>) -> bool {
+        let world = self.world();
+        taken.iter().all(|id| waits_for_answer(&world, id))
     }
 
     async fn carry_out(
@@ -630,7 +667,7 @@ impl Shared {
                     trees::prepare(self, id, task, tree, branch).await
                 }
                 Effect::SaveWork { task } => trees::save(self, id, task).await,
-                Effect::RemoveTree { task } => trees::remove(self, id, task).await,
+                Effect::RemoveTree { task, start_over } => trees::remove(self, id, task, *start_over).await,
                 Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
                 Effect::RunGate { task, worker, .. } => {
                     gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
@@ -727,12 +764,18 @@ impl Shared {
     }
 }
 
+/// Whether this is a step whose call waits for a person's answer.
+fn waits_for_answer(world: &World, id: &EffectId) -> bool {
+    let Some(Effect::StartStep { run, .. }) = world.effects.get(id).map(AsRef::as_ref) else { return false };
+    world.run(run).is_some_and(|run| run.question.is_some())
+}
+
 /// Asks a service how it is, by the command or address that the settings give.
 async fn health(shared: &Arc<Shared>, service: &machines::names::ServiceName) -> Happened {
     let asked = shared.rules().settings.services.get(service).cloned();
     let healthy = match asked {
-        // Nothing to ask with: the next step is the probe.
-        None => true,
+        // Nothing to ask with: the next step tells.
+        None => return Happened::HealthUnknown,
         Some(Service { health: Health::Tcp { host, port }, timeout }) => {
             let connect = tokio::net::TcpStream::connect((host.as_str(), port));
             matches!(tokio::time::timeout(timeout, connect).await, Ok(Ok(_)))

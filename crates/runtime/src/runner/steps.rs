@@ -12,7 +12,7 @@ use std::time::Duration;
 use kernel::Effect;
 use kernel::command::{Happened, StepFailure, Usage};
 use machines::Wire;
-use machines::names::{AgentName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
@@ -705,10 +705,19 @@ impl<'a> Follower<'a> {
             }
             (_, Reason::Alone) => failed("the step was alone for too long", StepFailure::Lost, usage),
             (Ended::Failed { error, why, usage }, _) => failed(error, why, usage),
-            (Ended::Outage { service_error: error, resets_at, usage }, _) => {
-                let file = &self.step.file;
-                self.shared.notice(format!("{} {}: {error}", file.worker, file.task));
-                Happened::Outage { service: service_of(self.shared, &file.agent), resets_at, usage }
+            (Ended::Outage { service_error, resets_at, retry_after, refused, usage }, _) => {
+                let agent = &self.step.file.agent;
+                let service = self.shared.world().config.service_of(agent);
+                // What the service asks for counts only where it is longer than we wait by ourselves.
+                let poll = u64::from(self.shared.world().config.limits.health_poll_seconds) * 1000;
+                let after = retry_after.filter(|wait| *wait > poll);
+                let after = after.and_then(|wait| crate::clock::now().checked_add(i64::try_from(wait).ok()?));
+                let error = match refused {
+                    true => format!("{service_error}; {}", credentials(self.shared, agent)),
+                    false => service_error,
+                };
+                let error = Some(SmolStr::new(error));
+                Happened::Outage { service, resets_at: resets_at.or(after), error, refused, usage }
             }
         }
     }
@@ -764,10 +773,31 @@ fn reader_of(step: &Step) -> Result<Box<dyn Reader>, String> {
     Ok(reader)
 }
 
-fn service_of(shared: &Shared, agent: &AgentName) -> ServiceName {
-    let config = shared.world().config.clone();
-    let known = config.agent(agent).service;
-    known.unwrap_or_else(|| ServiceName::new("agents").expect("a constant"))
+/// The variables by which the program of a `claude` agent gets its credentials.
+const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
+
+/// What to do about credentials that a service does not accept, by what is passed on to the agent.
+fn credentials(shared: &Shared, agent: &AgentName) -> String {
+    let rules = shared.rules();
+    let Some(settings) = rules.settings.agents.get(agent) else { return String::new() };
+    if settings.adapter.name() != "claude" {
+        return format!("see to the credentials of agent `{agent}`");
+    }
+    let passed: Vec<&str> =
+        KEYS.into_iter().filter(|key| settings.env.iter().any(|name| name == key)).collect();
+    match (passed.first(), passed.iter().find(|key| std::env::var_os(key).is_some_and(|key| !key.is_empty())))
+    {
+        (_, Some(set)) => format!("{set} is set, and what it holds is not accepted"),
+        (Some(unset), None) => {
+            format!(
+                "`agents.{agent}.env` passes {unset} on, but it is not set: set it and start `adj run` again"
+            )
+        }
+        (None, None) => format!(
+            "pass a key on with `env = [\"ANTHROPIC_API_KEY\"]` in `[agents.{agent}]`, or the token of `claude setup-token` \
+             with `env = [\"CLAUDE_CODE_OAUTH_TOKEN\"]`"
+        ),
+    }
 }
 
 /// Brings what stands in the task's tree to us and publishes it. `None`: there is no tree.

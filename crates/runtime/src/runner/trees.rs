@@ -122,8 +122,13 @@ fn nothing_saved() -> Happened {
     Happened::WorkSaved { reference: "the task's branch, which holds all of it".to_owned() }
 }
 
-/// Saves everything in the tree to a ref, then puts the tree away.
-pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<Happened> {
+/// Saves everything in the tree to a ref, then puts the tree away; with `start_over` its branch too.
+pub async fn remove(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    start_over: bool,
+) -> Option<Happened> {
     let Some(place) = place_of(shared, task) else { return Some(Happened::TreeRemoved { reference: None }) };
     let stands = {
         let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
@@ -138,7 +143,7 @@ pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Optio
         },
         Ok(false) => {}
         // The task's own is gone, and what somebody put in its place is for them to remove.
-        Err(error @ GitError::NotOurs { .. }) => {
+        Err(error @ GitError::NotOurs { .. }) if !start_over => {
             shared.notice(format!("{task}: {error}"));
             return Some(Happened::TreeRemoved { reference: None });
         }
@@ -148,7 +153,10 @@ pub async fn remove(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Optio
     let (layout, trash) = (shared.layout.clone(), shared.rules().settings.trash);
     let removed = shared
         .blocking(move || {
-            let saved = repository.remove_tree(&of, &place.tree, &effect);
+            let saved = match start_over {
+                true => repository.start_over(&of, &place.tree, &place.branch, &effect),
+                false => repository.remove_tree(&of, &place.tree, &effect),
+            };
             if saved.is_ok() {
                 place::Folders::forget(&layout, &of);
                 // What cannot be swept now is swept later.

@@ -96,6 +96,7 @@ pub const SECTIONS: &[Section] = &[
         about: "The repository that is worked on.",
         keys: &[
             key("main", Kind::Branch, r#""main""#, "The branch that work lands on."),
+            key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked, for every agent that has no `max_turns` of its own."),
         ],
     },
     Section {
@@ -130,7 +131,7 @@ pub const SECTIONS: &[Section] = &[
             key("command", Kind::Words, "", "The program and its first arguments; for `command` the whole command line, for `script` the scenario file."),
             key("model", Kind::Text, "", "The model that the program is told to use."),
             key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
-            key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where `max_turns` is absent: 50, 100 or 200."),
+            key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where neither it nor the project has `max_turns`: 50, 100 or 200."),
             key("prompt", Kind::Text, "", "What this agent is told in every task, besides the shipped texts."),
             key("allowed_tools", Kind::Texts, "", "The tools that it may call; absent means every tool, and an empty list none."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),

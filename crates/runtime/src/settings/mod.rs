@@ -66,6 +66,8 @@ pub struct Settings {
 pub struct Project {
     /// The branch that work lands on; never begins with `-`.
     pub main: String,
+    /// Turns of a run, for agents that say nothing of it.
+    pub max_turns: Option<u32>,
 }
 
 /// `[fleet]`
@@ -395,7 +397,30 @@ impl Settings {
             services: self.services.keys().cloned().collect(),
             restore: self.fleet.restore,
             limits: self.limits.rules.clone(),
+            max_turns: self.project.max_turns,
         }
+    }
+
+    /// What is allowed and probably not meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let budget = &self.budget;
+        let of_agents =
+            self.agents.iter().map(|(name, agent)| (format!("agents.{name}.budget_usd"), agent.budget));
+        let of_all = [
+            ("budget.run_usd", budget.run),
+            ("budget.task_usd", budget.task),
+            ("budget.day_usd", budget.day),
+        ];
+        let of_all = of_all.into_iter().map(|(key, limit)| (key.to_owned(), limit));
+        let low = |(key, limit): (String, Option<Micros>)| {
+            let limit = limit.filter(|limit| *limit < budget.step)?;
+            let (limit, step) = (kernel::budget::dollars(limit), kernel::budget::dollars(budget.step));
+            Some(format!(
+                "`{key}` is {limit}, less than the {step} that a step sets aside (`budget.step_usd`): a person is asked \
+                 after almost every step"
+            ))
+        };
+        of_all.chain(of_agents).filter_map(low).collect()
     }
 
     /// The agent of the fleet's workers.
@@ -495,7 +520,10 @@ fn build(values: &mut Values) -> Settings {
     let [budget, prompts, worktree] = ["budget", "prompts", "worktree"].map(|section| values.scope(section));
     let path = |scope: &Scope, key| scope.text(key).map(PathBuf::from);
     Settings {
-        project: Project { main: project.text("main").unwrap_or_default() },
+        project: Project {
+            main: project.text("main").unwrap_or_default(),
+            max_turns: project.number("max_turns"),
+        },
         fleet,
         test: Test { command: test.text("command"), timeout: test.time("timeout") },
         agents,

@@ -21,6 +21,7 @@ const FIRST_AGENT: &str = "coder";
 /// Shown where a key has no default, so that one sees how it is written.
 #[rustfmt::skip]
 const EXAMPLES: &[(&str, &str)] = &[
+    ("project.max_turns", "200"),
     ("test.command", r#""make test""#),
     ("agents.*.command", r#"["claude"]"#),
     ("agents.*.model", r#""name-of-a-model""#),

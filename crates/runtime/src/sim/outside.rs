@@ -23,12 +23,15 @@ pub struct Outside {
     pub merges: BTreeMap<SmolStr, TaskId>,
     pub closed: BTreeSet<SmolStr>,
     pub down: Option<Down>,
+    /// There is something to ask the service with.
+    pub can_be_asked: bool,
     pub calls: u64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Down {
     pub resets_at: Option<Millis>,
+    pub refused: bool,
 }
 
 /// What a task really needs, and what will go wrong on the way.
@@ -289,6 +292,7 @@ impl Outside {
                 Happened::TicketWritten
             }
             Effect::DeleteBranch { .. } => Happened::BranchDeleted,
+            Effect::CheckHealth { .. } if !self.can_be_asked => Happened::HealthUnknown,
             Effect::CheckHealth { .. } => Happened::Health { healthy: self.down.is_none() },
             Effect::StartStep { .. } | Effect::Timer { .. } => {
                 Happened::Failed { error: "not done at once".to_owned() }

@@ -112,6 +112,13 @@ fn unblock(stage: &mut Stage) -> Result<(), String> {
                     && ask(stage, Ask::StartFleet { workers: stage.plan.workers })?
             }
             0 => ask(stage, Ask::Kill { worker: name })?,
+            3 => {
+                let task = stage.world.worker(&name).and_then(|worker| worker.machine.task.clone());
+                match task {
+                    Some(id) => ask(stage, Ask::RestartTask { id, note: None })?,
+                    None => continue,
+                }
+            }
             1 => ask(stage, Ask::Cleanup { worker: name, force: false })?,
             _ => ask(stage, Ask::Retry { worker: name })?,
         };
@@ -130,6 +137,10 @@ fn unblock(stage: &mut Stage) -> Result<(), String> {
                 // Whoever does not say what was unclear is told to.
                 let clarification = (!stage.random.once_in(3)).then(|| "it must be blue".to_owned());
                 ask(stage, Ask::Assign { worker, task: id, clarification })?
+            }
+            (1, _) => {
+                ask(stage, Ask::RetryTask { id: id.clone() })?
+                    || ask(stage, Ask::RestartTask { id, note: Some("smaller".to_owned()) })?
             }
             _ => {
                 let payload =
@@ -183,8 +194,14 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
             ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?;
         }
         Fault::Kill => {
-            let busy: Vec<_> = stage.world.workers.keys().cloned().collect();
-            if let Some(worker) = stage.random.pick(&busy).cloned() {
+            let all: Vec<_> = stage.world.workers.keys().cloned().collect();
+            // The gate takes a moment: whoever waits for it is not often met by chance.
+            let at_gate =
+                |worker: &std::sync::Arc<kernel::world::Worker>| worker.machine.status == worker::State::Done;
+            let done: Vec<_> =
+                stage.world.workers.values().filter(|w| at_gate(w)).map(|w| w.name.clone()).collect();
+            let from = if done.is_empty() { &all } else { &done };
+            if let Some(worker) = stage.random.pick(from).cloned() {
                 match stage.random.below(4) {
                     0 => ask(stage, Ask::Cleanup { worker, force: true })?,
                     1 => {
@@ -229,7 +246,13 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
 fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
     let run = stage.world.task(id).and_then(|task| task.run.clone());
     let agent = stage.world.config.fleet.agent.clone();
-    match (stage.random.below(12), run) {
+    match (stage.random.below(14), run) {
+        (12, _) => {
+            ask(stage, Ask::RestartTask { id: id.clone(), note: None })?;
+        }
+        (13, _) => {
+            ask(stage, Ask::RetryTask { id: id.clone() })?;
+        }
         (0, Some(run)) => {
             let event = run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
             ask(stage, Ask::RunEvent { run, event })?;

@@ -263,6 +263,7 @@ impl<'t> Stage<'t> {
             priority,
             plan: None,
             depends_on,
+            created: None,
             by_hand,
         }))
         .map(drop)
@@ -421,7 +422,11 @@ impl<'t> Stage<'t> {
                 let minutes = if fault == Fault::LongOutage { 25 } else { self.random.between(1, 8) };
                 let until = self.now + minutes * 60_000;
                 let resets_at = (fault == Fault::OutageWithReset).then_some(until);
-                self.outside.down = Some(Down { resets_at });
+                // Someone sees to credentials that are not accepted as others see to a service.
+                let refused = resets_at.is_none() && self.random.once_in(3);
+                let asked = self.random.once_in(2);
+                self.outside.down = Some(Down { resets_at, refused });
+                self.outside.can_be_asked = asked;
                 self.later(minutes * 60_000 - 1, Item::ServiceComes);
                 Ok(())
             }
@@ -452,6 +457,8 @@ impl<'t> Stage<'t> {
             process.written.push_back(Happened::Outage {
                 service: service(),
                 resets_at: down.resets_at,
+                error: Some(SmolStr::new_static("529")),
+                refused: down.refused,
                 usage,
             });
         }
@@ -687,9 +694,6 @@ impl<'t> Stage<'t> {
             Fault::RedAction,
             Fault::OutsideAgent,
         ];
-        let stuck =
-            |worker: &std::sync::Arc<kernel::world::Worker>| worker.machine.status == worker::State::Stuck;
-        let all_stuck = !self.world.workers.is_empty() && self.world.workers.values().all(stuck);
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
             (Status::Blocked, Some(B::Stuck)) => {
                 &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
@@ -721,12 +725,10 @@ impl<'t> Stage<'t> {
                     None => Err(format!("`{}` waits for a dependency that is not there", task.id)),
                 };
             }
-            // Nobody is left to take it: a stuck worker waits for a person too.
-            (Status::Inbox | Status::Assigned | Status::InProgress, _) if all_stuck => {
-                &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges]
-            }
+            // Stuck workers hold nobody up, and a budget of its own has it ask: what is left is a day that a person gave no
+            // more money.
             (Status::Inbox | Status::Assigned | Status::InProgress, _) => {
-                &[Fault::OutsideAgent, Fault::OddMoves, Fault::TightBudget, Fault::TightDay]
+                &[Fault::OutsideAgent, Fault::OddMoves, Fault::TightDay]
             }
             _ => &person,
         };

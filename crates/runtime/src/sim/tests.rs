@@ -66,9 +66,9 @@ fn an_agent_outside_may_block_its_task_by_tools_that_it_is_denied() {
     assert_eq!(run(&plan, &mut |_| {}).failure, None);
 }
 
-/// Seed 7150: the tests stay red for three tasks, and the person who would help never comes.
+/// Seed 7150: the tests stay red for three tasks, and the person who would help never comes. The others go on.
 #[test]
-fn a_task_may_wait_when_every_worker_is_stuck() {
+fn stuck_workers_hold_nobody_up() {
     let faults = "late-outcome,session-lost,outage,ticket-changed,tests-stay-red,tree-gone,never-done,tool-failures,\
                   review-by-person,cancel,ticket-closed,person-never";
     let plan = Plan { seed: 7150, tasks: 8, workers: 3, faults: Fault::list(faults).unwrap() };

@@ -187,9 +187,18 @@ impl Ticket {
             priority: self.priority,
             plan: self.plan.clone(),
             depends_on: self.deps.clone(),
+            created: self.created.as_deref().and_then(moment),
             by_hand,
         }
     }
+}
+
+/// A time as tickets write it, or a day. Anything else is no age: then the task is as old as we have known it.
+fn moment(text: &str) -> Option<kernel::Millis> {
+    let text = text.trim();
+    let day = || text.parse::<jiff::civil::Date>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let time = text.parse::<jiff::Timestamp>().ok();
+    time.or_else(|| day().map(|day| day.timestamp())).map(|time| time.as_millisecond())
 }
 
 /// A text from a file in a message: harmless and short.

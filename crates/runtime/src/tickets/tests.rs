@@ -161,13 +161,15 @@ fn a_ticket_may_say_little() {
 }
 
 #[test]
-fn a_plan_is_three_to_six_points() {
+fn a_plan_is_what_stands_under_its_heading_or_a_check_list_of_three_to_six_points() {
     let plan = |text: &str| ticket(&format!("---\nid: a\nstatus: open\n---\n# T\n{text}")).plan;
     assert_eq!(plan("## Plan\n- one\n  - within\n* two\n3. three\n").unwrap(), ["one", "two", "three"]);
     assert_eq!(plan("Do:\n- [ ] one\n- [x] two\n- [ ] three\n").unwrap(), ["one", "two", "three"]);
     assert_eq!(plan("- one\n- two\n- three\n"), None, "a list is no check list");
-    assert_eq!(plan("## Plan\n- one\n- two\n"), None);
-    assert_eq!(plan("## Plan\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f\n7. g\n"), None);
+    assert_eq!(plan("## Plan\n- one\n- two\n").unwrap(), ["one", "two"]);
+    assert_eq!(plan("## Plan\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f\n7. g\n").unwrap().len(), 7);
+    assert_eq!(plan("## Plan\nsome words\n"), None);
+    assert_eq!(plan("- [ ] one\n- [ ] two\n"), None, "two boxes are no plan");
 }
 
 #[test]

@@ -118,7 +118,8 @@ fn below_heading(section: &str) -> &str {
     section.split_once('\n').map_or("", |(_, rest)| rest).trim()
 }
 
-/// Points of a list that are not within another: 3 to 6 of them are a plan, and anything else is none.
+/// Points of a list that are not within another. Under a heading of its own all of them are the plan, however many; a check
+/// list is one where it has 3 to 6.
 fn bullets(text: &str, only_boxes: bool) -> Option<Vec<String>> {
     let point = |line: &str| {
         let marked =
@@ -133,7 +134,11 @@ fn bullets(text: &str, only_boxes: bool) -> Option<Vec<String>> {
         Some(point.trim().to_owned()).filter(|point| !point.is_empty())
     };
     let points: Vec<_> = text.lines().filter_map(point).collect();
-    (PLAN_BULLETS_MIN..=PLAN_BULLETS_MAX).contains(&points.len()).then_some(points)
+    let is_plan = match only_boxes {
+        true => (PLAN_BULLETS_MIN..=PLAN_BULLETS_MAX).contains(&points.len()),
+        false => !points.is_empty(),
+    };
+    is_plan.then_some(points)
 }
 
 fn entries(text: &str) -> Vec<Note> {

@@ -190,7 +190,7 @@ fn a_person_decides_about_a_call_while_it_waits() {
         { "text": "DONE" },
     ]]);
     let repository = project("asks", "", "[policy]\nred = [\"Write(*ed.check)\"]\n", &replies);
-    let fleet = repository.begin("run --until-idle");
+    let fleet = repository.start("run");
     let (first, cause) = wait("a question", || repository.approval());
     assert_eq!(cause, "red_action");
     repository.ok(&format!("deny {first} --note not-that"));
@@ -198,7 +198,8 @@ fn a_person_decides_about_a_call_while_it_waits() {
     assert!(!repository.tree("A-c-1/denied.check").exists());
     assert!(!repository.tree("A-c-1/allowed.check").exists(), "it waits");
     repository.ok(&format!("approve {second}"));
-    fleet.done();
+    fleet.wait_for("c-1 landed");
+    fleet.stop();
     repository.check(&["c-1"], TESTS);
     assert!(repository.in_main("allowed.check") && !repository.in_main("denied.check"));
     assert_eq!(repository.sessions(), "begins 1", "one process waited for both");
@@ -207,12 +208,11 @@ fn a_person_decides_about_a_call_while_it_waits() {
 #[test]
 fn wrong_credentials_are_told_at_the_first_try_with_what_to_set() {
     let repository = project("401", "", "", &json!([[{ "status": 401 }], work()]));
-    let told = repository.lands();
-    let errors = repository.step_errors();
-    assert_eq!(errors.len(), 1, "{errors:?}");
-    assert!(errors[0].contains("does not accept the credentials"), "{errors:?}");
-    assert!(errors[0].contains("ANTHROPIC_API_KEY"), "{errors:?}");
-    assert!(told.contains("does not accept the credentials"), "{told}");
+    let told = repository.adj("run --until-idle").stdout;
+    assert_eq!(repository.step_errors(), Vec::<String>::new(), "it is no failed step");
+    assert!(told.contains("does not accept the credentials") && told.contains("ANTHROPIC_API_KEY"), "{told}");
+    repository.ok("retry --all");
+    repository.lands();
     assert_eq!(repository.sessions(), "begins 1, goes on in 1", "the id was taken by the first try");
     assert_eq!(repository.cost(), (2.0 * REPLY_USD, 0), "what was refused cost nothing");
 }
@@ -428,7 +428,7 @@ fn what_a_person_says_reaches_claude_while_it_works() {
     let replies =
         json!([[{ "tools": [write("asked.check")] }, { "tools": [bash(COMMIT)] }, { "text": "DONE" }]]);
     let repository = project("told", "", "[policy]\nred = [\"Write(asked.check)\"]\n", &replies);
-    let fleet = repository.begin("run --until-idle");
+    let fleet = repository.start("run");
     let (question, _) = wait("a question", || repository.approval());
     repository.ok("task comment c-1 and-the-docs");
     // The program has it, and says so, while its call still waits.
@@ -442,7 +442,8 @@ fn what_a_person_says_reaches_claude_while_it_works() {
         steps.flatten().map(|step| step.path()).find(told)
     });
     repository.ok(&format!("approve {question}"));
-    fleet.done();
+    fleet.wait_for("c-1 landed");
+    fleet.stop();
     repository.check(&["c-1"], TESTS);
     assert_eq!(repository.sessions(), "begins 1", "it was told in the step that was under way");
     let out = std::fs::read_to_string(step.join("out")).expect("it is kept");

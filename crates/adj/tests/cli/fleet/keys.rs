@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 const SOURCES: &[(&str, &str)] = &[
     ("claude", include_str!("claude.rs")),
+    ("dead_ends", include_str!("dead_ends.rs")),
     ("disk", include_str!("disk.rs")),
     ("faults", include_str!("faults.rs")),
     ("odd", include_str!("odd.rs")),
@@ -23,6 +24,7 @@ const SOURCES: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const SHOWN: &[(&str, &str)] = &[
     ("project.main", "odd::a_main_of_another_name_in_a_folder_with_a_space"),
+    ("project.max_turns", "dead_ends::the_turn_limit_of_the_project_holds_where_the_agent_has_none"),
 
     ("fleet.agent", "settings::a_lead_approves_what_another_did_where_the_settings_let_it"),
     ("fleet.workers", "people::a_command_that_a_workers_state_does_not_take_is_refused_with_the_reason"),

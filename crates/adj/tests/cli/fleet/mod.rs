@@ -3,6 +3,7 @@
 mod asks;
 mod background;
 mod claude;
+mod dead_ends;
 mod demo;
 mod disk;
 mod faults;

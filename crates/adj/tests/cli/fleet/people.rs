@@ -127,7 +127,7 @@ do = [ { run = "sleep 300" }, { done = true } ]
         assert!(why.starts_with(&format!("{name}  {state}\n")), "{why}");
     }
     let state = repository.json("state");
-    assert_eq!(state["agents"].as_array().map(Vec::len), Some(5), "{state}");
+    assert_eq!(state["agents"].as_array().map(Vec::len), Some(6), "five, and one for the stuck one: {state}");
     assert!(repository.ok("why t-later").contains("t-working"), "it names what it waits for");
     assert!(repository.ok("queue").contains("nothing waits to land"));
     // Refused, with what the machine would take.
@@ -628,7 +628,7 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
         [
             "! 0 of 4 tasks DONE, 0 landed in this run",
             "  cost      $0.04, 4,400 tokens",
-            "  left      1 not begun; `adj run` goes on from here",
+            "  waits     t-3 waits for t-1, which is in REVIEW",
             "  you       adj review t-1  t-1 is ready: Do t-1",
             "  you       adj review t-2  t-2 is ready: Do t-2",
             "  you       adj why t-4     t-4 waits for t-gone, which is not there",

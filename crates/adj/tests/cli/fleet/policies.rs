@@ -51,7 +51,7 @@ fn check_budget(name: &str, key: &str, scope: &str) {
     let repository = Repository::new(name, &text, &["t-1"]);
     repository.set(&[("[test]", &format!("[budget]\n{key} = 1.0\nstep_usd = 0.5\n[test]"))]);
     let lines = waits_for_a_person(&repository);
-    assert!(lines.contains(&format!("The {scope} budget would be passed")), "{lines}");
+    assert!(lines.contains(&format!("The {scope} budget is reached")), "{lines}");
     let asked = question(&repository);
     assert_eq!((&asked["cause"], &asked["scope"]), (&json!("budget"), &json!(scope)));
     assert_eq!(repository.task("t-1")["status"], "NEEDS_APPROVAL");
@@ -81,7 +81,7 @@ fn an_agent_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised() {
     let repository = Repository::new("budget-agent", &text, &["t-1"]);
     repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nbudget_usd = 1.25")]);
     let lines = waits_for_a_person(&repository);
-    assert!(lines.contains("The agent budget would be passed"), "{lines}");
+    assert!(lines.contains("The agent budget is reached"), "{lines}");
     assert_eq!(question(&repository)["scope"], "agent");
     answer(&repository, "approve ID --raise 20");
     repository.ok("run --until-idle");
@@ -94,7 +94,7 @@ fn a_day_that_reaches_its_budget_asks_once_for_all_and_begins_nothing_new() {
     let repository = Repository::new("budget-day", &text, &["t-1", "t-2", "t-3"]);
     repository.set(&[("[test]", "[budget]\nday_usd = 2.0\nstep_usd = 0.5\n[test]")]);
     let lines = waits_for_a_person(&repository);
-    assert_eq!(lines.matches("→ The day budget would be passed").count(), 1, "{lines}");
+    assert_eq!(lines.matches("→ The day budget is reached").count(), 1, "{lines}");
     assert_eq!(question(&repository)["task"], Value::Null, "it is of no one task");
     let why = repository.ok("why t-3");
     assert!(why.contains("day"), "{why}");
@@ -605,7 +605,7 @@ fn an_outage_suspends_and_the_health_command_restores() {
         ("[test]", "[services.model]\nhealth = \"test -e up\"\n[limits]\nhealth_poll = \"1s\"\n[test]"),
     ]);
     let running = repository.start("run");
-    running.wait_for("model is away");
+    running.wait_for("model is unavailable");
     let why = repository.ok("why t-1");
     assert!(why.contains("model"), "{why}");
     let run = wait("the suspended run", || {
@@ -631,6 +631,6 @@ fn a_usage_limit_is_waited_for_until_it_is_reset() {
     let begun = std::time::Instant::now();
     let lines = repository.ok("run --until-idle");
     assert!(begun.elapsed() >= std::time::Duration::from_secs(2), "it was waited for:\n{lines}");
-    assert!(lines.contains("is away") && lines.contains("is back"), "{lines}");
+    assert!(lines.contains("is unavailable") && lines.contains("is back"), "{lines}");
     repository.check(&["t-1"], "sh tests.sh");
 }

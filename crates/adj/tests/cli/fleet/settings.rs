@@ -67,8 +67,8 @@ fn with_one_service_back<'r>(repository: &'r Repository, restore: &str) -> Fleet
         ),
     ]);
     let running = repository.start("run");
-    running.wait_for("model is away");
-    running.wait_for("other is away");
+    running.wait_for("model is unavailable");
+    running.wait_for("other is unavailable");
     repository.write("model.up", "");
     running.wait_for("model is back");
     running
@@ -80,7 +80,7 @@ fn a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say() {
     let repository = Repository::new("settings-restore-all", &text, &["t-1"]);
     let running = with_one_service_back(&repository, "restore = \"all\"");
     let why = repository.ok("why t-1");
-    assert!(why.contains("has not answered"), "it waits for the other one too: {why}");
+    assert!(why.contains("is unavailable"), "it waits for the other one too: {why}");
     repository.write("other.up", "");
     running.wait_for("t-1 landed");
     running.stop();
@@ -106,7 +106,7 @@ fn the_settings_say_how_often_services_are_asked_and_how_long_they_may_take_to_a
         ),
     ]);
     let running = repository.start("run");
-    running.wait_for("slow is away");
+    running.wait_for("slow is unavailable");
     assert!(!running.lines().contains("failed:"), "{}", running.lines());
     running.stop();
 }
@@ -123,8 +123,8 @@ fn a_run_that_waited_for_its_service_as_long_as_the_settings_say_frees_its_worke
         ),
     ]);
     let running = repository.start("run");
-    running.wait_for("model is away");
-    assert!(!running.lines().contains("agents is away"), "it is the service of this agent");
+    running.wait_for("model is unavailable");
+    assert!(!running.lines().contains("agents is unavailable"), "it is the service of this agent");
     wait("workers that are free", || {
         let workers = repository.json("ps");
         workers.as_array()?.iter().all(|worker| worker["status"] == "idle").then_some(())

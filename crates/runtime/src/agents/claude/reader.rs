@@ -51,6 +51,8 @@ pub(super) struct Claude {
     /// What kind of error the program's own message about it names.
     error_kind: Option<String>,
     resets_at: Option<Millis>,
+    /// How long the program waits before its next try.
+    retry_after: Option<u64>,
     finished: bool,
     stopped: Option<StopReason>,
     errors: String,
@@ -170,6 +172,7 @@ impl Claude {
             result: None,
             error_kind: None,
             resets_at: None,
+            retry_after: None,
             finished: false,
             stopped: None,
             errors: String::new(),
@@ -355,6 +358,8 @@ impl Claude {
                 if what == "authentication_failed" {
                     self.stop(StopReason::NotAuthenticated, out);
                 }
+                // Longer than we would wait by ourselves: the service said so.
+                self.retry_after = message["retry_delay_ms"].as_u64();
                 out.push(Said::Retry {
                     status: message["error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
                     attempt: message["attempt"].as_u64().unwrap_or(0) as u32,
@@ -594,10 +599,17 @@ impl Claude {
         };
         if away {
             let resets_at = self.resets_at.or_else(|| reset_in_text(said));
-            return Ended::Outage { service_error: shortened(first, 4096), resets_at, usage };
+            let service_error = answer(status, first);
+            return Ended::Outage {
+                service_error,
+                resets_at,
+                retry_after: self.retry_after,
+                refused: false,
+                usage,
+            };
         }
         if status == Some(401) || kind == "authentication_failed" || said.contains("/login") {
-            return failed(not_authenticated(first), StepFailure::Failed);
+            return self.refused(&answer(status.or(Some(401)), first));
         }
         let error = if first.is_empty() {
             format!("claude ended with `{subtype}` ({reason})")
@@ -605,6 +617,28 @@ impl Claude {
             first.to_owned()
         };
         failed(error, StepFailure::Failed)
+    }
+}
+
+impl Claude {
+    fn refused(&self, answer: &str) -> Ended {
+        Ended::Outage {
+            service_error: answer.to_owned(),
+            resets_at: None,
+            retry_after: None,
+            refused: true,
+            usage: self.meter.rest(),
+        }
+    }
+}
+
+/// What a service answered, in one line that begins with its status.
+fn answer(status: Option<u64>, said: &str) -> String {
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no answer");
+    let line = shortened(line, 300);
+    match status {
+        Some(status) if !line.contains(&status.to_string()) => format!("{status} {line}"),
+        _ => line,
     }
 }
 
@@ -658,9 +692,7 @@ impl Reader for Claude {
         let usage = self.meter.rest();
         let failed = |error: String, why| Ended::Failed { error, why, usage };
         match self.stopped {
-            Some(StopReason::NotAuthenticated) => {
-                return failed(not_authenticated("authentication failed"), StepFailure::Failed);
-            }
+            Some(StopReason::NotAuthenticated) => return self.refused("401 authentication failed"),
             Some(StopReason::NotGated) => {
                 let error = "claude does not take the hook that asks before each call; a newer version does";
                 return failed(error.to_owned(), StepFailure::Failed);
@@ -715,13 +747,6 @@ impl Reader for Claude {
             (true, false) => Silence::Free,
         }
     }
-}
-
-fn not_authenticated(said: &str) -> String {
-    format!(
-        "the service does not accept the credentials ({said}): pass a key on with `env = [\"ANTHROPIC_API_KEY\"]`, or the \
-         token of `claude setup-token` with `env = [\"CLAUDE_CODE_OAUTH_TOKEN\"]`"
-    )
 }
 
 fn is_session_error(text: &str) -> bool {

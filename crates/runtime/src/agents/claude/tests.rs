@@ -136,7 +136,7 @@ fn how_recorded_steps_end() {
         ("api-400", false, &one,
          "0 turns, 0 calls, 0 asked, 0 results, 0 µ$: failed failed \"API Error: 400 bad request thing\""),
         ("api-401", false, &one,
-         "0 turns, 0 calls, 0 asked, 0 results, 0 µ$: failed failed \"the service does not accept the credentials (authentication \""),
+         "0 turns, 0 calls, 0 asked, 0 results, 0 µ$: outage \"401 authentication failed\""),
         ("api-429-retry-after-120", false, &one,
          "0 turns, 0 calls, 0 asked, 0 results, 0 µ$: outage \"API Error: Request rejected (429) · error 429\""),
         ("api-529-no-retries", false, &one,
@@ -407,8 +407,20 @@ fn wrong_credentials_end_the_step_at_the_first_retry() {
     let said = say(&mut *reader, retry);
     assert_eq!(said[0], Said::Stop(StopReason::NotAuthenticated));
     let ended = reader.end(&Exit::code(143));
-    let Ended::Failed { error, why: StepFailure::Failed, usage } = ended else { panic!("{ended:?}") };
-    assert!(error.contains("ANTHROPIC_API_KEY") && usage == Usage::default(), "{error}");
+    let Ended::Outage { service_error, refused: true, usage, .. } = ended else { panic!("{ended:?}") };
+    assert!(service_error.starts_with("401") && usage == Usage::default(), "{service_error}");
+}
+
+/// The program waits for as long as the service asked; when it gives up, so do we.
+#[test]
+fn how_long_a_service_asked_to_be_left_alone_is_known() {
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":5,"retry_delay_ms":90000,"error_status":429,"error":"rate_limit"}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","api_error_status":429,"result":"API Error: slow down","total_cost_usd":0}"#;
+    let (_, ended) = read(&mut *reader(false), &format!("{retry}\n{result}"), &Exit::code(1));
+    let Ended::Outage { service_error, retry_after: Some(90_000), refused: false, .. } = ended else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(service_error, "429 API Error: slow down");
 }
 
 #[test]

@@ -204,8 +204,8 @@ impl Reader for Scripted {
         let failed = |error: String, why| Ended::Failed { error, why, usage };
         match self.end.take() {
             Some(Shown::Session { error }) => failed(error, StepFailure::Session),
-            Some(Shown::Outage { error, resets_at }) => {
-                Ended::Outage { service_error: error, resets_at, usage }
+            Some(Shown::Outage { error, resets_at, refused }) => {
+                Ended::Outage { service_error: error, resets_at, retry_after: None, refused, usage }
             }
             Some(Shown::Interrupted) => failed("the agent was interrupted".to_owned(), StepFailure::Failed),
             // What it said last stands, whoever ended the process after it. An exit code of its own does not.

@@ -326,12 +326,13 @@ impl<W: Write> Player<W> {
             }
             Action::Hang => hang(),
             Action::Outage { status, resets_in } => {
+                let refused = matches!(status, Some(401 | 403));
                 let status =
                     status.map_or_else(|| "no connection".to_owned(), |status| format!("status {status}"));
                 let error = format!("the scripted service is away ({status})");
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let resets_at = resets_in.map(|time| (now + time).as_millis() as kernel::Millis);
-                self.show(&Shown::Outage { error, resets_at })?;
+                self.show(&Shown::Outage { error, resets_at, refused })?;
                 return Err(Stop::Exit(1));
             }
             Action::Retry { status, attempt, delay } => {

@@ -45,6 +45,9 @@ pub enum Shown {
     Outage {
         error: String,
         resets_at: Option<kernel::Millis>,
+        /// The credentials are not accepted.
+        #[serde(default)]
+        refused: bool,
     },
     /// The session is unknown, or in use.
     Session {

@@ -161,7 +161,16 @@ fn how_a_scripted_step_ends() {
     assert!(matches!(ended("", Exit::code(0)), Ended::Failed { .. }));
     let outage = ended(r#"{"type":"outage","error":"away","resets_at":7}"#, Exit::code(1));
     let usage = Usage::default();
-    assert_eq!(outage, Ended::Outage { service_error: "away".to_owned(), resets_at: Some(7), usage });
+    assert_eq!(
+        outage,
+        Ended::Outage {
+            service_error: "away".to_owned(),
+            resets_at: Some(7),
+            retry_after: None,
+            refused: false,
+            usage
+        }
+    );
     let session = ended(r#"{"type":"session","error":"no session"}"#, Exit::code(1));
     assert_eq!(session, Ended::Failed { error: "no session".to_owned(), why: StepFailure::Session, usage });
 }
