@@ -246,6 +246,7 @@ fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way() {
         to: None,
         raise: None,
         complete: false,
+        always: false,
     };
     table.ann(crate::Ask::Decide { id: asked.clone(), decision: no }).unwrap();
     let mut table = check(table, "fleet 1 -> task t2 INBOX, worker A idle");
