@@ -11,6 +11,34 @@ use std::path::Path;
 
 /// Passed on as they are, where they are set.
 const PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"];
+/// How this machine reaches the network: without these nothing gets out behind a proxy, and no certificate that the
+/// user's company signed is believed.
+const NETWORK: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_USE_SYSTEM_CA",
+    "NODE_USE_ENV_PROXY",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "PIP_CERT",
+    "UV_NATIVE_TLS",
+    "UV_SYSTEM_CERTS",
+    "CARGO_HTTP_CAINFO",
+    "DENO_CERT",
+    "DENO_TLS_CA_STORE",
+    "NIX_SSL_CERT_FILE",
+];
 /// The categories of a locale: no other name that begins with `LC_` means anything.
 const LOCALE: &[&str] = &[
     "LC_ALL",
@@ -54,7 +82,7 @@ pub fn environment(
     let is_ours = |name: &str| name.starts_with("ADJ_");
     let named = allow.iter().map(String::as_str).filter(|name| !is_ours(name));
     let mut variables = std::collections::BTreeMap::new();
-    for name in PASSED.iter().chain(LOCALE).copied().chain(named) {
+    for name in PASSED.iter().chain(NETWORK).chain(LOCALE).copied().chain(named) {
         let value = source(name).and_then(|value| value.into_string().ok());
         if let Some(value) = value.filter(|value| value.len() <= VALUE_BYTES_MAX && !value.contains('\0')) {
             variables.insert(name.to_owned(), value);
@@ -101,6 +129,8 @@ mod test {
             ("PATH", "/bin"),
             ("HOME", "/home/a"),
             ("LC_TIME", "C"),
+            ("no_proxy", "localhost"),
+            ("SSL_CERT_FILE", "/ca.pem"),
             ("TERM", "xterm"),
             ("TMPDIR", "/tmp"),
             ("SSH_AUTH_SOCK", "/s"),
@@ -110,7 +140,15 @@ mod test {
             ("API_KEY", "k"),
         ];
         let ours = ["ADJ_PORT_BASE=20010", "ADJ_RUN=ab-1.1", "ADJ_TASK=ab-1", "ADJ_WORKER=A"];
-        let users = ["HOME=/home/a", "LC_TIME=C", "PATH=/bin", "TERM=dumb", "TMPDIR=/t"];
+        let users = [
+            "HOME=/home/a",
+            "LC_TIME=C",
+            "PATH=/bin",
+            "SSL_CERT_FILE=/ca.pem",
+            "TERM=dumb",
+            "TMPDIR=/t",
+            "no_proxy=localhost",
+        ];
         assert_eq!(made(&[], &user), [&ours[..], &users[..]].concat());
         let named = made(&["API_KEY", "SSH_AUTH_SOCK", "ADJ_TOKEN", "ABSENT", "TERM"], &user);
         let added: Vec<_> =
