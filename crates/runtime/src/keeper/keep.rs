@@ -353,6 +353,12 @@ impl Keep {
         // The one file beside the usual three that the helper gets. It closes it by becoming the program.
         fcntl(&told, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let input = if self.spec.stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() };
+        // One pipe for both keeps them in the order in which they were written; two would be read one after the other.
+        let together = self.spec.merged.then(|| pipe2(OFlag::O_CLOEXEC)).transpose()?;
+        let (stdout, stderr) = match &together {
+            Some((_, write)) => (Stdio::from(write.try_clone()?), Stdio::from(write.try_clone()?)),
+            None => (Stdio::piped(), Stdio::piped()),
+        };
         // Ourselves, even where the file that we were started from has been replaced since.
         let mut child = Command::new("/proc/self/exe")
             .arg0("adj")
@@ -361,15 +367,18 @@ impl Keep {
             .args([std::process::id().to_string(), told.as_raw_fd().to_string()])
             .env_clear()
             .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
             // Apart from us, so that an interrupt of its group reaches what it started, and not the keeper.
             .process_group(0)
             .spawn()?;
         drop(told);
         self.program.pid = child.id() as i32;
         self.program.report = Some(piped(report)?);
-        self.out.pipe = child.stdout.take().map(|pipe| piped(pipe.into())).transpose()?;
+        self.out.pipe = match together {
+            Some((read, _)) => Some(piped(read)?),
+            None => child.stdout.take().map(|pipe| piped(pipe.into())).transpose()?,
+        };
         self.err.pipe = child.stderr.take().map(|pipe| piped(pipe.into())).transpose()?;
         self.input = child.stdin.take().map(|pipe| piped(pipe.into())).transpose()?;
         Ok(())

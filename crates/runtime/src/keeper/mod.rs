@@ -56,7 +56,7 @@ pub const INPUT_QUEUE_BYTES_MAX: usize = 32 << 20;
 /// The longest id of a message.
 pub const ID_BYTES_MAX: usize = 256;
 
-const SPEC: &str = "spec.json";
+pub const SPEC: &str = "spec.json";
 const LOCK: &str = "lock";
 const KEEPER: &str = "keeper.json";
 const OUT: &str = "out";

@@ -20,6 +20,9 @@ pub struct Spec {
     pub cwd: PathBuf,
     #[serde(default)]
     pub stdin: Stdin,
+    /// What it writes to its errors goes to its output, in the order in which it is written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merged: bool,
     /// How long it may run, whether a server is there or not.
     #[serde(default = "time_limit")]
     pub time_limit_seconds: f64,
@@ -51,6 +54,7 @@ impl Spec {
             env: BTreeMap::new(),
             cwd: cwd.into(),
             stdin: Stdin::Null,
+            merged: false,
             time_limit_seconds: time_limit(),
             alone_limit_seconds: alone_limit(),
             alone_grace_seconds: alone_grace(),

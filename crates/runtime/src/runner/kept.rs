@@ -10,10 +10,13 @@ use super::Shared;
 use super::steps::{self, Word};
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
 
-/// What of a command's output is looked at: its end, which is where tools say what went wrong.
-const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+/// What of a command's output is looked at: how it began, and more of its end, where tools say what went wrong.
+const HEAD_BYTES_MAX: u64 = 1 << 20;
+const TAIL_BYTES_MAX: u64 = 3 << 20;
 /// The file that says what a run is on.
 const OF: &str = "of";
+/// The file that says whose it is: the keeper forgets the environment of what has ended.
+const TASK: &str = "task";
 /// How long its processes may take to end when they are asked to.
 const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(2) };
 
@@ -45,11 +48,13 @@ pub async fn run(
     mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
 ) -> Result<Ran, String> {
     let dir = shared.layout.steps().join(&kept.name);
+    let task = kept.env.iter().find(|(name, _)| name == "ADJ_TASK").map(|(_, task)| task.clone());
     let spec = Spec {
         env: kept.env.into_iter().collect(),
         time_limit_seconds: kept.limit.as_secs_f64(),
         output_bytes_max: shared.rules().settings.limits.output_bytes,
         sandbox: kept.sandbox,
+        merged: true,
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
     };
     let stands = standing(shared, &kept.name).await?.is_some_and(|of| of == kept.of);
@@ -67,6 +72,7 @@ pub async fn run(
             set_aside(&dir).map_err(failed)?;
             std::fs::create_dir_all(&dir).map_err(failed)?;
             // One that is not whole is on nothing that anybody asks for, so the command is run again.
+            std::fs::write(dir.join(TASK), task.unwrap_or_default()).map_err(failed)?;
             std::fs::write(dir.join(OF), of).map_err(failed)?;
             keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
         }
@@ -105,7 +111,7 @@ pub async fn run(
     if was_cut_off(&exit) {
         return Ok(Ran::Ended);
     }
-    let output = shared.blocking(move || both_ends(&dir)).await;
+    let output = shared.blocking(move || printed(&dir)).await;
     Ok(Ran::Over { exit, output })
 }
 
@@ -167,12 +173,12 @@ fn set_aside(dir: &std::path::Path) -> std::io::Result<()> {
     unreachable!("there is a free number")
 }
 
-/// The end of what was printed: first what went to stdout, then what went to stderr.
-fn both_ends(dir: &std::path::Path) -> String {
+/// What a run in this folder printed, in the order in which it was written, cut in the middle where it is much.
+pub fn printed(dir: &std::path::Path) -> String {
     let mut output = String::new();
+    // Runs of before this version kept their errors apart.
     for name in ["out", "err"] {
-        let text = end_of(&dir.join(name)).unwrap_or_default();
-        output.push_str(&String::from_utf8_lossy(&text));
+        output.push_str(&ends_of(&dir.join(name)).unwrap_or_default());
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
@@ -180,12 +186,70 @@ fn both_ends(dir: &std::path::Path) -> String {
     output
 }
 
-fn end_of(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
+fn ends_of(path: &std::path::Path) -> std::io::Result<String> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES_MAX)))?;
     let mut text = Vec::new();
-    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut text)?;
-    Ok(text)
+    if length <= HEAD_BYTES_MAX + TAIL_BYTES_MAX {
+        file.take(length).read_to_end(&mut text)?;
+        return Ok(String::from_utf8_lossy(&text).into_owned());
+    }
+    (&mut file).take(HEAD_BYTES_MAX).read_to_end(&mut text)?;
+    let mut whole = String::from_utf8_lossy(&text).into_owned();
+    whole.push_str(&format!("\n… {} bytes left out …\n", length - HEAD_BYTES_MAX - TAIL_BYTES_MAX));
+    text.clear();
+    file.seek(SeekFrom::Start(length - TAIL_BYTES_MAX))?;
+    file.take(TAIL_BYTES_MAX).read_to_end(&mut text)?;
+    whole.push_str(&String::from_utf8_lossy(&text));
+    Ok(whole)
+}
+
+/// A test run or a hook of a task, as it was kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptRun {
+    /// The effect that it was run for, with the hook's point behind a `.` where it is one.
+    pub name: String,
+    pub command: String,
+    pub cwd: PathBuf,
+    /// Absent while it runs, or where nobody knows.
+    pub exit: Option<Exit>,
+    pub dir: PathBuf,
+}
+
+impl KeptRun {
+    /// The point of the hook; `None` for tests.
+    pub fn hook(&self) -> Option<&str> {
+        let (_, point) = self.name.split_once('.')?;
+        (!point.starts_with("cut")).then_some(point)
+    }
+
+    /// What it printed, cut in the middle where it is much.
+    pub fn output(&self) -> String {
+        printed(&self.dir)
+    }
+}
+
+/// The test runs and hooks of a task that are still kept, oldest first.
+pub fn runs_of(layout: &crate::layout::Layout, task: &str) -> Vec<KeptRun> {
+    let entries = std::fs::read_dir(layout.steps()).into_iter().flatten().flatten();
+    let read = |dir: PathBuf| -> Option<(std::time::SystemTime, KeptRun)> {
+        // Steps of agents have no such file.
+        if std::fs::read_to_string(dir.join(TASK)).ok()? != task {
+            return None;
+        }
+        let file = dir.join(keeper::SPEC);
+        let begun = file.metadata().and_then(|file| file.modified()).ok()?;
+        let spec: Spec = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
+        let exit = match keeper::look(&dir) {
+            Ok(Found::Over(exit)) => Some(exit),
+            _ => None,
+        };
+        let name = dir.file_name()?.to_str()?.to_owned();
+        let command = spec.argv.last().cloned().unwrap_or_default();
+        Some((begun, KeptRun { name, command, cwd: spec.cwd, exit, dir }))
+    };
+    let mut runs: Vec<_> = entries.filter_map(|entry| read(entry.path())).collect();
+    runs.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.name.cmp(&other.name)));
+    runs.into_iter().map(|(_, run)| run).collect()
 }
