@@ -1,6 +1,6 @@
 //! What a task's work changes, as the gate and a person look at it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machines::names::TaskId;
 
@@ -206,6 +206,25 @@ impl Repository {
             changed.push(Changed { path: path.to_owned(), old: entry(old_mode, old), new: entry(mode, new) });
         }
         Ok(changed)
+    }
+
+    /// The paths that differ between two trees.
+    pub(super) fn changed_paths(&self, one: &Oid, other: &Oid) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        Ok(self.changed(one, other)?.into_iter().map(|file| file.path).collect())
+    }
+
+    /// The tree with these paths as another has them.
+    pub(super) fn with_entries_of(
+        &self,
+        tree: &Oid,
+        other: &Oid,
+        paths: &BTreeSet<Vec<u8>>,
+    ) -> Result<Oid, GitError> {
+        if paths.is_empty() {
+            return Ok(tree.clone());
+        }
+        let changed = self.changed(other, tree)?.into_iter().filter(|file| paths.contains(&file.path));
+        self.with_entries(tree, changed.map(|file| (file.path, file.old)).collect())
     }
 
     /// Markers are looked for in the files themselves: what an agent says about its files in `.gitattributes` could

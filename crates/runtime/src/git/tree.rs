@@ -4,7 +4,7 @@
 //! and is neither used nor removed. Beside it lies a private index, by which the files are compared: the agent's own
 //! could have been told to look away from some of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,9 @@ use super::inside::{Head, Inside};
 use super::names::{check_branch, tree_name};
 use super::publish::Taken;
 use super::references::{self, Change, Expected};
-use super::{GitError, Isolation, Oid, Repository, lock, locked, now, remove_folder, write_whole};
+use super::{
+    GitError, Isolation, Oid, Repository, lock, locked, now, read_or_empty, remove_folder, write_whole,
+};
 
 /// How many files that git cannot read are left out before the attempt is given up.
 const UNREADABLE_FILES_MAX: usize = 50;
@@ -152,11 +154,18 @@ impl Repository {
         self.require_tree(task, name)?;
         let tip = self.bring_tip(task, name, branch)?;
         let files = self.files(name, &tip, false)?;
-        if files.tree == self.tree_of(&tip)? {
+        let tree = self.without_test_files(name, &tip, &files.tree)?;
+        if tree == self.tree_of(&tip)? {
             self.publish(task, branch, &tip)?;
             return Ok(Leftovers { tip, commit: None, left_out: files.left_out });
         }
-        let commit = self.commit(&files.tree, &[tip], message, now())?;
+        if tree != files.tree {
+            // What is shown to the agent's tree stands at the commit, and at nothing beyond it.
+            let folder = self.inner.places.trees.join(name);
+            let call = self.land_with_tree("reading the commit", &folder, &self.index(name));
+            call.args(["read-tree", "-m", tree.as_str()]).ok()?;
+        }
+        let commit = self.commit(&tree, &[tip], message, now())?;
         self.publish(task, branch, &commit)?;
         self.settle(task, name, &commit)?;
         Ok(Leftovers { tip: commit.clone(), commit: Some(commit), left_out: files.left_out })
@@ -217,6 +226,44 @@ impl Repository {
             }
         }
         Ok(())
+    }
+
+    /// What the tree holds beyond the commit that was tested there is what its tests wrote: as long as it stays as it is,
+    /// it is nobody's work, and no leftover.
+    pub fn note_test_files(&self, task: &TaskId, tree: &str, tested: &Oid) -> Result<(), GitError> {
+        let name = tree_name(tree)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.require_tree(task, name)?;
+        let files = self.files(name, tested, false)?;
+        let note = self.test_files(name);
+        if files.tree != self.tree_of(tested)? {
+            return write_whole(&note, format!("{tested} {}", files.tree).as_bytes());
+        }
+        match fs::remove_file(&note) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::Io { doing: "forgetting what tests wrote", at: note, source: e })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The files of a tree as they would be, had its tests written nothing.
+    fn without_test_files(&self, name: &str, tip: &Oid, found: &Oid) -> Result<Oid, GitError> {
+        let note = read_or_empty(&self.test_files(name))?;
+        let Some((tested, after)) = note.split_once(' ') else { return Ok(found.clone()) };
+        let (Some(tested), Some(after)) = (Oid::new(tested), Oid::new(after.trim())) else {
+            return Ok(found.clone());
+        };
+        let mut theirs: BTreeSet<Vec<u8>> = self.changed_paths(&tested, &after)?;
+        for since in self.changed_paths(&after, found)? {
+            theirs.remove(&since);
+        }
+        self.with_entries_of(found, tip, &theirs)
+    }
+
+    fn test_files(&self, name: &str) -> PathBuf {
+        self.inner.places.state.join("index").join(format!("{name}.tests"))
     }
 
     /// Makes the agent's git directory see a commit that was made outside it: branch, `HEAD` and index, by replacing
@@ -402,7 +449,7 @@ impl Repository {
             .yes()
     }
 
-    pub(super) fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
         self.land("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).oid()
     }
 
