@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::references::{self, Change, Expected};
-use super::{GitError, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
+use super::{GitError, Isolation, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
 
 /// A transfer of fewer objects than this is kept object by object.
 const UNPACK_OBJECTS_MAX: u32 = 500;
@@ -239,7 +239,58 @@ impl Repository {
         let content = read_or_empty(&self.inner.git_dir.join("info/exclude"))?;
         let ours = self.exclude_line();
         let users = content.lines().filter(|line| Some(*line) != ours.as_deref());
-        Ok(users.map(|line| format!("{line}\n")).collect())
+        let mut excludes: String = users.map(|line| format!("{line}\n")).collect();
+        // Links that the settings ask for in every tree; a pattern for a directory does not cover them.
+        excludes.push_str(&read_or_empty(&self.links())?);
+        Ok(excludes)
+    }
+
+    /// Has git not see a link in the trees that we make, and there alone.
+    pub fn exclude_link(&self, folder: &Path, link: &str) -> Result<(), GitError> {
+        let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | ' ' | '!' | '#');
+        let escaped: String =
+            link.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect();
+        let line = format!("/{escaped}");
+        let mut known = read_or_empty(&self.links())?;
+        if !known.lines().any(|there| there == line) {
+            known.push_str(&line);
+            known.push('\n');
+            write_whole(&self.links(), known.as_bytes())?;
+        }
+        self.write_excludes()?;
+        let content = self.excludes()?;
+        let places = &self.inner.places;
+        match folder.strip_prefix(&places.trees).ok().and_then(Path::to_str) {
+            // The user's own git directory is not ours to write to; the environment says it to the agent's git.
+            Some(name) if places.isolation == Isolation::Worktree && name != crate::layout::LANDING => Ok(()),
+            Some(name) => {
+                let git_dir = self.git_dir_of(name)?;
+                let doing = "keeping a link out of git's sight";
+                git_dir.replace("info/exclude", content.as_bytes()).map_err(|source| GitError::Io {
+                    doing,
+                    at: git_dir.path().to_owned(),
+                    source,
+                })
+            }
+            None => write_whole(&folder.join(".git/info/exclude"), content.as_bytes()),
+        }
+    }
+
+    /// The links of [`Repository::exclude_link`], as lines of a file of excludes, with what the user's own file of them says.
+    /// `None` where there are none.
+    pub fn excluded_links(&self) -> Option<String> {
+        let links = read_or_empty(&self.links()).ok().filter(|links| !links.is_empty())?;
+        let user = self.inner.user.excludes_file.as_ref();
+        let mut content = user.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push('\n');
+        }
+        content.push_str(&links);
+        Some(content)
+    }
+
+    fn links(&self) -> PathBuf {
+        self.inner.places.state.join("links")
     }
 
     fn write_excludes(&self) -> Result<(), GitError> {

@@ -12,7 +12,7 @@ use super::{Shared, hooks, place, tidy};
 use crate::git::{GitError, Repository};
 use crate::layout::Layout;
 use crate::settings::Settings;
-use crate::workplace::{self, SetUp};
+use crate::workplace::{self, Placed, SetUp};
 
 /// Makes a task's tree, or finds it again, with what the settings want in it beside what git has.
 pub async fn prepare(
@@ -57,6 +57,9 @@ async fn prepared(
         })
         .await;
     let (tip, ready, said) = done?;
+    if let Some(missing) = missing(&said) {
+        return Err(missing);
+    }
     for (path, why) in said.left_out {
         shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
     }
@@ -82,13 +85,57 @@ pub fn set_up(
 ) -> Result<SetUp, String> {
     let ignored = |path: &Path| repository.ignores(folder, path);
     let trees = &repository.places().trees;
-    workplace::set_up(layout.root(), folder, trees, settings, &ignored).map_err(|error| error.to_string())
+    let exclude = |path: &str| repository.exclude_link(folder, path).map_err(|error| error.to_string());
+    workplace::set_up(layout.root(), folder, trees, settings, &ignored, &exclude)
+        .map_err(|error| error.to_string())
 }
 
 /// Somebody may have removed the folder of all trees while the fleet runs: what stood in it is made again.
 pub fn make_folder(layout: &Layout, repository: &Repository) -> Result<(), String> {
     let trees = &repository.places().trees;
     layout.make_trees_again(trees).map_err(|error| format!("cannot make `{}`: {error}", trees.display()))
+}
+
+/// The same in a folder that is used again and again: what was put there the last time may be another by now.
+pub fn set_up_anew(
+    layout: &Layout,
+    repository: &Repository,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<SetUp, String> {
+    let list = layout.state().join("landing-placed");
+    let failed = |error: std::io::Error| format!("cannot use `{}`: {error}", list.display());
+    for path in std::fs::read_to_string(&list).unwrap_or_default().lines() {
+        // Our own list; what is gone, or a directory by now, is not what was put there.
+        let _ = std::fs::remove_file(folder.join(path));
+    }
+    let set_up = set_up(layout, repository, settings, folder)?;
+    let placed = set_up.placed.iter().filter_map(|placed| match placed {
+        Placed::Copied(path) | Placed::Linked(path) => path.to_str().filter(|path| !path.contains('\n')),
+    });
+    let placed: String = placed.map(|path| format!("{path}\n")).collect();
+    std::fs::write(&list, placed).map_err(failed)?;
+    Ok(set_up)
+}
+
+/// What the settings demand in a tree and could not be put there, in words that say what to do.
+pub fn missing(set_up: &SetUp) -> Option<String> {
+    /// So many are named; they mostly have one cause.
+    const NAMED_MAX: usize = 5;
+    if set_up.missing.is_empty() {
+        return None;
+    }
+    let named = set_up.missing.iter().take(NAMED_MAX);
+    let mut lines: Vec<String> =
+        named.map(|(path, why)| format!("`{}` cannot be put into the tree: {why}", path.display())).collect();
+    let more = set_up.missing.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines.push(
+        "correct [worktree] in adjutant.toml, or .worktreeinclude; `adj doctor` checks them".to_owned(),
+    );
+    Some(lines.join("\n"))
 }
 
 /// Says that the hook has run in the tree that stands: a hook that failed or was cut off is run again. It lies where no

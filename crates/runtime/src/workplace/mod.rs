@@ -9,6 +9,6 @@ pub mod tests;
 mod tree;
 
 pub use environment::{Given, environment};
-pub use output::failing_part;
+pub use output::{failing_part, red_by};
 pub use ports::{Ports, PortsError};
-pub use tree::{Placed, SetUp, SetUpError, set_up};
+pub use tree::{Placed, SetUp, SetUpError, set_up, unmet};

@@ -33,6 +33,8 @@ pub struct SetUp {
     pub placed: Vec<Placed>,
     /// Matched and not put there, with the reason; a file that is there already is not told.
     pub left_out: Vec<(PathBuf, &'static str)>,
+    /// The same of what the settings name: without it the tree is not what they ask for.
+    pub missing: Vec<(PathBuf, &'static str)>,
 }
 
 /// One file of it, relative to the tree.
@@ -47,6 +49,8 @@ pub enum Placed {
 pub enum SetUpError {
     #[error("cannot set up {path} in the tree: {error}")]
     Io { path: PathBuf, error: io::Error },
+    #[error("cannot keep the link {path} out of git's sight: {error}")]
+    Exclude { path: PathBuf, error: String },
     #[error(
         "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow them, or raise limits.copy_files"
     )]
@@ -73,15 +77,21 @@ impl SetUpError {
 /// `ignored` says whether git ignores a path in the tree. It is asked with paths relative to it; a directory's ends in `/`,
 /// as patterns of git tell them apart. What it says of a directory holds for all in it. A pattern that matches at any
 /// depth is not looked for in directories that git ignores as a whole, such as `node_modules`.
+///
+/// `exclude` has git ignore a link in the tree, and there alone: to git a link is no directory, so `.venv/` in a
+/// `.gitignore` does not cover it.
 pub fn set_up(
     root: &Path,
     tree: &Path,
     trees: &Path,
     settings: &Settings,
     ignored: &dyn Fn(&Path) -> bool,
+    exclude: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<SetUp, SetUpError> {
     let read = |patterns: &[String]| patterns.iter().filter_map(|line| Glob::read(line)).collect::<Vec<_>>();
     let mut copy = read(&settings.worktree.copy);
+    let demanded = [&settings.worktree.copy[..], &settings.worktree.symlink[..]].concat();
+    let demanded_globs = read(&demanded);
     copy.extend(include_file(root).lines().filter_map(Glob::read));
     let symlink = read(&settings.worktree.symlink);
     if copy.is_empty() && symlink.is_empty() {
@@ -102,7 +112,10 @@ pub fn set_up(
         tree_path,
         copy,
         symlink,
+        demanded: demanded_globs,
+        taken: Vec::new(),
         ignored,
+        exclude,
         files_left: settings.limits.copy_files,
         files_max: settings.limits.copy_files,
         bytes_left: settings.limits.copy_bytes,
@@ -111,7 +124,44 @@ pub fn set_up(
         done: SetUp::default(),
     };
     walk.directory("", false, 0)?;
+    for pattern in &demanded {
+        let Some(path) = literal(pattern) else { continue };
+        let within = |taken: &String| {
+            let tail = taken.strip_suffix(path).is_some_and(|head| head.is_empty() || head.ends_with('/'));
+            tail || taken.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+        };
+        if !walk.taken.iter().any(within) && !root.join(path).is_dir() {
+            walk.done.missing.push((PathBuf::from(path), "it is not in your checkout"));
+        }
+    }
     Ok(walk.done)
+}
+
+/// The path of an entry of the settings that names one, and no pattern.
+fn literal(pattern: &str) -> Option<&str> {
+    let path = pattern.trim().trim_start_matches("./").trim_matches('/');
+    let special = |c: char| matches!(c, '*' | '?' | '[' | '!' | '#' | '\\');
+    (!path.is_empty() && !path.contains(special)).then_some(path)
+}
+
+/// What the settings name and a tree could not get, as far as the checkout alone tells. `ignored` as in [`set_up`].
+pub fn unmet(
+    root: &Path,
+    settings: &Settings,
+    ignored: &dyn Fn(&Path) -> bool,
+) -> Vec<(String, &'static str)> {
+    let named = settings.worktree.copy.iter().chain(&settings.worktree.symlink);
+    let paths = named.filter_map(|pattern| literal(pattern));
+    let unmet = |path: &str| match root.join(path).symlink_metadata() {
+        // One without a `/` is looked for at any depth.
+        Err(_) if !path.contains('/') && is_below(root, path, &mut { UNMET_LOOKS_MAX }) => None,
+        Err(_) => Some("it is not in your checkout"),
+        Ok(_) if !ignored(Path::new(path)) && !ignored(&Path::new(path).join("")) => {
+            Some("git does not ignore it; add it to .gitignore")
+        }
+        Ok(_) => None,
+    };
+    paths.filter_map(|path| unmet(path).map(|why| (path.to_owned(), why))).collect()
 }
 
 /// The patterns of the file, or nothing where it is not a plain file of a sensible size.
@@ -125,6 +175,24 @@ fn include_file(root: &Path) -> String {
     if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() }
 }
 
+/// Entries that are looked at for a name that is not at the root; after that it counts as there.
+const UNMET_LOOKS_MAX: usize = 20_000;
+
+fn is_below(folder: &Path, name: &str, looks_left: &mut usize) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    for entry in entries.flatten() {
+        if *looks_left == 0 || entry.file_name() == name {
+            return true;
+        }
+        *looks_left -= 1;
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git";
+        if is_folder && is_below(&entry.path(), name, looks_left) {
+            return true;
+        }
+    }
+    false
+}
+
 struct Walk<'a> {
     root: &'a Path,
     trees: &'a Path,
@@ -132,7 +200,12 @@ struct Walk<'a> {
     tree_path: PathBuf,
     copy: Vec<Glob>,
     symlink: Vec<Glob>,
+    /// What of both the settings name.
+    demanded: Vec<Glob>,
+    /// The paths that matched.
+    taken: Vec<String>,
     ignored: &'a dyn Fn(&Path) -> bool,
+    exclude: &'a dyn Fn(&str) -> Result<(), String>,
     files_left: usize,
     files_max: usize,
     bytes_left: u64,
@@ -191,6 +264,7 @@ impl Walk<'_> {
         let is_directory = kind.is_dir();
         // The top of what matches is linked, not each file in it.
         if glob::takes(&self.symlink, path, is_directory) {
+            self.taken.push(path.to_owned());
             return self.link(path, within);
         }
         if is_directory {
@@ -207,9 +281,12 @@ impl Walk<'_> {
         if !glob::takes(&self.copy, path, false) {
             return Ok(());
         }
+        self.taken.push(path.to_owned());
         if !within && !(self.ignored)(Path::new(path)) {
             // What git tracks is in the tree already, and what it does not ignore would be seen by it.
-            self.leave_out(path, "git does not ignore it");
+            if self.tree_path.join(path).symlink_metadata().is_err() {
+                self.leave_out(path, "git does not ignore it; add it to .gitignore");
+            }
         } else if kind.is_file() {
             self.copy_file(path)?;
         } else if kind.is_symlink() {
@@ -281,10 +358,11 @@ impl Walk<'_> {
         }
         // Asked as a file: to git a link is no directory, and a pattern `cache/` does not ignore a link `cache`.
         if !within && !(self.ignored)(Path::new(path)) {
-            let why = "git would see the link; ignore it without a `/` at the end";
-            let why = if (self.ignored)(&Path::new(path).join("")) { why } else { "git does not ignore it" };
-            self.leave_out(path, why);
-            return Ok(());
+            if !(self.ignored)(&Path::new(path).join("")) {
+                self.leave_out(path, "git does not ignore it; add it to .gitignore");
+                return Ok(());
+            }
+            (self.exclude)(path).map_err(|error| SetUpError::Exclude { path: path.into(), error })?;
         }
         let Some((dir, name)) = self.place(path).map_err(failed)? else { return Ok(()) };
         self.count(0)?;
@@ -314,7 +392,11 @@ impl Walk<'_> {
             dir = match openat(&dir, part, flags, Mode::empty()) {
                 Ok(dir) => dir,
                 Err(Errno::ELOOP | Errno::ENOTDIR) => {
-                    self.leave_out(path, "something else is in its place in the tree");
+                    // An agent's own doing, which is no reason to keep it from going on.
+                    let why = "something else is in its place in the tree";
+                    if self.done.left_out.len() < LEFT_OUT_TOLD_MAX {
+                        self.done.left_out.push((PathBuf::from(path), why));
+                    }
                     return Ok(None);
                 }
                 Err(error) => return Err(error.into()),
@@ -334,8 +416,13 @@ impl Walk<'_> {
     }
 
     fn leave_out(&mut self, path: &str, why: &'static str) {
-        if self.done.left_out.len() < LEFT_OUT_TOLD_MAX {
-            self.done.left_out.push((PathBuf::from(path), why));
+        let is_directory = self.root.join(path).is_dir();
+        let told = match glob::takes(&self.demanded, path, is_directory) {
+            true => &mut self.done.missing,
+            false => &mut self.done.left_out,
+        };
+        if told.len() < LEFT_OUT_TOLD_MAX {
+            told.push((PathBuf::from(path), why));
         }
     }
 }
@@ -395,7 +482,13 @@ mod test {
                     command(&self.tree.path, &["check-ignore", "-q", "--"]).arg(path).status().unwrap();
                 asked.success()
             };
-            set_up(&self.project.path, &self.tree.path, &self.project.path.join("trees"), &settings, &ignored)
+            let exclude = |path: &str| {
+                let file = self.tree.path.join(".git/info/exclude");
+                let before = fs::read_to_string(&file).unwrap_or_default();
+                fs::write(&file, format!("{before}/{path}\n")).map_err(|error| error.to_string())
+            };
+            let trees = self.project.path.join("trees");
+            set_up(&self.project.path, &self.tree.path, &trees, &settings, &ignored, &exclude)
         }
 
         /// What came of it, after a look that git sees nothing of it.
@@ -469,15 +562,30 @@ mod test {
         let stage = Stage::new("node_modules/\n");
         stage.project.write("notes.txt", "x");
         stage.project.write("node_modules/p/x", "x");
-        let done = stage.check("[worktree]\ncopy = [\"notes.txt\"]\nsymlink = [\"node_modules\"]\n", &[]);
+        let toml = "[worktree]\ncopy = [\"notes.txt\", \"*.env\", \"gone/x\", \"gone-*\"]\n";
+        let why = "git does not ignore it; add it to .gitignore";
+        let done = stage.check(toml, &[]);
         assert_eq!(
-            done.left_out,
-            [
-                (PathBuf::from("node_modules"), "git would see the link; ignore it without a `/` at the end"),
-                (PathBuf::from("notes.txt"), "git does not ignore it"),
-            ]
+            done.missing,
+            [(PathBuf::from("notes.txt"), why), (PathBuf::from("gone/x"), "it is not in your checkout")]
         );
+        assert_eq!(done.left_out, []);
+        stage.project.write(".worktreeinclude", "notes.txt\n");
+        git(&stage.project.path, &["status"]);
+        let done = stage.check("", &[]);
+        assert_eq!((done.left_out, done.missing), (vec![(PathBuf::from("notes.txt"), why)], Vec::new()));
         stage.check("[worktree]\ncopy = [\"node_modules\"]\n", &["copied node_modules/p/x"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_ignored_with_a_slash_is_linked_and_git_does_not_see_the_link() {
+        let stage = Stage::new(".venv/\nnode_modules/\n");
+        stage.project.write(".venv/bin/python", "x");
+        stage.project.write("a/node_modules/p/x", "x");
+        let toml = "[worktree]\nsymlink = [\".venv\", \"node_modules\"]\n";
+        let done = stage.check(toml, &["linked .venv", "linked a/node_modules"]);
+        assert_eq!(done.missing, []);
+        stage.check(toml, &[]);
     }
 
     #[test]
@@ -512,18 +620,16 @@ mod test {
             &stage.project.path.join("trees"),
             &settings,
             &|_| true,
+            &|_| Ok(()),
         )
         .unwrap();
         assert_eq!(done.placed, [Placed::Copied("in".into())]);
         assert!(!outside.path.join("x").exists());
         let out = "it is a link that leads out of the project";
-        let expected = [
-            ("abs", out),
-            ("d/up", out),
-            ("d/x", "something else is in its place in the tree"),
-            ("out", out),
-        ];
-        assert_eq!(done.left_out, expected.map(|(path, why)| (PathBuf::from(path), why)));
+        let expected = [("abs", out), ("d/up", out), ("out", out)];
+        assert_eq!(done.missing, expected.map(|(path, why)| (PathBuf::from(path), why)));
+        let why = "something else is in its place in the tree";
+        assert_eq!(done.left_out, [(PathBuf::from("d/x"), why)]);
     }
 
     #[test]
