@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::api::Problem;
 use crate::api::outside::{
     Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Of, Outside, Prompt, Restore, Salvage,
-    SalvageId, Span, Trash, size,
+    SalvageId, Span, TestRun, Trash, size,
 };
 
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.
@@ -180,6 +180,22 @@ impl Outside for Real {
         })
     }
 
+    fn tests(&self, task: &Task) -> Result<Vec<TestRun>, Problem> {
+        let shown = |run: runtime::runner::KeptRun| TestRun {
+            effect: run.name.split('.').next().unwrap_or_default().to_owned(),
+            hook: run.hook().map(str::to_owned),
+            command: run.command.clone(),
+            folder: run.cwd.display().to_string(),
+            ended: run.exit.as_ref().map(|exit| match (exit.code, exit.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (_, Some(signal)) => format!("signal {signal}"),
+                _ => "not started".to_owned(),
+            }),
+            output: run.output(),
+        };
+        Ok(runtime::runner::runs_of(&self.layout, task.id.as_str()).into_iter().map(shown).collect())
+    }
+
     fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
         let settings = self.settings()?;
         let prompts = Prompts::load(&settings, self.layout.root())
@@ -230,6 +246,7 @@ impl Outside for Real {
                 if let Err(error) = Prompts::load(&settings, self.layout.root()) {
                     findings.push(finding(Level::Error, "prompts", error.to_string(), None));
                 }
+                findings.extend(self.look_at_worktree(&settings));
                 for problem in settings.kernel().problems() {
                     findings.push(finding(Level::Error, "adjutant.toml", problem, None));
                 }
@@ -319,6 +336,7 @@ impl Outside for Real {
         for (name, agent) in &settings.agents {
             findings.push(self.look_at_agent(name.as_str(), agent));
         }
+        findings.extend(self.look_at_packages(&settings));
         let command = settings.test.command.clone();
         let found =
             command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
@@ -370,6 +388,7 @@ impl Outside for Real {
             findings.push(Finding { level: Level::Warning, ..found });
         }
         findings.extend(self.look_at_places(&settings)?);
+        findings.extend(self.look_at_packages(&settings));
         if settings.test.command.is_none() && tests.command().is_none() && !repository.bare() {
             let text = "none were found: every task will need a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
@@ -378,6 +397,10 @@ impl Outside for Real {
         Ok(findings)
     }
 }
+
+/// Where packages are installed beside the code, and what makes them anew.
+const PACKAGES: [(&str, &str); 3] =
+    [(".venv", "uv sync"), ("venv", "python3 -m venv venv"), ("node_modules", "npm ci")];
 
 impl Real {
     /// Where things will be, or are. The folder of the trees is made by the first `adj run`.
@@ -411,6 +434,45 @@ impl Real {
             + runtime::files::bytes_below(&self.layout.sessions());
         let logs = format!("{} of output and sessions; {}", size(printed), limits(settings.logs));
         Ok(vec![finding(Level::Ok, "trash", text, hint), finding(Level::Ok, "logs", logs, None)])
+    }
+
+    /// What the settings want in every tree and a tree could not get.
+    fn look_at_worktree(&self, settings: &Settings) -> Vec<Finding> {
+        let named = !settings.worktree.copy.is_empty() || !settings.worktree.symlink.is_empty();
+        let Ok(repository) = self.repository() else { return Vec::new() };
+        if !named || repository.bare() || repository.ensure_land().is_err() {
+            return Vec::new();
+        }
+        let root = self.layout.root();
+        let ignored = |path: &Path| repository.ignores(root, path);
+        let unmet = workplace::unmet(root, settings, &ignored).into_iter();
+        let hint = "correct it, or take it out of [worktree] in adjutant.toml";
+        let text = |(path, why): (String, &str)| format!("`{path}` cannot be put into a tree: {why}");
+        unmet.map(|it| finding(Level::Error, "worktree", text(it), Some(hint.to_owned()))).collect()
+    }
+
+    /// Installed packages that no tree would have.
+    fn look_at_packages(&self, settings: &Settings) -> Vec<Finding> {
+        let root = self.layout.root();
+        let worktree = &settings.worktree;
+        let brought = |name: &str| {
+            let named = |pattern: &String| pattern.trim_matches('/') == name;
+            worktree.copy.iter().chain(&worktree.symlink).any(named)
+                || settings.hooks.worktree_create.is_some()
+        };
+        let there = PACKAGES.iter().filter(|(name, _)| root.join(name).is_dir() && !brought(name));
+        let say = |(name, command): &(&str, &str)| {
+            let hint = format!(
+                "in adjutant.toml, `symlink = [\"{name}\"]` under [worktree] shares it, or `worktree.create = \"{command}\"` under [hooks] makes one in each tree"
+            );
+            finding(
+                Level::Warning,
+                "worktree",
+                format!("`{name}` is here, and trees do not have it"),
+                Some(hint),
+            )
+        };
+        there.map(say).collect()
     }
 
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {

@@ -86,7 +86,11 @@ impl World {
                 task.lease = Some(Lease { holder: e.holder.clone(), attempt: e.attempt });
                 task.lease_attempts = e.attempt;
             }),
-            Event::LeaseEnded(e) => self.edit_task(&e.id, |task| task.lease = None),
+            Event::LeaseEnded(e) => self.edit_task(&e.id, |task| {
+                task.lease = None;
+                // Nobody waits for the answer any more.
+                task.in_doubt = None;
+            }),
             Event::WorkerLost(e) => self.edit_task(&e.id, |task| task.lost_workers = e.lost),
             Event::PlaceGiven(e) => self.edit_task(&e.id, |task| {
                 task.place = Some(Place {
@@ -110,18 +114,27 @@ impl World {
                 task.notes.clear();
                 task.sent_back = None;
             }),
-            Event::SentBackTo(e) => self.edit_task(&e.id, |task| task.sent_back = Some(e.what.clone())),
+            Event::SentBackTo(e) => self.edit_task(&e.id, |task| {
+                let (SentBack::Gate(output) | SentBack::Landing(output)) = &e.what;
+                task.test_output = Some(crate::why::last_lines(output));
+                task.sent_back = Some(e.what.clone());
+            }),
+            Event::GateDoubted(e) => self.edit_task(&e.id, |task| task.in_doubt.clone_from(&e.what)),
+            Event::LandingDoubted(e) => self.edit_task(&e.id, |task| task.landing_doubted = e.doubted),
             Event::Restarted(e) => self.edit_task(&e.id, |task| {
                 task.lost_workers = 0;
                 task.empty_diffs = 0;
                 task.needs_person = None;
                 task.has_code = None;
                 task.sent_back = None;
+                task.test_output = None;
+                task.landing_doubted = false;
                 task.waits_for = None;
             }),
             Event::PlaceTaken(e) => self.edit_task(&e.id, |task| task.place = None),
             Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
+                task.test_output = None;
                 task.has_code = Some(e.has_code);
                 task.needs_person.clone_from(&e.needs_person);
                 if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
@@ -185,7 +198,11 @@ impl World {
             }
             Event::TaskLanded(e) => {
                 self.landing = None;
-                self.edit_task(&e.id, |task| task.landed = Some(e.landed.clone()))
+                self.landed_on_main(&e.landed);
+                self.edit_task(&e.id, |task| {
+                    task.landed = Some(e.landed.clone());
+                    task.landing_doubted = false;
+                })
             }
 
             Event::WorkerSpawned(e) => {
@@ -280,6 +297,28 @@ impl World {
             }
             Event::DiskSeen(e) => {
                 self.disk_full.clone_from(&e.full);
+                Ok(())
+            }
+            Event::MainTestsBegun(e) => {
+                self.main.under_way = Some(e.effect.clone());
+                Ok(())
+            }
+            Event::MainTested(e) => {
+                self.main.verdict = Some(Arc::new(MainVerdict {
+                    of: e.of.clone(),
+                    main: e.main.clone(),
+                    at: e.at,
+                    command: e.command.clone(),
+                    red: e.red.clone(),
+                }));
+                self.main.again = false;
+                Ok(())
+            }
+            Event::MainDoubted(e) => {
+                match e.forget {
+                    true => self.main.verdict = None,
+                    false => self.main.again = true,
+                }
                 Ok(())
             }
             Event::AnswerKept(e) => self.answer_kept(e),
@@ -504,6 +543,9 @@ impl World {
             raised: 0,
             notes: Default::default(),
             sent_back: None,
+            test_output: None,
+            in_doubt: None,
+            landing_doubted: false,
             unfinished: Default::default(),
             afterwards: Default::default(),
             gate: None,
@@ -683,8 +725,21 @@ impl World {
         Ok(())
     }
 
+    /// What landed was tested as merged: main passes its tests where it is now, if it did where it was.
+    fn landed_on_main(&mut self, landed: &Landed) {
+        if let Some(verdict) = &mut self.main.verdict
+            && verdict.main == landed.old_main
+            && verdict.red.is_none()
+        {
+            Arc::make_mut(verdict).main = landed.merge.clone();
+        }
+    }
+
     fn effect_ended(&mut self, e: &EffectEnded) -> Folded {
         self.failures.remove(&e.id);
+        if self.main.under_way.as_ref() == Some(&e.id) {
+            self.main.under_way = None;
+        }
         let Some(effect) = self.effects.remove(&e.id) else { return Err(no("effect", &e.id)) };
         if let Effect::Timer { timer, .. } = effect.as_ref()
             && self.timers.get(timer) == Some(&e.id)

@@ -146,6 +146,13 @@ pub enum Ask {
         full: Option<SmolStr>,
     },
 
+    /// Run main's own tests again, whatever is known of them.
+    TestMain,
+    /// Where main is: its tests were run where it was.
+    SeeMain {
+        tip: SmolStr,
+    },
+
     // Rooms and the architect.
     MakeChannel {
         name: ChannelName,
@@ -310,6 +317,8 @@ pub enum Happened {
     GateRed {
         output: String,
         tip: Option<SmolStr>,
+        #[serde(default)]
+        by: RedBy,
     },
     /// There is nothing in the branch that main has not.
     GateEmpty {
@@ -331,6 +340,20 @@ pub enum Happened {
         files: Vec<String>,
     },
     MergeRed {
+        output: String,
+        #[serde(default)]
+        by: RedBy,
+    },
+    /// Main passes its tests, or has none. `of` says under which settings, `main` at which commit.
+    MainGreen {
+        of: SmolStr,
+        main: SmolStr,
+        command: Option<String>,
+    },
+    MainRed {
+        of: SmolStr,
+        main: SmolStr,
+        command: String,
         output: String,
     },
     MainMoved,
@@ -365,6 +388,32 @@ machines::wire_enum! {
         TimedOut = "timed_out",
         /// Keeper or runner are gone; nobody knows how it ended.
         Lost = "lost",
+    }
+}
+
+machines::wire_enum! {
+    /// What makes a gate or a merge red.
+    pub enum RedBy {
+        Tests = "tests",
+        /// The tests did not get as far as testing: main's own say whose fault that is.
+        InDoubt = "in_doubt",
+        /// The tests could not be started, which is never the agent's to mend.
+        Environment = "environment",
+        ConflictMarkers = "conflict_markers",
+        /// Something in the branch that cannot be landed.
+        Branch = "branch",
+    }
+}
+
+impl Default for RedBy {
+    fn default() -> Self {
+        RedBy::Tests
+    }
+}
+
+impl RedBy {
+    pub fn is_tests(&self) -> bool {
+        *self == RedBy::Tests
     }
 }
 

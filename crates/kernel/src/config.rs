@@ -24,6 +24,10 @@ pub struct Config {
     /// Turns of a run, where its agent says nothing: the project's own limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// Names the settings that tests are run under: command, environment, hooks, sandbox. Main's own tests must pass under
+    /// them before an agent is started; absent, main is not tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<SmolStr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,6 +162,7 @@ impl Default for Config {
             restore: Restore::All,
             limits: Limits::default(),
             max_turns: None,
+            tests: None,
         }
     }
 }

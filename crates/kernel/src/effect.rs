@@ -71,6 +71,10 @@ pub enum Effect {
         task: TaskId,
         tip: SmolStr,
     },
+    /// Run main's own tests, as a landing's are run. `again`: also where they are known to pass.
+    TestMain {
+        again: bool,
+    },
     /// Move main from `old` to `merge`, and to nothing else.
     MoveMain {
         task: TaskId,
@@ -144,6 +148,7 @@ impl Effect {
         "save_work",
         "remove_tree",
         "test_merge",
+        "test_main",
         "move_main",
         "write_ticket",
         "delete_branch",
@@ -162,6 +167,7 @@ impl Effect {
             Effect::SaveWork { .. } => "save_work",
             Effect::RemoveTree { .. } => "remove_tree",
             Effect::TestMerge { .. } => "test_merge",
+            Effect::TestMain { .. } => "test_main",
             Effect::MoveMain { .. } => "move_main",
             Effect::WriteTicket { .. } => "write_ticket",
             Effect::DeleteBranch { .. } => "delete_branch",
@@ -184,7 +190,7 @@ impl Effect {
             | Effect::MoveMain { task, .. }
             | Effect::WriteTicket { task, .. }
             | Effect::DeleteBranch { task, .. } => Some(task),
-            Effect::CheckHealth { .. } | Effect::Timer { .. } => None,
+            Effect::TestMain { .. } | Effect::CheckHealth { .. } | Effect::Timer { .. } => None,
         }
     }
 

@@ -4,10 +4,10 @@
 //! `samples/events.jsonl` holds one line of every version ever written.
 
 use crate::Millis;
-use crate::command::Answer;
+use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::world::{AskedCall, BudgetScope, Holder, Landed, SentBack};
+use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, SentBack};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, TaskType};
@@ -152,7 +152,10 @@ events! {
     /// The next step is told this.
     NoteLeft = "note_left" { id: TaskId, note: SmolStr } in |e| of_task(&e.id);
     NotesTold = "notes_told" { id: TaskId } in |e| of_task(&e.id);
-    SentBackTo = "sent_back" { id: TaskId, what: SentBack } in |e| of_task(&e.id);
+    SentBackTo = "sent_back" { id: TaskId, what: SentBack, #[serde(default, skip_serializing_if = "RedBy::is_tests")] by: RedBy } in |e| of_task(&e.id);
+    /// A red gate that may not be the work's fault, until main's tests have said; or it is settled.
+    GateDoubted = "gate_doubted" { id: TaskId, what: Option<InDoubt> } in |e| of_task(&e.id);
+    LandingDoubted = "landing_doubted" { id: TaskId, doubted: bool } in |e| of_task(&e.id);
     /// A person starts the task over: what was counted and found of it is forgotten.
     Restarted = "restarted" { id: TaskId } in |e| of_task(&e.id);
     /// Tree, branch and session are gone; the next claim gives new ones.
@@ -249,6 +252,11 @@ events! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")] refused: bool,
     } in of_system;
  DiskSeen = "disk_seen" { full: Option<SmolStr> } in of_system;
+    MainTestsBegun = "main_tests_begun" { effect: EffectId } in of_system;
+    /// What main's own tests say: under which settings, at which commit, by which command.
+    MainTested = "main_tested" { of: SmolStr, main: SmolStr, at: Millis, command: Option<String>, red: Option<String> } in of_system;
+    /// They are to be run again; `forget`: what was known is void meanwhile.
+    MainDoubted = "main_doubted" { why: SmolStr, forget: bool } in of_system;
     AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);
 
     ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);

@@ -372,6 +372,8 @@ fn check_role(actor: &Actor, ask: &Ask) -> Ruled {
         Ask::Spawn { .. } => (people, "make a worker"),
         Ask::Configure { .. } => (people, "change the configuration"),
         Ask::SeeDisk { .. } => (role == Role::System, "report the disk"),
+        Ask::SeeMain { .. } => (role == Role::System, "report where main is"),
+        Ask::TestMain => (people, "have main's tests run"),
         Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
             (people, "change a channel")
         }
@@ -527,6 +529,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             if **config != *d.world.config {
                 d.emit(ConfigChanged { config: config.clone() });
                 rules::reconsider(d)?;
+                rules::go_on(d)?;
             }
             Reply::default()
         }
@@ -535,6 +538,19 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             if d.world.disk_full != *full {
                 d.emit(DiskSeen { full: full.clone() });
             }
+            Reply::default()
+        }
+
+        Ask::TestMain => {
+            if d.world.config.tests.is_none() {
+                return Err(Refusal::new(409, "NOT_TESTED", "main is not tested in this project")
+                    .hint("`check_main = true` in [test] of adjutant.toml turns it on"));
+            }
+            rules::test_main_again(d, "a person asked for it");
+            Reply::default()
+        }
+        Ask::SeeMain { tip } => {
+            rules::main_seen(d, tip);
             Reply::default()
         }
 

@@ -29,6 +29,7 @@ machines::wire_enum! {
         StepsAgree = "what is under way for a run is in the outbox, and the other way round",
         MoneyAdds = "what runs spent and set aside adds up in every total",
         QuestionsAgree = "a task in NEEDS_APPROVAL waits for an open question, and no other task does",
+        MainIsTested = "while the fleet runs, whoever waits for main's tests has them under way, about to be, or known to be red",
         NothingSleeps = "while the fleet runs, whoever holds a task has something under way or a timer to wake it",
         PastIsKnown = "what must end before a task goes on is in the outbox",
         WayOut = "a task that is neither DONE nor CANCELED can be claimed, is in somebody's hands, or waits for what has a name and can come",
@@ -68,6 +69,7 @@ pub fn check(world: &World) -> Vec<Violation> {
     let mut check = Check { world, violations: Vec::new() };
     check.channels();
     check.workers();
+    check.main();
     check.tasks();
     check.runs();
     check.timers();
@@ -140,6 +142,8 @@ impl Check<'_> {
                 || run.is_suspended()
                 || run.question.is_some()
                 || !task.unfinished.is_empty()
+                || !world.main_is_green()
+                || task.in_doubt.is_some()
                 || world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
             self.that(Invariant::NothingSleeps, moves || worker.machine.status == Stuck, || {
                 format!(
@@ -148,6 +152,26 @@ impl Check<'_> {
                     worker.machine.status,
                     run.machine.name()
                 )
+            });
+        }
+    }
+
+    fn main(&mut self) {
+        let world = self.world;
+        let under_way = world.main.under_way.as_ref();
+        let asked = |id: &machines::names::EffectId| {
+            world.effects.get(id).is_some_and(|effect| matches!(**effect, Effect::TestMain { .. }))
+        };
+        self.that(Invariant::MainIsTested, under_way.is_none_or(asked), || {
+            format!("main's tests are not in the outbox: {under_way:?}")
+        });
+        let coming = under_way.is_some() || world.landing.is_some() || !world.fleet_running;
+        let known = world.main_is_known() || world.claimable.is_empty();
+        self.that(Invariant::MainIsTested, coming || known, || "tasks wait and nobody tests main".to_owned());
+        for task in world.tasks.values().filter(|task| task.in_doubt.is_some()) {
+            let settled = world.main_is_known() && !world.main.again && under_way.is_none();
+            self.that(Invariant::MainIsTested, !settled, || {
+                format!("`{}` is in doubt and nobody tests main", task.id)
             });
         }
     }
@@ -287,7 +311,7 @@ impl Check<'_> {
             let in_error = world.run_of(&task.id).is_some_and(|run| run.state() == run::State::InError);
             let backs_off = worker.machine.status == worker::State::Working && in_error;
             // One that came due while the fleet was stopped, or the past under way, is taken up after that.
-            let can_go_on = world.fleet_running && task.unfinished.is_empty();
+            let can_go_on = world.fleet_running && task.unfinished.is_empty() && world.main_is_green();
             if backs_off && (can_go_on || world.timers.contains_key(&timer)) {
                 needed.insert(timer);
             }

@@ -8,6 +8,7 @@ mod approval;
 mod budgets;
 mod claim;
 mod landing;
+mod main_tests;
 mod outcome;
 mod outside;
 mod people;
@@ -15,7 +16,9 @@ mod release;
 mod service;
 mod step;
 
-pub(crate) use {approval::*, budgets::*, claim::*, landing::*, outcome::*, outside::*, people::*};
+pub(crate) use {
+    approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
+};
 use {release::*, service::*, step::*};
 
 use crate::command::*;
@@ -66,6 +69,11 @@ rules! {
     TicketClosed: "a ticket is closed by hand" => "task: INBOX and ASSIGNED go to CANCELED, later ones to BLOCKED (manual); nothing where it is closed, blocked or being landed";
     CommentedAtWork: "a person comments on a task while its agent is at work" => "the agent is told at once where its program can hear it, otherwise with its next step";
     TicketChanged: "a ticket's text is changed" => "the agent hears of it with the next step";
+    MainTestsAsked: "the fleet runs, something waits to be worked on or landed, and main's own tests are not known under these settings; or somebody wants them again" => "main's tests are run in a fresh tree, once nothing is landing; no task is claimed, no step or gate begun and nothing landed before they are known to pass";
+    MainGreen: "main passes its tests" => "claims, steps, gates and landings go on; what was in doubt is the task's own";
+    MainRed: "main fails its own tests" => "no agent is started; they are run again when main moves, the settings change, or a person asks or starts the fleet again; a gate or merge that was in doubt is run again when they pass";
+    TestsDoubted: "the tests of a gate or merge could not be started, could not be collected, or are red while main is not known to be green" => "nothing is sent back yet: main's tests are run again first; the merge stays in the queue";
+    TestsNotRun: "the tests of a task cannot be started, though main's can" => "task BLOCKED (environment) with the output, worker idle; nothing is sent to the agent";
     Claimed: "the fleet runs, a worker is idle, and there is work for it" => "the worker takes the lease of, in this order, an IN_PROGRESS task without one, an ASSIGNED task of its agent, a claimable INBOX task: task to IN_PROGRESS with a plan, worker ready, run START or RESUME";
     TreeReady: "the tree is ready" => "worker working, first step";
     TreeFailed: "the tree cannot be made" => "as a failed step";

@@ -14,6 +14,35 @@ pub struct Guard {
     pub guard: &'static str,
     pub holds: bool,
     pub detail: String,
+    /// The last lines that a test or a hook printed, where they say why it does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+/// How many lines of an output are shown beside the guard that it belongs to.
+pub const OUTPUT_LINES: usize = 30;
+
+/// The last lines of what a test or a hook printed.
+pub fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n")
+}
+
+/// The one line of an output that says most: the last one with words in it that is not a runner's word about itself.
+pub fn last_line(output: &str) -> String {
+    const CHARS_MAX: usize = 200;
+    /// What package managers and make add after what they ran has failed.
+    const WRAPPERS: &[&str] =
+        &["npm err", "npm error", "make:", "make[", "error command failed", "elifecycle"];
+    let words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let lines = || output.lines().rev().map(str::trim).filter(words);
+    let tells = |line: &&str| {
+        let line = line.to_lowercase();
+        !WRAPPERS.iter().any(|wrapper| line.starts_with(wrapper))
+    };
+    let line = lines().find(tells).or_else(|| lines().next()).unwrap_or_default();
+    let frame = |c: char| matches!(c, '=' | '-' | '_' | '*' | '#' | ' ');
+    line.trim_matches(frame).chars().take(CHARS_MAX).collect()
 }
 
 const NOT_RUNNING: &str = "the fleet is not running; `adj run` starts it";
@@ -28,7 +57,31 @@ fn fleet_running(world: &World) -> Guard {
 }
 
 fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
-    Guard { guard, holds, detail: detail.into() }
+    Guard { guard, holds, detail: detail.into(), output: None }
+}
+
+/// Whether main passes its own tests, where that is asked for.
+pub fn main_tests(world: &World) -> Option<Guard> {
+    world.config.tests.as_ref()?;
+    let verdict = world.main_verdict();
+    let red = verdict.and_then(|verdict| verdict.red.as_ref());
+    let detail = match (verdict, red) {
+        (Some(_), Some(output)) => format!(
+            "the tests fail on main itself, so no agent starts: {}; fix main, or [test] in adjutant.toml, and a running fleet tests it again (`adj doctor --tests` does at once)",
+            last_line(output)
+        ),
+        (Some(verdict), None) => match &verdict.command {
+            Some(command) => format!("main passes `{command}`"),
+            None => "no tests were found".to_owned(),
+        },
+        (None, _) if world.main.under_way.is_some() => {
+            "main's own tests are running; agents start when they pass".to_owned()
+        }
+        (None, _) if world.fleet_running => "main's own tests have not been run yet".to_owned(),
+        (None, _) => "main's own tests are run first when `adj run` starts".to_owned(),
+    };
+    let output = red.map(|output| last_lines(output));
+    Some(Guard { output, ..guard("mainTests", world.main_is_green(), detail) })
 }
 
 /// What keeps an agent's workers from claiming anything at all.
@@ -73,6 +126,7 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
     ]
     .into_iter()
     .chain(shared_money(world, agent, day))
+    .chain(main_tests(world))
     .collect()
 }
 
@@ -272,20 +326,30 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
     let guards = task_guards(world, task, agent).into_iter().filter(|guard| {
         !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
     });
-    first_failing(fleet_guards(world, agent, day).into_iter().chain(guards).collect())
+    // Tests that are not known yet hold up its agent, not who has it in hand.
+    let known = world.main_is_known();
+    let fleet = fleet_guards(world, agent, day).into_iter();
+    let fleet = fleet.filter(|guard| known || guard.guard != "mainTests");
+    first_failing(fleet.chain(guards).collect())
 }
 
-/// What went wrong last with a task that the system blocked, in one line.
-fn last_words(world: &World, task: &Task) -> Option<String> {
-    let text = match (task.machine.block_reason?, &task.sent_back) {
-        (BlockReason::Landing, Some(SentBack::Landing(output))) => output.clone(),
-        (BlockReason::Stuck, Some(SentBack::Gate(output))) => output.clone(),
-        (BlockReason::Stuck, _) => world.run_of(&task.id)?.machine.inner().last_error.clone()?.message,
+/// What went wrong last with a task that the system blocked, and what a test printed about it.
+fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
+    let (text, printed) = match (task.machine.block_reason?, &task.sent_back) {
+        (BlockReason::Landing, Some(SentBack::Landing(output)))
+        | (BlockReason::Stuck | BlockReason::Environment, Some(SentBack::Gate(output))) => {
+            (output.clone(), true)
+        }
+        (BlockReason::Stuck, _) => {
+            (world.run_of(&task.id)?.machine.inner().last_error.clone()?.message, false)
+        }
         _ => return None,
     };
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_end_matches('.').to_owned();
+    let last = last_line(&text);
     let line =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then_some(line)
+        if !printed || last.is_empty() || first.contains(&last) { first } else { format!("{first}: {last}") };
+    Some((line, printed.then(|| last_lines(&text))))
 }
 
 /// Whose workers would take the task: those of an agent that it is assigned to, where there are any.
@@ -308,14 +372,16 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         Status::Blocked => {
             let reason =
                 task.machine.block_reason.map_or("no reason".to_owned(), |reason| reason.to_string());
-            let last = last_words(world, task).map(|words| format!(": {words}")).unwrap_or_default();
+            let (last, output) = last_words(world, task).unzip();
+            let last = last.map(|words| format!(": {words}")).unwrap_or_default();
             let out = match task.machine.block_reason {
                 Some(BlockReason::ReviewCycles) => format!(
                     "to continue: `adj task move {id} IN_PROGRESS --clarification TEXT`, or `adj task restart {id} --note TEXT`"
                 ),
                 _ => format!("to continue: `adj retry {id}`, or from main: `adj task restart {id}`"),
             };
-            guards.push(guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}")));
+            let not_blocked = guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}"));
+            guards.push(Guard { output: output.flatten(), ..not_blocked });
             guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
         Status::NeedsApproval => {
@@ -339,6 +405,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 },
             ));
             guards.push(fleet_running(world));
+            guards.extend(main_tests(world).filter(|guard| !guard.holds));
             guards.push(guard(
                 "checkoutFree",
                 task.held_up.is_none(),
@@ -353,6 +420,10 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
             guards.push(fleet_running(world));
+            if let Some(output) = &task.test_output {
+                let detail = format!("the last run failed: {}; the agent is told", last_line(output));
+                guards.push(Guard { output: Some(output.clone()), ..guard("testsPass", false, detail) });
+            }
             // Once somebody has it, what keeps others from taking it is no answer.
             if let Some(worker) = world.leaseholder(id) {
                 let said_already = |guard: &Guard| guard.guard == "fleetRunning";
@@ -445,15 +516,16 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         State::Stuck => {
             let task = worker.machine.task.as_ref().and_then(|id| world.task(id));
             let error = worker.last_error.clone().filter(|error| !error.is_empty());
-            let error = error.or_else(|| last_words(world, task?)).unwrap_or_default();
+            let (last, output) = task.and_then(|task| last_words(world, task)).unzip();
+            let error = error.or(last).unwrap_or_default();
             let gap = if error.is_empty() { "" } else { "; " };
-            guards.push(guard(
-                "notStuck",
-                false,
-                format!("{error}{gap}`adj retry {name}` or `adj kill {name}`"),
-            ));
+            let detail = format!("{error}{gap}`adj retry {name}` or `adj kill {name}`");
+            guards.push(Guard { output: output.flatten(), ..guard("notStuck", false, detail) });
         }
-        _ => guards.push(fleet_running(world)),
+        _ => {
+            guards.push(fleet_running(world));
+            guards.extend(main_tests(world).filter(|guard| !guard.holds));
+        }
     }
     Some(guards)
 }

@@ -4,7 +4,7 @@
 //! failed write throws that clone away, and a reader keeps one for as long as it likes.
 
 use crate::Millis;
-use crate::command::Answer;
+use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
 use imbl::{OrdMap, OrdSet, Vector};
@@ -40,6 +40,9 @@ pub struct World {
     pub queue: OrdMap<QueueKey, TaskId>,
     /// The one landing under way.
     pub landing: Option<Arc<Landing>>,
+    /// What is known of main's own tests.
+    #[serde(default)]
+    pub main: MainTests,
     pub health: OrdMap<ServiceName, Health>,
     pub spend: Spend,
     /// There is no room on the disk for another tree; what was found. While it is so, nothing is claimed.
@@ -135,6 +138,15 @@ pub struct Task {
     pub notes: Vector<SmolStr>,
     /// What the gate or the landing sent back; it makes the next prompt.
     pub sent_back: Option<SentBack>,
+    /// The last lines of the tests that failed last, until they pass.
+    #[serde(default)]
+    pub test_output: Option<String>,
+    /// A red gate that may not be the work's fault: main's tests are run before anybody is blamed.
+    #[serde(default)]
+    pub in_doubt: Option<InDoubt>,
+    /// The same of its merge: it is tested once more after them.
+    #[serde(default)]
+    pub landing_doubted: bool,
     /// Effects of the past that must end before anybody works on it again.
     pub unfinished: OrdSet<EffectId>,
     /// Asked as soon as nothing is unfinished.
@@ -205,6 +217,35 @@ pub struct Landed {
 pub enum SentBack {
     Gate(String),
     Landing(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InDoubt {
+    pub output: String,
+    pub by: RedBy,
+}
+
+/// What is known of main's own tests. No agent starts, and none is blamed, while they are not known to pass.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MainTests {
+    pub verdict: Option<Arc<MainVerdict>>,
+    pub under_way: Option<EffectId>,
+    /// They are to be run again, whatever is known.
+    pub again: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MainVerdict {
+    /// The settings that they were run under, as [`Config::tests`] names them.
+    pub of: SmolStr,
+    /// The commit of main. A landing moves it on: what landed was tested as merged.
+    pub main: SmolStr,
+    pub at: Millis,
+    /// Absent where there are no tests.
+    pub command: Option<String>,
+    /// How they failed, with the output that tells most.
+    pub red: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -623,6 +664,21 @@ impl World {
 
     pub fn run_of(&self, task: &TaskId) -> Option<&Run> {
         self.run(self.task(task)?.run.as_ref()?)
+    }
+
+    /// What main's own tests said under the settings that are in force.
+    pub fn main_verdict(&self) -> Option<&MainVerdict> {
+        let of = self.config.tests.as_ref()?;
+        self.main.verdict.as_deref().filter(|verdict| verdict.of == *of)
+    }
+
+    pub fn main_is_known(&self) -> bool {
+        self.config.tests.is_none() || self.main_verdict().is_some()
+    }
+
+    /// Whether agents may be started: main passes its own tests, or nobody wants to know.
+    pub fn main_is_green(&self) -> bool {
+        self.config.tests.is_none() || self.main_verdict().is_some_and(|verdict| verdict.red.is_none())
     }
 
     /// How a task, or a ticket that no task came from, stands as a dependency.

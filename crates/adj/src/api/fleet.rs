@@ -34,6 +34,14 @@ pub struct FleetStatus {
     pub workers: u32,
     /// What holds agents back, in a sentence; without it, roles are advisory.
     pub sandbox: Option<String>,
+    /// The tests that run now.
+    #[serde(serialize_with = "as_tests")]
+    pub tests: Vec<runtime::runner::RunningTests>,
+}
+
+fn as_tests<S: serde::Serializer>(tests: &[runtime::runner::RunningTests], to: S) -> Result<S::Ok, S::Error> {
+    let shown = |tests: &runtime::runner::RunningTests| json!({"effect": tests.effect, "command": tests.command, "since": view::time(tests.since)});
+    tests.iter().map(shown).collect::<Vec<_>>().serialize(to)
 }
 
 fn as_time<S: serde::Serializer>(at: &Millis, to: S) -> Result<S::Ok, S::Error> {
@@ -43,11 +51,45 @@ fn as_time<S: serde::Serializer>(at: &Millis, to: S) -> Result<S::Ok, S::Error> 
 pub fn status(call: &Call) -> Routed {
     let mut status = match call.site.control {
         Some(control) => json!(control.status()),
-        None => json!({"running": false, "pid": null, "since": null, "workers": 0, "sandbox": null}),
+        None => {
+            json!({"running": false, "pid": null, "since": null, "workers": 0, "sandbox": null, "tests": []})
+        }
     };
     // Left on by a process that was killed: the next one goes on from there.
-    status["wanted"] = json!(call.world().fleet_running);
+    let world = call.world();
+    status["wanted"] = json!(world.fleet_running);
+    status["mainTests"] = main_tests(&world);
     Ok(ok(status))
+}
+
+/// What is known of main's own tests; null where nobody wants to know.
+fn main_tests(world: &World) -> Value {
+    let Some(guard) = kernel::why::main_tests(world) else { return Value::Null };
+    let verdict = world.main_verdict();
+    let state = match verdict.map(|verdict| verdict.red.is_some()) {
+        _ if world.main.under_way.is_some() || world.main.again => "running",
+        Some(true) => "red",
+        Some(false) => "green",
+        None => "unknown",
+    };
+    json!({
+        "state": state,
+        "detail": guard.detail,
+        "main": verdict.map(|verdict| &verdict.main),
+        "at": verdict.map(|verdict| view::time(verdict.at)),
+        "command": verdict.and_then(|verdict| verdict.command.as_ref()),
+        "output": verdict.and_then(|verdict| verdict.red.as_ref()),
+    })
+}
+
+/// Has main's own tests run again by the fleet that is at work; what comes of it is in the fleet's status.
+pub fn test_main(call: &Call) -> Routed {
+    if call.site.control.is_none() {
+        return Err(Problem::new(409, "NOT_RUNNING", "no fleet runs here")
+            .hint("`adj doctor --tests` runs them without one"));
+    }
+    call.submit(Ask::TestMain)?;
+    Ok(ok(main_tests(&call.world())))
 }
 
 #[derive(Default, Deserialize)]
@@ -144,7 +186,7 @@ pub fn why_all(call: &Call) -> Routed {
     let wrong = call.site.outside.config_check().unwrap_or_default();
     for finding in wrong.into_iter().filter(|finding| finding.level == super::outside::Level::Error) {
         let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
-        guards.push(Guard { guard: "settingsValid", holds: false, detail });
+        guards.push(Guard { guard: "settingsValid", holds: false, detail, output: None });
     }
     guards.sort_by_key(|guard| guard.holds);
     let open = world.tasks.values().filter(|task| !matches!(task.status(), Status::Done | Status::Canceled));

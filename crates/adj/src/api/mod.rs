@@ -190,6 +190,8 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Get, ["why"]) => fleet::why_all(&call),
         (Get, ["fleet"]) => fleet::status(&call),
         (Post, ["fleet", "stop"]) => fleet::stop(&call),
+        (Post, ["fleet", "test-main"]) => fleet::test_main(&call),
+        (Get, ["tasks", id, "tests"]) => outside::tests(&call, id),
         (Get, ["salvage"]) => outside::salvage(&call),
         (Get, ["salvage", task, effect]) => outside::salvage_show(&call, task, effect),
         (Post, ["salvage", "restore"]) => outside::salvage_restore(&call),

@@ -40,6 +40,9 @@ pub trait Outside: Send + Sync {
     /// What agents said and did, in order.
     fn transcript(&self, of: &Of, span: &Span) -> Result<Vec<Entry>, Problem>;
 
+    /// The test runs and hooks of a task that are still kept, oldest first.
+    fn tests(&self, task: &Task) -> Result<Vec<TestRun>, Problem>;
+
     /// The prompts in force.
     fn prompts(&self) -> Result<Vec<Prompt>, Problem>;
 
@@ -165,6 +168,22 @@ pub enum Restore {
 pub enum Of {
     Task(TaskId),
     Worker(WorkerName),
+}
+
+/// One run of a task's tests, or of a hook for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestRun {
+    pub effect: String,
+    /// The point of the hook; absent for tests.
+    pub hook: Option<String>,
+    pub command: String,
+    /// The folder that it ran in.
+    pub folder: String,
+    /// How it ended, in words; absent while it runs.
+    pub ended: Option<String>,
+    /// What it printed, as it was written, cut in the middle where it is much.
+    pub output: String,
 }
 
 /// Which part of a transcript.
@@ -379,6 +398,20 @@ pub(super) fn config(call: &Call) -> Routed {
 
 pub(super) fn config_check(call: &Call) -> Routed {
     Ok(ok(json!({"items": call.site.outside.config_check()?, "next": null})))
+}
+
+/// The last run of the task's tests, or with `hooks` the last of each hook.
+pub(super) fn tests(call: &Call, id: &str) -> Routed {
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
+    let mut runs = call.site.outside.tests(task)?;
+    let hooks = call.flag("hooks");
+    runs.retain(|run| run.hook.is_some() == hooks);
+    if !hooks {
+        runs.drain(..runs.len().saturating_sub(1));
+    }
+    Ok(ok(json!({"items": runs, "next": null})))
 }
 
 pub(super) fn config_schema(call: &Call) -> Routed {

@@ -1,7 +1,8 @@
 //! Requests as a transport would make them, on a project in memory.
 
 use super::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, Of, Prompt, Restore, Salvage, SalvageId, Span, Trash,
+    Commit, Configured, Diff, Entry, Finding, Level, Of, Prompt, Restore, Salvage, SalvageId, Span, TestRun,
+    Trash,
 };
 use super::*;
 use runtime::log::MemoryLog;
@@ -190,6 +191,18 @@ fn workers_get_free_letters_and_say_why_they_wait() {
 struct Fake;
 
 impl Outside for Fake {
+    fn tests(&self, task: &kernel::world::Task) -> Result<Vec<TestRun>, Problem> {
+        let run = |hook: Option<&str>| TestRun {
+            effect: "e1".into(),
+            hook: hook.map(str::to_owned),
+            command: "make test".into(),
+            folder: "/tree".into(),
+            ended: Some("exit code 1".into()),
+            output: format!("{} failed", task.id),
+        };
+        Ok(vec![run(Some("worktree-create")), run(None), run(None)])
+    }
+
     fn diff(&self, task: &kernel::world::Task, stat: bool) -> Result<Diff, Problem> {
         Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id), moved: None })
     }
@@ -357,7 +370,7 @@ struct Running(std::sync::Mutex<Vec<bool>>);
 
 impl Control for std::sync::Arc<Running> {
     fn status(&self) -> FleetStatus {
-        FleetStatus { running: true, pid: 7, since: 0, workers: 3, sandbox: None }
+        FleetStatus { running: true, pid: 7, since: 0, workers: 3, sandbox: None, tests: Vec::new() }
     }
 
     fn stop(&self, now: bool) {

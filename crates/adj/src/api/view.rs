@@ -132,6 +132,7 @@ pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
             "tip": landed.tip, "merge": landed.merge, "oldMain": landed.old_main,
         })),
         "heldUp": task.held_up,
+        "testOutput": task.test_output,
         "cost": spend(world, &task.spend),
         "comments": task.comments.iter().map(|comment| json!({
             "at": time(comment.at), "by": comment.by, "kind": comment.kind, "text": comment.text,

@@ -70,6 +70,13 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         )?);
     }
     write!(context.out, "{table}")?;
+    // Beside the table, which stands without it.
+    let fleet = project.get("/fleet", &[]).unwrap_or_default();
+    let main = &fleet["mainTests"];
+    let waits = main["state"] == "red" || (fleet["running"] == true && main["state"] == "running");
+    if let Some(detail) = main["detail"].as_str().filter(|_| waits) {
+        writeln!(context.out, "\n{}", visible(detail))?;
+    }
     if workers.iter().any(|worker| worker["status"] != "idle") {
         // Else a worker that is `working` would look alive.
         project.hint_without_fleet(

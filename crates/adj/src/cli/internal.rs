@@ -151,7 +151,7 @@ struct Idle {
 impl Control for Idle {
     fn status(&self) -> FleetStatus {
         let pid = std::process::id();
-        FleetStatus { running: false, pid, since: self.since, workers: 0, sandbox: None }
+        FleetStatus { running: false, pid, since: self.since, workers: 0, sandbox: None, tests: Vec::new() }
     }
 
     fn stop(&self, _: bool) {

@@ -3,7 +3,7 @@
 use super::named::first_found;
 use super::project::{Project, shown};
 use super::terminal::{self, Colour, Paint};
-use super::text::{self, Table, cell, visible};
+use super::text::{self, Table, cell, visible, visible_lines};
 use super::{Context, Exit, Failure, story};
 use crate::api::{Problem, time};
 use clap::Args;
@@ -173,6 +173,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     if let Some(call) = why["call"]["text"].as_str() {
         write!(out, "\nThe call that waits, whole:\n{}", text::visible_whole(call, "  "))?;
     }
+    for guard in &bad {
+        if let Some(output) = guard["output"].as_str() {
+            writeln!(out, "\n{}: the last lines of the output", condition(&cell(&guard["guard"])))?;
+            write!(out, "{}", visible_lines(output, "  "))?;
+        }
+    }
     Ok(())
 }
 
@@ -206,6 +212,8 @@ fn condition(guard: &str) -> String {
         "underWay" => "under way",
         "backoffOver" => "back-off",
         "notStuck" => "stuck",
+        "mainTests" => "main's own tests",
+        "testsPass" => "tests",
         _ => "",
     };
     if !known.is_empty() {

@@ -140,8 +140,7 @@ enum Command {
     #[command(subcommand)]
     Prompt(settings::Prompt),
     /// Check this machine and repository
-    #[command(after_help = settings::DOCTOR_HELP)]
-    Doctor,
+    Doctor(settings::Doctor),
     /// Check the log: hashes, events and invariants
     Verify,
     /// Export the whole log to a file, as JSON lines
@@ -225,7 +224,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Why(command) => log::why(&command, context),
         Command::Config(command) => settings::config(&command, context),
         Command::Prompt(command) => settings::prompt(&command, context),
-        Command::Doctor => settings::doctor(context),
+        Command::Doctor(command) => settings::doctor(&command, context),
         Command::Verify => log::verify(context),
         Command::Export(command) => log::export(&command, context),
         Command::Import(command) => log::import(&command, context),

@@ -163,6 +163,10 @@ fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result
         }
         None => checks("gate", &task["gate"]["checks"], out)?,
     }
+    if let Some(output) = task["testOutput"].as_str() {
+        writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", cell(&task["id"]))?;
+        write!(out, "{}", visible_lines(output, "  "))?;
+    }
     let summary = task["submission"]["deliverable"]["content"].as_str();
     // Where nobody said anything, it is the branch, which stands above.
     if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {

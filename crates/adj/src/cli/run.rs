@@ -100,6 +100,11 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         0 => Ok(()),
         // The document says it, and is the only one.
         _ if command.until_idle && context.globals.json => Err(Failure::told(Exit::Failed)),
+        _ if command.until_idle && !ended.world.main_is_green() && ended.world.main_is_known() => {
+            Err(Failure::new(Exit::Failed, "the tests fail on main itself, so no agent was started").hint(
+                "fix main, or [test] in adjutant.toml; `adj doctor --tests` runs them and shows the output",
+            ))
+        }
         left if command.until_idle => {
             let need = ended.need_a_person();
             let tasks = |count: usize| match count {
@@ -120,6 +125,32 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Runs main's own tests without a fleet. The project is owned for as long, so none can start meanwhile.
+pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
+    let (settings, _) = read_settings(project)?;
+    let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let (notices, mut heard) = mpsc::unbounded_channel();
+    let options = Options {
+        layout: project.layout().clone(),
+        settings,
+        adj: std::env::current_exe()?,
+        workers: None,
+        once: true,
+        until_idle: true,
+        keys: None,
+    };
+    let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+    let tested = runtime.block_on(async {
+        let runner = Runner::open(owner.handle(), options, notices).map_err(failed)?;
+        runner.test_main().await.map_err(failed)
+    })?;
+    while let Ok(text) = heard.try_recv() {
+        eprintln!("hint: {}", text::visible(&text));
+    }
+    Ok(tested)
 }
 
 pub fn read_settings(project: &Project) -> Result<(Settings, bool), Failure> {
@@ -274,7 +305,7 @@ async fn watch(
                 changed = true;
             }
             () = tokio::time::sleep_until(frame), if screen.live => {
-                screen.draw(&handle.world(), clock::now())?;
+                screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
                 (changed, drawn) = (false, tokio::time::Instant::now());
             }
             _ = interrupt.recv() => stop(runner, screen)?,
@@ -359,6 +390,7 @@ impl Control for Running {
             since: self.since,
             workers: self.handle.world().workers.len() as u32,
             sandbox: self.sandbox.clone(),
+            tests: self.runner.running_tests(),
         }
     }
 
@@ -466,6 +498,10 @@ impl Ended {
 
     /// The tasks that the next run goes on with, without a person.
     fn goes_on(&self) -> Option<String> {
+        // The next one would end where this one did; what to do about it is said for the person.
+        if self.world.main_is_known() && !self.world.main_is_green() {
+            return None;
+        }
         let goes = |task: &Task, statuses: &[Status]| {
             statuses.contains(&task.status())
                 && story::waits_for_person(&self.world, task, clock::now()).is_none()

@@ -1,13 +1,14 @@
 //! The live view of a fleet: what happened scrolls by, and under it stands a frame of workers, board and what waits for
 //! a person, rewritten in place.
 
-use super::story::{self, COLUMNS, Line, Story, column_of};
+use super::story::{self, COLUMNS, Line, Story, Tone, column_of};
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
 use kernel::World;
 use kernel::event::Event;
 use machines::task::Status;
 use machines::{Wire, worker};
+use runtime::runner::RunningTests;
 use std::io::{self, Write};
 
 /// Lines of the terminal that the frame leaves to what happened.
@@ -42,6 +43,8 @@ pub struct Screen<'o> {
     landing: Option<(String, i64)>,
     /// What tests are run by.
     test: Option<String>,
+    /// The tests that run now.
+    running: Vec<RunningTests>,
 }
 
 impl<'o> Screen<'o> {
@@ -66,6 +69,7 @@ impl<'o> Screen<'o> {
             drawn: Vec::new(),
             landing: None,
             test: None,
+            running: Vec::new(),
         }
     }
 
@@ -82,10 +86,13 @@ impl<'o> Screen<'o> {
             Event::LandingEnded(_) | Event::TaskLanded(_) => self.landing = None,
             _ => {}
         }
-        match self.story.words(world, event) {
-            Some((tone, text)) => self.line(Line { at: terminal::clock(at), tone, text }),
-            None => Ok(()),
+        if let Some((tone, text)) = self.story.words(world, event) {
+            self.line(Line { at: terminal::clock(at), tone, text })?;
         }
+        for text in story::beneath(event) {
+            self.line(Line { at: terminal::clock(at), tone: Tone::Plain, text })?;
+        }
+        Ok(())
     }
 
     /// Says something that the log does not hold.
@@ -106,10 +113,11 @@ impl<'o> Screen<'o> {
     }
 
     /// Draws the frame anew, over the one that stands there and under what was told since.
-    pub fn draw(&mut self, world: &World, now: i64) -> io::Result<()> {
+    pub fn draw(&mut self, world: &World, now: i64, running: Vec<RunningTests>) -> io::Result<()> {
         if !self.live {
             return Ok(());
         }
+        self.running = running;
         let (width, height) = terminal::size().unwrap_or((80, 24));
         let frame = self.frame(world, now, width, height);
         self.put(&frame)
@@ -190,6 +198,14 @@ impl<'o> Screen<'o> {
 
     /// The one landing under way: what is done, and for how long.
     fn landing(&self, world: &World, now: i64, width: usize) -> Option<String> {
+        // Main's own tests hold everybody up: without their command and time the fleet would look dead.
+        if let Some(effect) = &world.main.under_way {
+            let running = self.running.iter().find(|tests| tests.effect == effect.as_str());
+            let text = running.map_or("testing main".to_owned(), |tests| {
+                format!("testing main  {} s: {}", (now - tests.since).max(0) / 1000, tests.command)
+            });
+            return Some(self.paint.yellow(cut(&super::text::visible(&text), width)));
+        }
         let landing = world.landing.as_ref()?;
         let since = self.landing.as_ref().filter(|(id, _)| *id == landing.task.as_str());
         let seconds = since.map_or(String::new(), |(_, at)| format!(" {} s", (now - at).max(0) / 1000));

@@ -5,7 +5,7 @@ use super::terminal::{Colour, Paint};
 use super::text::{self, Table, cell, visible, visible_code};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 pub const INIT_HELP: &str = "\
@@ -21,17 +21,72 @@ pub fn init(context: Context) -> Result<(), Failure> {
     findings(done["items"].take(), Exit::Failed, context)
 }
 
-pub const DOCTOR_HELP: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Example:
   adj doctor
+  adj doctor --tests
 
 Looks at git, the agents' programs, the sandbox, the settings and the disk. It changes nothing. Ends with 1 where \
-something keeps the fleet from working.";
+something keeps the fleet from working. With --tests it runs main's own tests in a fresh tree, as gate and landing do; \
+agents start only where they pass.")]
+pub struct Doctor {
+    /// Run main's own tests and show what they print where they fail
+    #[arg(long)]
+    tests: bool,
+}
 
-pub fn doctor(context: Context) -> Result<(), Failure> {
+pub fn doctor(command: &Doctor, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    if command.tests {
+        return test_main(&project, context);
+    }
     let found = project.get_all("/doctor", &[])?;
     findings(Value::Array(found), Exit::Failed, context)
+}
+
+/// How often a fleet is asked whether main's tests are through.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// Main's own tests: by the fleet that is at work, or without one.
+fn test_main(project: &Project, context: Context) -> Result<(), Failure> {
+    let (command, red) = match project.running()? {
+        Some(_) => {
+            let before = project.get("/fleet", &[])?["mainTests"]["at"].clone();
+            project.ask(Method::Post, "/fleet/test-main", json!({}), None)?;
+            loop {
+                let now = project.get("/fleet", &[])?["mainTests"].take();
+                if now["state"] != "running" && now["at"] != before {
+                    break (
+                        now["command"].as_str().map(str::to_owned),
+                        now["output"].as_str().map(str::to_owned),
+                    );
+                }
+                std::thread::sleep(LOOK);
+            }
+        }
+        None => {
+            let tested = super::run::test_main(project)?;
+            (tested.command, tested.red)
+        }
+    };
+    if context.globals.json {
+        let document = json!({"green": red.is_none(), "command": command, "output": red});
+        writeln!(context.out, "{}", text::json(&document))?;
+        return if red.is_some() { Err(Failure::told(Exit::Failed)) } else { Ok(()) };
+    }
+    let Some(output) = red else {
+        let said = command.map_or("no tests were found".to_owned(), |command| {
+            format!("main passes `{}`", visible(&command))
+        });
+        return Ok(writeln!(context.out, "{said}")?);
+    };
+    for line in output.lines() {
+        writeln!(context.out, "{}", visible_code(line))?;
+    }
+    Err(Failure::new(Exit::Failed, "the tests fail on main itself, so no agent starts").hint(
+        "fix main, or [test], [worktree] and [hooks] in adjutant.toml; a running fleet sees it by itself",
+    ))
 }
 
 /// Prints what was found. An error among it is the command's.

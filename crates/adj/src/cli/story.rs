@@ -4,8 +4,10 @@
 
 use super::terminal::{Colour, Paint, columns, dollars, wrap};
 use kernel::World;
+use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
+use kernel::why::{last_line, last_lines};
 use kernel::world::{AskedCall, Dependency, Holder, SentBack, Task};
 use machines::task::Status;
 use machines::{Wire, run, worker};
@@ -117,6 +119,8 @@ pub struct Story {
     unpriced: BTreeSet<String>,
     /// What keeps each landing waiting: it is looked at again and again, and told once.
     held_up: BTreeMap<String, String>,
+    /// Whether main was last heard to fail its own tests.
+    main_red: bool,
     /// What went wrong, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
@@ -217,16 +221,64 @@ impl Story {
             ),
             Event::SentBackTo(sent) => match &sent.what {
                 SentBack::Gate(output) if output.starts_with("There is no change") => None,
-                SentBack::Gate(_) => self.wrong(
-                    "DONE that the tests refuted",
-                    format!("{}: \"DONE\", says the agent; the tests say no", sent.id),
-                ),
+                SentBack::Gate(output) => {
+                    let (id, last) = (&sent.id, last_line(output));
+                    match sent.by {
+                        RedBy::Tests | RedBy::InDoubt => self.wrong(
+                            "failed test run",
+                            format!("{id}: agent reported done, but tests failed: {last}"),
+                        ),
+                        RedBy::Environment => {
+                            self.wrong("tests not run", format!("{id}: its tests could not be run: {last}"))
+                        }
+                        RedBy::ConflictMarkers => self.wrong(
+                            "conflict markers",
+                            format!("{id}: agent reported done, but conflict markers are left: {last}"),
+                        ),
+                        RedBy::Branch => self.wrong(
+                            "branch that cannot land",
+                            format!("{id}: agent reported done, but the branch cannot land: {last}"),
+                        ),
+                    }
+                }
                 SentBack::Landing(_) if world.task(&sent.id)?.status() == Status::Blocked => None,
                 SentBack::Landing(output) if output.starts_with("The merge with main conflicts") => self
                     .wrong("merge conflict", format!("{}: conflicts with main; sent back to work", sent.id)),
-                SentBack::Landing(_) => self
-                    .wrong("red merge", format!("{}: red when merged with main; sent back to work", sent.id)),
+                SentBack::Landing(output) => self.wrong(
+                    "red merge",
+                    format!(
+                        "{}: tests failed when merged with main: {}; sent back to work",
+                        sent.id,
+                        last_line(output)
+                    ),
+                ),
             },
+            Event::GateDoubted(doubted) => {
+                let doubt = doubted.what.as_ref()?;
+                let (id, last) = (&doubted.id, last_line(&doubt.output));
+                self.wrong(
+                    "tests in doubt",
+                    format!("{id}: its tests did not run as they should ({last}); testing main to see why"),
+                )
+            }
+            Event::LandingDoubted(doubted) if doubted.doubted => self.wrong(
+                "tests in doubt",
+                format!("{}: the tests of its merge could not be run; testing main to see why", doubted.id),
+            ),
+            Event::MainTested(tested) => {
+                let was_red = std::mem::replace(&mut self.main_red, tested.red.is_some());
+                match &tested.red {
+                    Some(output) => {
+                        let last = last_line(output);
+                        let text = format!(
+                            "the tests fail on main itself, so no agent starts: {last} (adj doctor --tests)"
+                        );
+                        Some((Tone::Loud, text))
+                    }
+                    None if was_red => Some((Tone::Good, "main passes its tests; agents start".to_owned())),
+                    None => None,
+                }
+            }
             Event::LandingEnded(ended) if ended.why == "main was moved" => self.wrong(
                 "main moved during a landing",
                 format!("{}: main moved meanwhile; merged and tested anew", ended.id),
@@ -385,6 +437,17 @@ fn note(text: &str) -> String {
     text.lines().next().filter(|line| !line.is_empty()).map(|line| format!(": {line}")).unwrap_or_default()
 }
 
+/// What is shown under an event's line: the last lines of what failed, where nobody would find them otherwise.
+pub fn beneath(event: &Event) -> Vec<String> {
+    match event {
+        Event::MainTested(tested) => {
+            let output = tested.red.as_deref().map(last_lines).unwrap_or_default();
+            output.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn who(holder: &Holder) -> String {
     match holder {
         Holder::Worker(name) => name.to_string(),
@@ -413,6 +476,10 @@ pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String 
             let id = run.question.as_ref().map(|question| question.approval.to_string()).unwrap_or_default();
             format!("waits for you: adj approve {id}")
         }
+        (State::Working | State::Done, Some(run)) if run.step.is_none() && !world.main_is_green() => {
+            "waits for main's tests".to_owned()
+        }
+        (State::Done, Some(run)) if run.step.is_none() => "main's tests run".to_owned(),
         (State::Working, Some(run)) if run.state() == run::State::InError => {
             match due(&kernel::Timer::Backoff { worker: worker.name.clone() }) {
                 Some(due) => format!("waits, next try in {} s", left(due)),
@@ -453,6 +520,10 @@ pub fn for_you(world: &World) -> Vec<ForYou> {
             what: format!("{task}{}", approval.question),
         }
     });
+    let main = world.main_verdict().and_then(|verdict| verdict.red.as_ref()).map(|output| ForYou {
+        command: "adj doctor --tests".to_owned(),
+        what: format!("the tests fail on main itself, so no agent starts: {}", last_line(output)),
+    });
     let refused = world.health.iter().filter(|(_, health)| !health.healthy && health.refused);
     let refused = refused.map(|(service, health)| ForYou {
         command: "adj retry --all".to_owned(),
@@ -461,7 +532,11 @@ pub fn for_you(world: &World) -> Vec<ForYou> {
             health.error.as_deref().unwrap_or("no answer")
         ),
     });
-    refused.chain(questions).chain(world.tasks.values().filter_map(|task| of_task(world, task))).collect()
+    main.into_iter()
+        .chain(refused)
+        .chain(questions)
+        .chain(world.tasks.values().filter_map(|task| of_task(world, task)))
+        .collect()
 }
 
 /// What a task waits for a person to do, besides questions.

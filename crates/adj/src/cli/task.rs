@@ -516,6 +516,10 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     if let Some(body) = task["body"].as_str().filter(|body| !body.is_empty()) {
         write!(out, "\n{}", visible_lines(body, "  "))?;
     }
+    if let Some(output) = task["testOutput"].as_str() {
+        writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", cell(&task["id"]))?;
+        write!(out, "{}", visible_lines(output, "  "))?;
+    }
     // A plan that was made up is a comment too; it stands above.
     let shown = |comment: &&Value| bullets.is_some() && comment["kind"] == "plan";
     for comment in task["comments"].as_array().into_iter().flatten().filter(|comment| !shown(comment)) {

@@ -56,6 +56,7 @@ Example:
   adj logs c-abc1          all steps of a task, whichever workers took them
   adj logs A -f
   adj logs A --raw > transcript.jsonl
+  adj logs c-abc1 --tests
 
 With --json and -f, each entry is a document in a line of its own.")]
 pub struct Logs {
@@ -68,10 +69,47 @@ pub struct Logs {
     /// Only the lines that the agent's program wrote, as they were
     #[arg(long, conflicts_with = "json")]
     raw: bool,
+    /// The output of the task's last test run, at the gate or at the landing
+    #[arg(long, conflicts_with_all = ["raw", "follow"])]
+    tests: bool,
+    /// The output of the hooks that were run for the task
+    #[arg(long, conflicts_with_all = ["raw", "follow", "tests"])]
+    hooks: bool,
+}
+
+/// What the tests or hooks of a task printed.
+fn tests(project: &Project, command: &Logs, context: Context) -> Result<(), Failure> {
+    let task = super::named::task(project, &command.name)?;
+    let path = format!("/tasks/{}/tests", cell(&task["id"]));
+    let query: &[(&str, &str)] = if command.hooks { &[("hooks", "1")] } else { &[] };
+    let runs = project.get(&path, query)?["items"].take();
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&runs))?);
+    }
+    let runs = runs.as_array().map(Vec::as_slice).unwrap_or_default();
+    if runs.is_empty() && !context.globals.quiet {
+        let what = if command.hooks { "no hook was run for it" } else { "no tests were run for it" };
+        return Ok(writeln!(context.out, "{what}, or the output is gone")?);
+    }
+    for run in runs {
+        let ended = run["ended"].as_str().unwrap_or("still running");
+        let hook = run["hook"].as_str().map(|hook| format!("hook {hook}: ")).unwrap_or_default();
+        let [line, folder] = ["command", "folder"].map(|name| visible(&cell(&run[name])));
+        if !context.globals.quiet {
+            eprintln!("{}{line} ({ended}) in {folder}", visible(&hook));
+        }
+        for line in run["output"].as_str().unwrap_or_default().lines() {
+            writeln!(context.out, "{}", visible_code(line))?;
+        }
+    }
+    Ok(())
 }
 
 pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    if command.tests || command.hooks {
+        return tests(&project, command, context);
+    }
     let harmless = std::io::stdout().is_terminal();
     let (mut after, mut wait) = ("0".to_owned(), false);
     let mut all = Vec::new();

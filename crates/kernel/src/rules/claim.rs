@@ -3,6 +3,7 @@
 use super::*;
 
 pub(crate) fn settle(d: &mut Draft) -> Ruled {
+    ask_main_tests(d);
     start_landing(d)?;
     retire_surplus(d)?;
     while let Some((worker, task)) = next_claim(d) {
@@ -231,6 +232,8 @@ pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
         || run.is_suspended()
         || !task.unfinished.is_empty()
         || !d.world.fleet_running
+        || !d.world.main_is_green()
+        || task.in_doubt.is_some()
         || task.status() != Status::InProgress
         || d.world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
     if waiting {
@@ -245,7 +248,10 @@ pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
         }
         (worker::State::Working, run::State::Starting | run::State::Running) => next_step(d, &name),
         (worker::State::Ready, run::State::Starting | run::State::Running) => ask_tree(d, &name, id),
-        (worker::State::Done, run::State::Running) => ask_gate(d, &name, id, false),
+        (worker::State::Done, run::State::Running) => {
+            let out_of_steps = d.worker(&name)?.machine.out_of_steps;
+            ask_gate(d, &name, id, out_of_steps)
+        }
         _ => Ok(()),
     }
 }
@@ -255,8 +261,8 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     let Some(id) = d.worker(name)?.machine.task.clone() else { return Ok(()) };
     let task = d.task(&id)?;
     let Some(run) = d.world.run_of(&id) else { return Ok(()) };
-    // Whoever ended the fleet or the past wakes it again.
-    if !d.world.fleet_running || !task.unfinished.is_empty() {
+    // Whoever ended the fleet or the past wakes it again; so does main, when it passes its tests.
+    if !d.world.fleet_running || !task.unfinished.is_empty() || !d.world.main_is_green() {
         return Ok(());
     }
     let Some(mut place) = task.place.clone() else { return Ok(()) };
@@ -308,6 +314,13 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
 }
 
 pub(super) fn ask_gate(d: &mut Draft, name: &WorkerName, id: &TaskId, max_steps_reached: bool) -> Ruled {
+    if d.task(id)?.in_doubt.is_some() {
+        d.emit(GateDoubted { id: id.clone(), what: None });
+    }
+    // What a test says is worth nothing before main is known to pass it.
+    if !d.world.main_is_green() {
+        return Ok(());
+    }
     let effect = d.ask(Effect::RunGate { task: id.clone(), worker: Some(name.clone()), max_steps_reached });
     under_way(d, id, Some(effect));
     Ok(())

@@ -26,16 +26,26 @@ pub(super) fn gate_outcome(
                     id,
                     worker,
                     "There is no change in the branch. If none is needed, say so and why.",
+                    RedBy::Branch,
                 )
             } else {
                 gate_green(d, id, worker, Some(tip), false, Some(SmolStr::new_static("no_changes")))
             }
         }
-        Happened::GateRed { output, tip } => {
+        Happened::GateRed { output, tip, by } => {
             tip_moved(d, id, tip.as_ref());
-            gate_red(d, id, worker, output)
+            if worker.is_some() && gate_in_doubt(d, id, output, *by) {
+                return Ok(());
+            }
+            if *by == RedBy::Environment {
+                return not_run(d, id, output);
+            }
+            gate_red(d, id, worker, output, *by)
         }
-        other => gate_red(d, id, worker, &format!("The checks could not be run: {}", describe(other))),
+        other => {
+            let output = format!("The checks could not be run: {}", describe(other));
+            gate_red(d, id, worker, &output, RedBy::Branch)
+        }
     }
 }
 
@@ -93,13 +103,27 @@ pub(super) fn gate_green(
     reviewed_by_policy(d, id)
 }
 
-pub(super) fn gate_red(d: &mut Draft, id: &TaskId, worker: Option<&WorkerName>, output: &str) -> Ruled {
+pub(super) fn gate_red(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: Option<&WorkerName>,
+    output: &str,
+    by: RedBy,
+) -> Ruled {
     d.rule(Rule::GateRed);
-    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()) });
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by });
     let Some(worker) = worker else { return Ok(()) };
     match d.move_worker(worker, worker::Event::GateFailed)? {
         worker::State::Stuck => {
-            stuck(d, worker, id, "no fix round is left; the last output is with the task")
+            let error = match by {
+                RedBy::Tests | RedBy::InDoubt | RedBy::Environment => {
+                    format!("no fix round is left; tests failed: {}", why::last_line(output))
+                }
+                RedBy::ConflictMarkers | RedBy::Branch => {
+                    format!("no fix round is left: {}", why::last_line(output))
+                }
+            };
+            stuck(d, worker, id, &error)
         }
         _ => next_step(d, worker),
     }
@@ -196,7 +220,8 @@ pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
 }
 
 pub(super) fn start_landing(d: &mut Draft) -> Ruled {
-    if d.world.landing.is_some() || !d.world.fleet_running {
+    let of_main = d.world.main.under_way.is_some() || d.world.main.again || !d.world.main_is_green();
+    if d.world.landing.is_some() || !d.world.fleet_running || of_main {
         return Ok(());
     }
     let Some(id) = d.world.queue.values().next().cloned() else { return Ok(()) };
@@ -240,8 +265,27 @@ pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Rule
     let payload = Payload { feedback: Some(feedback.clone()), ..Payload::default() };
     let event = task::Event::LandingFailed { by: Actor::System.sender(), payload: Box::new(payload) };
     d.drive_task(id, event, &Actor::System)?;
-    d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback) });
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback), by: RedBy::Tests });
+    if d.task(id)?.landing_doubted {
+        d.emit(LandingDoubted { id: id.clone(), doubted: false });
+    }
     Ok(())
+}
+
+/// The merge is red: its task's own fault, or one that main's tests must tell apart first.
+pub(super) fn merge_red(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> Ruled {
+    if landing_in_doubt(d, id, by)? {
+        return Ok(());
+    }
+    if by != RedBy::Environment {
+        return landing_failed(d, id, output.to_owned());
+    }
+    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("failed") });
+    d.emit(ApprovalVoided { id: id.clone() });
+    if d.task(id)?.landing_doubted {
+        d.emit(LandingDoubted { id: id.clone(), doubted: false });
+    }
+    not_run(d, id, output)
 }
 
 pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> Ruled {

@@ -45,8 +45,13 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             }
         }
         // Nothing is known about the work: it is looked at again, and costs the agent nothing.
-        (Effect::RunGate { .. } | Effect::TestMerge { .. }, Happened::Failed { error }) => {
-            tried(d, id, error)
+        (
+            Effect::RunGate { .. } | Effect::TestMerge { .. } | Effect::TestMain { .. },
+            Happened::Failed { error },
+        ) => tried(d, id, error),
+        (Effect::TestMain { .. }, what) => {
+            d.end(id, "done");
+            main_tests_outcome(d, what)?;
         }
         (Effect::RunGate { task, worker, max_steps_reached }, what) => {
             done(d, id, task);
@@ -89,7 +94,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             match what {
                 Happened::MergeGreen { merge, old } => landing_written(d, task, tip, merge, old)?,
                 Happened::MergeConflict { files } => landing_failed(d, task, conflict(files))?,
-                Happened::MergeRed { output } => landing_failed(d, task, output.clone())?,
+                Happened::MergeRed { output, by } => merge_red(d, task, output, *by)?,
                 Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
                 other => {
                     landing_failed(d, task, format!("The merge could not be tested: {}", describe(other)))?

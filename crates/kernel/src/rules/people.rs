@@ -301,8 +301,12 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     if !actor.is_human() && *actor != Actor::System {
         return Err(forbidden("run the fleet"));
     }
-    if !d.world.fleet_running || d.world.fleet_workers != Some(workers) {
+    let starts = !d.world.fleet_running;
+    if starts || d.world.fleet_workers != Some(workers) {
         d.emit(FleetSwitched { running: true, workers: Some(workers) });
+    }
+    if starts {
+        started_again(d);
     }
     // Whoever is an agent that is no longer configured could only fail.
     let config = d.world.config.clone();

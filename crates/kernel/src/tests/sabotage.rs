@@ -110,6 +110,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
         }
         Invariant::MoneyAdds => world.spend.cost += 1,
         Invariant::QuestionsAgree => edit_task(world, "t4", |task| task.approval = None),
+        Invariant::MainIsTested => world.main.under_way = Some(EffectId::new("gone").unwrap()),
         Invariant::NothingSleeps => {
             edit_run(world, "t2.1", |run| run.step = None);
         }

@@ -1167,3 +1167,149 @@ fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
     // 2000 tokens for 500: 1000 tokens are 250.
     assert_eq!(spend(&table), (500, 1, 250, 0));
 }
+
+fn with_main() -> Table {
+    Table::with(|config| config.tests = Some(smol_str::SmolStr::new_static("s1")))
+}
+
+/// MainTestsAsked, MainGreen: nothing is claimed before main is known to pass; known once, they are not run again.
+#[test]
+fn no_task_is_claimed_before_main_passes_its_own_tests() {
+    check(
+        with_main(),
+        "fleet 1       -> asked test_main 0
+         ticket t1     -> task t1 INBOX, asked test_main 1
+         main-green    -> task t1 IN_PROGRESS, asked test_main 0, asked prepare_tree 1
+         tree          -> asked start_step 1
+         stop
+         fleet 1       -> asked test_main 0
+         ticket t2     -> asked test_main 0",
+    );
+}
+
+/// MainRed: tried again when main moves, the settings change, a person asks, or the fleet starts again.
+#[test]
+fn no_agent_starts_while_main_fails_its_own_tests() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1       -> asked test_main 1
+         main-red      -> task t1 INBOX, asked test_main 0
+         main-at m0    -> asked test_main 0
+         main-at m1    -> asked test_main 1
+         main-red      -> asked test_main 0
+         test-main     -> asked test_main 1
+         main-red      -> asked test_main 0
+         stop
+         fleet 1       -> asked test_main 1
+         main-red      -> task t1 INBOX
+         settings none -> task t1 IN_PROGRESS
+         settings s2   -> asked test_main 1",
+    );
+}
+
+/// A change of the settings while agents are at work: their next step and gate wait.
+#[test]
+fn changed_settings_hold_up_the_next_step_and_gate_until_main_passes() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         settings s0   -> asked test_main 1
+         done          -> worker A done, asked run_gate 0
+         settings s1   -> asked run_gate 1
+         red           -> worker A working, asked start_step 1",
+    );
+}
+
+/// TestsDoubted: main decides whose fault it is.
+#[test]
+fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passes() {
+    let at_gate = "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         in-doubt      -> worker A done, asked test_main 1, asked start_step 0, asked run_gate 0";
+    check(check(with_main(), at_gate), "main-green -> worker A working, asked start_step 1");
+    check(
+        check(with_main(), at_gate),
+        "main-red     -> worker A done, asked run_gate 0, asked start_step 0
+         main-at m1   -> asked test_main 1
+         main-green   -> worker A done, asked run_gate 1, asked start_step 0",
+    );
+}
+
+/// TestsNotRun: no round is paid for what no agent can mend.
+#[test]
+fn tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         not-started   -> worker A done, asked test_main 1
+         main-green    -> task t1 BLOCKED (environment), worker A idle, lease t1 none, asked start_step 0",
+    );
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         done
+         not-started   -> task t1 BLOCKED (environment), worker A idle, asked start_step 0",
+    );
+}
+
+/// TestsDoubted of a merge: it stays in the queue, is tested once more after main, and only then given back.
+#[test]
+fn a_merge_whose_tests_could_not_be_started_waits_for_main() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         green
+         approve            -> asked test_merge 1
+         merge-not-started  -> task t1 REVIEW, queued t1 true, asked test_main 1, asked test_merge 0
+         main-red           -> queued t1 true, asked test_merge 0
+         main-at m1         -> asked test_main 1
+         main-green         -> asked test_merge 1
+         merge-not-started  -> queued t1 true, asked test_main 1
+         main-green         -> asked test_merge 1
+         merge-not-started  -> task t1 BLOCKED (environment), queued t1 false",
+    );
+}
+
+/// A landing was tested as merged: main needs no test of its own after it.
+#[test]
+fn main_that_our_landing_moved_is_known_to_pass() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         green
+         approve
+         merge-green
+         main-moved    -> task t1 DONE
+         stop
+         main-at m1
+         ticket t2
+         fleet 1       -> asked test_main 0, task t2 IN_PROGRESS",
+    );
+}

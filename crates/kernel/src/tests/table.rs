@@ -149,6 +149,14 @@ impl Table {
         self.tell(Actor::System, Ask::Outcome(Outcome { effect, what }))
     }
 
+    fn gate_red(&mut self, id: &str, by: RedBy) -> Result<Reply, Refusal> {
+        self.outcome("run_gate", id, Happened::GateRed { output: "1 failed".to_owned(), tip: None, by })
+    }
+
+    fn merge_red(&mut self, id: &str, by: RedBy) -> Result<Reply, Refusal> {
+        self.outcome("test_merge", id, Happened::MergeRed { output: "1 failed".to_owned(), by })
+    }
+
     /// Moves the clock to the timer and lets it ring.
     pub fn ring(&mut self, wanted: impl Fn(&Timer) -> bool) -> Result<Reply, Refusal> {
         let found = self.world.timers.iter().find(|(timer, _)| wanted(timer)).map(|(_, id)| id.clone());
@@ -323,8 +331,24 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             id,
             Happened::GateGreen { tip: SmolStr::new_static("tip1"), needs_person: None },
         ),
-        "red" => {
-            table.outcome("run_gate", id, Happened::GateRed { output: "1 failed".to_owned(), tip: None })
+        "red" => table.gate_red(id, RedBy::Tests),
+        "in-doubt" => table.gate_red(id, RedBy::InDoubt),
+        "not-started" => table.gate_red(id, RedBy::Environment),
+        "main-green" => {
+            let (of, main) = (SmolStr::new_static("s1"), SmolStr::new_static("m0"));
+            table.outcome("test_main", id, Happened::MainGreen { of, main, command: None })
+        }
+        "main-red" => {
+            let (of, main) = (SmolStr::new_static("s1"), SmolStr::new_static("m0"));
+            let (command, output) = ("check".to_owned(), "broken".to_owned());
+            table.outcome("test_main", id, Happened::MainRed { of, main, command, output })
+        }
+        "main-at" => table.tell(Actor::System, Ask::SeeMain { tip: SmolStr::new(id) }),
+        "test-main" => table.ann(Ask::TestMain),
+        "settings" => {
+            let mut config = (*table.world.config).clone();
+            config.tests = (id != "none").then(|| SmolStr::new(id));
+            table.tell(Actor::System, Ask::Configure { config: Box::new(config) })
         }
         "empty" => table.outcome("run_gate", id, Happened::GateEmpty { tip: SmolStr::new_static("tip0") }),
         "merge-green" => {
@@ -334,7 +358,8 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "conflict" => {
             table.outcome("test_merge", id, Happened::MergeConflict { files: vec!["a.rs".to_owned()] })
         }
-        "merge-red" => table.outcome("test_merge", id, Happened::MergeRed { output: "1 failed".to_owned() }),
+        "merge-red" => table.merge_red(id, RedBy::Tests),
+        "merge-not-started" => table.merge_red(id, RedBy::Environment),
         "main-moved" => table.outcome("move_main", id, Happened::MainMoved),
         "main-elsewhere" => table.outcome("move_main", id, Happened::MainWasMoved),
         "in-the-way" => {

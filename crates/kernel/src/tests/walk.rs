@@ -39,11 +39,18 @@ fn key(world: &World) -> String {
         (run.machine.name(), run.state(), run.question.is_some(), machine.current_turn >= machine.max_turns)
     });
     format!(
-        "{} {:?} {workers:?} {run:?} {under_way:?} {timers:?} {:?} {:?}",
+        "{} {:?} {workers:?} {run:?} {under_way:?} {timers:?} {:?} {:?} {:?}",
         task.status(),
         task.machine.came_from,
         (task.gate.is_some(), task.unfinished.is_empty(), task.waits_for.is_some(), world.fleet_running),
         world.landing.as_ref().map(|landing| landing.written.is_some()),
+        (
+            world.main_is_green(),
+            world.main_is_known(),
+            world.main.under_way.is_some(),
+            task.in_doubt.as_ref().map(|doubt| doubt.by),
+            task.landing_doubted,
+        ),
     )
 }
 
@@ -55,6 +62,8 @@ fn usage() -> Usage {
 fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
     let text = |text: &'static str| SmolStr::new_static(text);
     let service = || ServiceName::new("model").unwrap();
+    let gate_red = |by| Happened::GateRed { output: "red".to_owned(), tip: None, by };
+    let merge_red = |by| Happened::MergeRed { output: "red".to_owned(), by };
     let mut all = match effect {
         Effect::PrepareTree { .. } => {
             vec![Happened::TreeReady { tip: text("tip1") }, Happened::TreeFailed { error: "no".to_owned() }]
@@ -114,7 +123,9 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::RunGate { .. } => vec![
             Happened::GateGreen { tip: text("tip1"), needs_person: None },
             Happened::GateGreen { tip: text("tip1"), needs_person: Some(text("adjutant.toml")) },
-            Happened::GateRed { output: "red".to_owned(), tip: None },
+            gate_red(RedBy::Tests),
+            gate_red(RedBy::InDoubt),
+            gate_red(RedBy::Environment),
             Happened::GateEmpty { tip: text("tip1") },
         ],
         Effect::SaveWork { .. } => vec![Happened::WorkSaved { reference: "r".to_owned() }],
@@ -122,8 +133,20 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::TestMerge { .. } => vec![
             Happened::MergeGreen { merge: text("m"), old: text("o") },
             Happened::MergeConflict { files: vec!["a".to_owned()] },
-            Happened::MergeRed { output: "red".to_owned() },
+            merge_red(RedBy::Tests),
+            merge_red(RedBy::InDoubt),
+            merge_red(RedBy::Environment),
         ],
+        Effect::TestMain { .. } => {
+            let (of, main) = (text("s1"), text("m0"));
+            let red = Happened::MainRed {
+                of: of.clone(),
+                main: main.clone(),
+                command: "t".to_owned(),
+                output: "red".to_owned(),
+            };
+            vec![Happened::MainGreen { of, main, command: None }, red]
+        }
         Effect::MoveMain { .. } => vec![
             Happened::MainMoved,
             Happened::MainWasMoved,
@@ -218,6 +241,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
     acts.push((ann(), Ask::Comment { id: id.clone(), text: "like this".to_owned() }));
     acts.push((ann(), Ask::Approve { id, tip: None, note: String::new() }));
     acts.push((ann(), Ask::StopFleet));
+    acts.push((Actor::System, Ask::SeeMain { tip: SmolStr::new_static("m9") }));
     acts.push((Actor::System, Ask::StartFleet { workers: 1 }));
     acts
 }
@@ -229,6 +253,7 @@ fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
         config.policy.max_review_cycles = 1;
         config.policy.max_landing_rounds = 1;
         config.limits.lost_workers = 2;
+        config.tests = Some(SmolStr::new_static("s1"));
         config.agents.values_mut().for_each(|agent| agent.max_turns = Some(2));
     });
     start.ticket("t1", "open", &[], "do it").unwrap();

@@ -189,6 +189,8 @@ crate::wire_enum! {
         Stuck = "stuck",
         LostWorkers = "lost_workers",
         Landing = "landing",
+        /// The tests could not be started, which is no agent's to mend.
+        Environment = "environment",
         Manual = "manual",
     }
 }

@@ -4,11 +4,12 @@
 //! checkout, which git refuses as soon as anything of the user's would be overwritten. Only a main that was read back
 //! and is the merge counts as moved.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::inspect::Entry;
-use super::names::{check_part, check_path};
+use super::names::{check_part, check_path, tree_name};
 use super::references::{self, Change, Expected, Reference};
 use super::{GitError, Oid, Repository, lock, locked, without_filters};
 
@@ -131,8 +132,9 @@ impl Repository {
         self.with_entries(tree, entries)
     }
 
-    /// A checkout of the commit for its tests, exactly its files and nothing else. It has a git directory of its own,
-    /// so that a test that calls git does not come upon the user's.
+    /// A checkout of the commit for its tests: exactly its files, and what git ignores, so that a build goes on where the
+    /// one before it ended. Files that did not change keep their time. It has a git directory of its own, so that a test
+    /// that calls git does not come upon the user's.
     pub fn test_tree(&self, commit: &Oid, name: &str) -> Result<PathBuf, GitError> {
         check_part("landing", name)?;
         let label = format!(".landing-{name}");
@@ -156,6 +158,29 @@ impl Repository {
         Ok(folder)
     }
 
+    /// Whether the task's tree has ignored files of a kind that the folder of `test_tree` has none of: they may be why its
+    /// tests pass. Kinds are told by name, such as `target` or `__pycache__`.
+    pub fn ignored_beside_main(&self, tree: &str, folder: &str) -> Result<bool, GitError> {
+        let name = tree_name(tree)?;
+        let of_tree = self.ignored_names(&self.inner.places.trees.join(name), name)?;
+        let label = format!(".landing-{folder}");
+        let there = self.test_folder(folder);
+        if of_tree.is_empty() || !there.exists() {
+            return Ok(!of_tree.is_empty());
+        }
+        Ok(!of_tree.is_subset(&self.ignored_names(&there, &label)?))
+    }
+
+    fn ignored_names(&self, folder: &Path, label: &str) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        let call = self.land_with_tree("listing ignored files", folder, &self.index(label));
+        let listed = call.args(["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"]).ok()?;
+        let last = |path: &[u8]| {
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
+        };
+        Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(last).collect())
+    }
+
     /// Where `test_tree` puts the files.
     pub fn test_folder(&self, name: &str) -> PathBuf {
         self.inner.places.trees.join(name)
@@ -169,7 +194,11 @@ impl Repository {
         }
         let call = |doing| self.land_with_tree(doing, folder, &index);
         call("resetting a folder for tests").args(["read-tree", "--reset", "-u", commit.as_str()]).ok()?;
-        call("cleaning a folder for tests").args(["clean", "-ffdxq"]).ok().map(drop)
+        // Twice: what the tests wrote may have been a `.gitignore`, and what that one hid is no cache of the project's.
+        for _ in 0..2 {
+            call("cleaning a folder for tests").args(["clean", "-ffdq"]).ok()?;
+        }
+        Ok(())
     }
 
     /// A commit that is written down somewhere stays reachable in `land.git` under this name.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use kernel::command::Happened;
+use kernel::command::{Happened, RedBy};
 use kernel::world::Place;
-use machines::names::{EffectId, TaskId, WorkerName};
+use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
 use super::kept::{self, Kept, Ran};
+use super::landing::Record;
 use super::{Shared, place, steps::Word};
 use crate::git::{GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
@@ -40,7 +41,7 @@ async fn look(
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
     let place = known.place.clone().ok_or_else(|| format!("task `{task}` has no tree"))?;
     let rules = shared.rules();
-    let begun = under_test(shared, id).await?;
+    let begun = under_test(shared, id.as_str()).await?;
     let (repository, of, tickets) =
         (shared.repository.clone(), task.clone(), rules.settings.tickets.dir.clone());
     let looked = shared
@@ -66,7 +67,7 @@ async fn look(
             "There are repositories inside the branch, which cannot be landed: {}. Take them out.",
             found.submodules.join(", ")
         );
-        return Ok(Some(Happened::GateRed { output, tip: Some(name) }));
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
     if found.empty {
         return Ok(Some(Happened::GateEmpty { tip: name }));
@@ -75,7 +76,7 @@ async fn look(
         let places: Vec<_> =
             found.conflict_markers.iter().map(|(path, line)| format!("{path}:{line}")).collect();
         let output = format!("There are conflict markers in the branch: {}", places.join(", "));
-        return Ok(Some(Happened::GateRed { output, tip: Some(name) }));
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::ConflictMarkers }));
     }
     let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&rules.settings, &tree) else {
@@ -85,15 +86,56 @@ async fn look(
         let needs_person = Some(SmolStr::new_static("no_tests"));
         return Ok(Some(Happened::GateGreen { tip: name, needs_person }));
     };
-    let tests = Tests { name: id.to_string(), of: tip, command, cwd: tree };
-    Ok(match run_tests(shared, known, worker, tests, words).await? {
+    let whose = Whose { task, run: known.run.as_ref(), worker };
+    let tests = Tests {
+        name: id.to_string(),
+        of: tip.clone(),
+        command: command.clone(),
+        cwd: tree.clone(),
+        said: None,
+    };
+    let tested = run_tests(shared, whose, tests, words).await?;
+    if !matches!(tested, Tested::Ended) {
+        note_test_files(shared, known, &tip).await;
+    }
+    Ok(match tested {
         Tested::Green => {
+            remember(shared, known, &tip, &command).await;
             let needs_person = found.touches_config.then(|| SmolStr::new_static("touches_config"));
             Some(Happened::GateGreen { tip: name, needs_person })
         }
-        Tested::Red(output) => Some(Happened::GateRed { output, tip: Some(name) }),
+        Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),
         Tested::Ended => None,
     })
+}
+
+/// What the tests wrote into the tree is not taken for the agent's by the next gate.
+async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) {
+    let Some(place) = task.place.clone() else { return };
+    let (repository, id, tip) = (shared.repository.clone(), task.id.clone(), tip.clone());
+    let noted = shared.blocking(move || repository.note_test_files(&id, &place.tree, &tip)).await;
+    if let Err(error) = noted {
+        shared.notice(format!("{}: what its tests wrote is taken for the agent's: {error}", task.id));
+    }
+}
+
+/// What the gate found green need not be tested again as it lands, if the merge has the same files. Files that git
+/// ignores and only this tree has may have helped: then nothing is remembered.
+async fn remember(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid, command: &str) {
+    let Some(place) = task.place.clone() else { return };
+    let (desk, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
+    let remembered = shared
+        .blocking(move || {
+            let repository = &desk.repository;
+            if repository.ignored_beside_main(&place.tree, super::landing::FOLDER)? {
+                return Ok::<_, GitError>(());
+            }
+            Record::of(&desk, &repository.tree_of(&tip)?, &command).write();
+            Ok(())
+        })
+        .await;
+    // What is not remembered costs a test run.
+    drop(remembered);
 }
 
 struct Looked {
@@ -135,6 +177,8 @@ fn look_at(repository: &Repository, tip: Oid, tickets: Option<&str>) -> Result<L
 /// A test run to make.
 pub struct Tests {
     pub name: String,
+    /// What is said of them where they take long; nothing is said of an agent's gate, which its worker shows.
+    pub said: Option<String>,
     /// The commit whose files they are run on.
     pub of: Oid,
     pub command: String,
@@ -147,8 +191,8 @@ fn on(commit: &Oid, command: &str) -> String {
 }
 
 /// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
-pub async fn under_test(shared: &Arc<Shared>, id: &EffectId) -> Result<Option<Oid>, String> {
-    let of = kept::standing(shared, id.as_str()).await?;
+pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, String> {
+    let of = kept::standing(shared, id).await?;
     Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
 }
 
@@ -156,7 +200,10 @@ pub async fn under_test(shared: &Arc<Shared>, id: &EffectId) -> Result<Option<Oi
 pub enum Tested {
     Green,
     /// The part of the output that says what is wrong.
-    Red(String),
+    Red {
+        output: String,
+        by: RedBy,
+    },
     /// It was ended; it says nothing about the work.
     Ended,
 }
@@ -166,33 +213,61 @@ pub fn test_command(settings: &crate::settings::Settings, tree: &std::path::Path
     settings.test.command.clone().or_else(|| workplace::tests::find(tree).command().map(str::to_owned))
 }
 
-/// Runs the tests as the agent would: in its sandbox, with its environment, under a keeper.
+/// Whose tests or hooks they are: the folders and ports that they get.
+#[derive(Clone, Copy)]
+pub struct Whose<'a> {
+    pub task: &'a TaskId,
+    pub run: Option<&'a RunId>,
+    pub worker: Option<&'a WorkerName>,
+}
+
+/// After how long a test run that holds others up is told of.
+const TOLD_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Runs the tests as the agent would: in its sandbox, under a keeper, with the environment that is for tests.
 pub async fn run_tests(
     shared: &Arc<Shared>,
-    task: &kernel::world::Task,
-    worker: Option<&WorkerName>,
+    whose: Whose<'_>,
     tests: Tests,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
 ) -> Result<Tested, String> {
     let rules = shared.rules();
-    let folders = place::Folders::make(&shared.layout, &task.id).map_err(|error| error.to_string())?;
+    let folders = place::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
     let limit = rules.settings.test.timeout;
+    let command = tests.command.clone();
     let kept = Kept {
         name: tests.name,
         of: on(&tests.of, &tests.command),
         argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
-        env: place::environment(shared, &rules, None, task, worker, None)?,
+        env: place::environment_of(shared, &rules, &rules.settings.test.env, whose)?,
         sandbox: place::sandbox(shared, &rules, &tests.cwd, &folders)?,
         cwd: tests.cwd,
         limit,
     };
     let _slot = shared.tests.acquire().await;
-    Ok(match kept::run(shared, kept, words).await? {
+    let _shown = shared.show_tests(&kept.name, &command);
+    let long = async {
+        tokio::time::sleep(TOLD_AFTER).await;
+        if let Some(what) = &tests.said {
+            shared.notice(format!("{what}: `{command}` is running (limit {} s)", limit.as_secs()));
+        }
+        std::future::pending::<()>().await
+    };
+    let ran = tokio::select! {
+        ran = kept::run(shared, kept, words) => ran?,
+        () = long => return Err("bug: a wait without an end has ended".to_owned()),
+    };
+    Ok(match ran {
         Ran::Ended => Tested::Ended,
         Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Tested::Green,
         Ran::Over { exit, output } => {
             let failing = workplace::failing_part(&output, rules.settings.limits.test_output_bytes);
-            Tested::Red(format!("`{}` {}.\n\n{failing}", tests.command, place::how_it_ended(&exit, limit)))
+            let by = match &exit.reason {
+                Reason::CouldNotStart(_) => RedBy::Environment,
+                _ => workplace::red_by(exit.code, exit.signal, &tests.command, &output),
+            };
+            let ended = place::how_it_ended(&exit, limit);
+            Tested::Red { output: format!("`{}` {ended}.\n\n{failing}", tests.command), by }
         }
     })
 }

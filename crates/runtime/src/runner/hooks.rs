@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use machines::names::TaskId;
 
+use super::gate::Whose;
 use super::kept::{self, Kept, Ran};
 use super::{Shared, place};
 use crate::keeper::{Exit, Reason};
@@ -17,7 +18,10 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskId) -> Result<bool, String> {
     let place = shared.world().task(task).and_then(|task| task.place.clone());
     let place = place.ok_or_else(|| format!("task `{task}` has no tree"))?;
-    in_folder(shared, point, name, task, shared.tree(&place.tree)?).await
+    let world = shared.world();
+    let run = world.task(task).and_then(|task| task.run.as_ref());
+    let whose = Whose { task, run, worker: None };
+    in_folder(shared, point, name, whose, shared.tree(&place.tree)?).await
 }
 
 /// The name that a hook at this point is run by, for an effect.
@@ -30,7 +34,7 @@ pub async fn in_folder(
     shared: &Arc<Shared>,
     point: &str,
     effect: &str,
-    task: &TaskId,
+    whose: Whose<'_>,
     cwd: PathBuf,
 ) -> Result<bool, String> {
     let rules = shared.rules();
@@ -43,14 +47,12 @@ pub async fn in_folder(
         _ => &None,
     };
     let Some(Hook { command, timeout }) = hook else { return Ok(true) };
-    let world = shared.world();
-    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
+    let folders = place::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
     let kept = Kept {
         name: name(point, effect),
         of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
-        env: place::environment(shared, &rules, None, known, None, None)?,
+        env: place::environment_of(shared, &rules, &rules.settings.test.env, whose)?,
         sandbox: place::sandbox(shared, &rules, &cwd, &folders)?,
         cwd,
         limit: *timeout,

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use kernel::Timer;
-use kernel::command::Happened;
+use kernel::command::{Happened, RedBy};
 use machines::names::{EffectId, TaskId};
 use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
-use super::gate::{self, Tested, Tests};
+use super::gate::{self, Tested, Tests, Whose};
 use super::{Shared, hooks, kept, tickets, trees};
 use crate::git::{Edit, Merged, Moved, Oid, Repository};
 use crate::layout::Layout;
@@ -18,7 +18,7 @@ use crate::owner::SubmitError;
 use crate::settings::{FILE, trust};
 
 /// The folder in which merges are tested: one is at a time.
-const FOLDER: &str = crate::layout::LANDING;
+pub const FOLDER: &str = crate::layout::LANDING;
 /// How much of a title goes into the merge's first line.
 const SUBJECT_CHARS_MAX: usize = 200;
 
@@ -78,13 +78,18 @@ async fn merged(
         Merged::Clean { commit, tree } => (commit, tree),
     };
     // The same files under the same command have been found green before.
-    let tested = |command: &str| Record::of(&shared.layout, &tree, command);
+    let tested = |command: &str| Record::of(shared, &tree, command);
     if shared.rules().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
         return Ok(Some(green(&commit)));
     }
-    let cwd = match prepare(shared, id, task, &commit).await? {
+    let whose = Whose { task, run: known.run.as_ref(), worker: None };
+    let _turn = shared.landing_folder.lock().await;
+    let cwd = match prepare(shared, id.as_str(), whose, &commit).await? {
         Ready::Yes(cwd) => cwd,
-        Ready::Red(output) => return Ok(Some(Happened::MergeRed { output })),
+        Ready::Red { output, .. } => {
+            let output = format!("Merged with main, it cannot be made ready for its tests. {output}");
+            return Ok(Some(Happened::MergeRed { output, by: RedBy::InDoubt }));
+        }
         Ready::Ended => return Ok(None),
     };
     let Some(command) = gate::test_command(&shared.rules().settings, &cwd) else {
@@ -95,14 +100,15 @@ async fn merged(
     if record.is_green() {
         return Ok(Some(green(&commit)));
     }
-    let tests = Tests { name: id.to_string(), of: commit.clone(), command, cwd };
-    Ok(match gate::run_tests(shared, known, None, tests, None).await? {
+    let said = Some(format!("{task} is landing"));
+    let tests = Tests { name: id.to_string(), of: commit.clone(), command, cwd, said };
+    Ok(match gate::run_tests(shared, whose, tests, None).await? {
         Tested::Green => {
             record.write();
             Some(green(&commit))
         }
-        Tested::Red(output) => {
-            Some(Happened::MergeRed { output: format!("Merged with main, the tests fail. {output}") })
+        Tested::Red { output, by } => {
+            Some(Happened::MergeRed { output: format!("Merged with main, the tests fail. {output}"), by })
         }
         Tested::Ended => None,
     })
@@ -114,58 +120,68 @@ fn subject(title: &str) -> String {
     line.chars().take(SUBJECT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-enum Ready {
-    /// The merge's files are in this folder.
+pub enum Ready {
+    /// The commit's files are in this folder.
     Yes(PathBuf),
-    /// They cannot be made ready: what was printed on the way.
-    Red(String),
+    /// They cannot be made ready: what was tried, and what was printed on the way.
+    Red {
+        command: String,
+        output: String,
+    },
     Ended,
 }
 
-/// Makes the merge's files ready for their tests, as a task's tree is made ready for an agent. Nothing is touched where
+/// Makes a commit's files ready for their tests, as a task's tree is made ready for an agent. Nothing is touched where
 /// the tests run on them already.
-async fn prepare(shared: &Arc<Shared>, id: &EffectId, task: &TaskId, merge: &Oid) -> Result<Ready, String> {
+pub async fn prepare(shared: &Arc<Shared>, id: &str, whose: Whose<'_>, merge: &Oid) -> Result<Ready, String> {
     if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
         return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
     let hook = "worktree.create";
-    for name in [id.to_string(), hooks::name(hook, id.as_str())] {
+    for name in [id.to_owned(), hooks::name(hook, id)] {
         kept::begin_anew(shared, &name).await?;
     }
     let (layout, repository, rules) = (shared.layout.clone(), shared.repository.clone(), shared.rules());
     let merge = merge.clone();
-    let folder = shared
-        .blocking(move || -> Result<PathBuf, String> {
+    let (folder, set_up) = shared
+        .blocking(move || -> Result<_, String> {
             trees::make_folder(&layout, &repository)?;
             let folder = repository.test_tree(&merge, FOLDER).map_err(|error| error.to_string())?;
-            // What cannot be put there was said when the task's own tree was made.
-            trees::set_up(&layout, &repository, &rules.settings, &folder).map(|_| folder)
+            let set_up = trees::set_up_anew(&layout, &repository, &rules.settings, &folder);
+            Ok((folder, set_up))
         })
         .await?;
-    Ok(match hooks::in_folder(shared, hook, id.as_str(), task, folder.clone()).await {
+    // What the settings demand and cannot be done is no test's fault, and no warning either.
+    let set_up = set_up.and_then(|set_up| trees::missing(&set_up).map_or(Ok(()), Err));
+    if let Err(output) = set_up {
+        return Ok(Ready::Red { command: "worktree".to_owned(), output });
+    }
+    Ok(match hooks::in_folder(shared, hook, id, whose, folder.clone()).await {
         Ok(true) => Ready::Yes(folder),
         Ok(false) => Ready::Ended,
-        Err(error) => Ready::Red(format!("Merged with main, it cannot be made ready for its tests. {error}")),
+        Err(output) => Ready::Red { command: format!("hooks.{hook}"), output },
     })
 }
 
-/// That a tree was tested green, by its id and the command. A cache: without it the tests are run again.
-struct Record {
+/// That a tree was tested green, by its id, the command and the settings that it was run under. A cache: without it the
+/// tests are run again.
+pub struct Record {
     path: PathBuf,
 }
 
 impl Record {
-    fn of(layout: &Layout, tree: &Oid, command: &str) -> Record {
-        let command: String =
-            Sha256::digest(command.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        Record { path: layout.tested().join(format!("{tree}-{command}")) }
+    pub fn of(shared: &Shared, tree: &Oid, command: &str) -> Record {
+        let of = format!("{}\0{command}", shared.rules().settings.tests());
+        let of: String =
+            Sha256::digest(of.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        Record { path: shared.layout.tested().join(format!("{tree}-{of}")) }
     }
 
-    fn is_green(&self) -> bool {
+    pub fn is_green(&self) -> bool {
         self.path.exists()
     }
 
-    fn write(&self) {
+    pub fn write(&self) {
         // One that is not written costs a test run.
         let _ = self.path.parent().map(std::fs::create_dir_all);
         let _ = std::fs::write(&self.path, "");

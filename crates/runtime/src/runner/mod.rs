@@ -15,6 +15,7 @@ mod hooks;
 mod kept;
 mod landing;
 mod listener;
+mod main_tests;
 mod place;
 mod recovery;
 mod steps;
@@ -44,6 +45,7 @@ use crate::prompts::Prompts;
 use crate::sandbox;
 use crate::settings::{self, Health, Service, Settings, trust};
 
+pub use kept::{KeptRun, runs_of};
 pub use place::prompt_now;
 pub use steps::{Step, StepFile};
 pub use tickets::write_alone;
@@ -61,6 +63,8 @@ const STOP_SECONDS: u64 = 30;
 const CHECKOUT_LOOK: Duration = Duration::from_secs(1);
 /// How often the disk is looked at.
 const DISK_SECONDS: u64 = 30;
+/// How often main is looked at while it fails its own tests.
+const MAIN_SECONDS: u64 = 2;
 /// How often while it is full.
 const FULL_DISK_SECONDS: u64 = 2;
 /// Less than this, and no further tree is made.
@@ -120,7 +124,19 @@ pub enum RunError {
     Trees(#[from] crate::layout::TreesError),
     #[error("{0}")]
     Obstacle(git::Obstacle),
+    #[error("main's tests could not be run: {0}")]
+    MainTests(String),
 }
+
+/// What main's own tests say.
+pub struct MainTests {
+    /// Absent where there are none.
+    pub command: Option<String>,
+    pub red: Option<String>,
+}
+
+/// What main's tests are kept under where a person runs them without a fleet.
+const MAIN_BY_HAND: &str = "main-tests";
 
 /// The fleet at work. Cheap to clone.
 #[derive(Clone)]
@@ -151,12 +167,38 @@ pub(crate) struct Shared {
     hands: Semaphore,
     /// Test runs at once.
     tests: Semaphore,
+    /// Who may use the folder in which merges and main are tested.
+    landing_folder: tokio::sync::Mutex<()>,
+    /// The tests that run now: their effect, command, and since when.
+    running: Mutex<Vec<RunningTests>>,
     pub tickets: tickets::Desk,
     /// The landings that a checkout holds up, each with what is in the way and how it looked then.
     held_up: Mutex<HashMap<TaskId, landing::InTheWay>>,
     /// What was said and need not be said again.
     said: Mutex<HashSet<String>>,
     notices: mpsc::UnboundedSender<String>,
+}
+
+/// Tests that run now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningTests {
+    /// The effect that they are run for.
+    pub effect: String,
+    pub command: String,
+    pub since: Millis,
+}
+
+/// As long as it lives, a test run is shown as running.
+pub(crate) struct Shown<'a> {
+    shared: &'a Shared,
+    effect: String,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        let mut running = self.shared.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|tests| tests.effect != self.effect);
+    }
 }
 
 /// What the settings file says, as it was last read without a fault.
@@ -203,6 +245,8 @@ impl Runner {
             listener,
             hands: Semaphore::new(2 * cores),
             tests: Semaphore::new(cores.max(2)),
+            landing_folder: tokio::sync::Mutex::new(()),
+            running: Mutex::default(),
             tickets,
             held_up: Mutex::default(),
             said: Mutex::default(),
@@ -225,6 +269,30 @@ impl Runner {
         self.shared.reread.notify_one();
     }
 
+    /// The tests that run now.
+    pub fn running_tests(&self) -> Vec<RunningTests> {
+        self.shared.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs main's own tests, without a fleet, whatever is known of them: whether they pass, and what they printed.
+    pub async fn test_main(&self) -> Result<MainTests, RunError> {
+        let shared = &self.shared;
+        {
+            let shared = shared.clone();
+            shared.clone().blocking(move || shared.repository.ensure_land()).await?;
+        }
+        shared.make_caches().await;
+        let failed = |error: String| RunError::MainTests(error);
+        kept::begin_anew(shared, MAIN_BY_HAND).await.map_err(failed)?;
+        match main_tests::test(shared, MAIN_BY_HAND, true, None).await.map_err(failed)? {
+            Some(Happened::MainGreen { command, .. }) => Ok(MainTests { command, red: None }),
+            Some(Happened::MainRed { command, output, .. }) => {
+                Ok(MainTests { command: Some(command), red: Some(output) })
+            }
+            _ => Err(RunError::MainTests("they were ended before they were through".to_owned())),
+        }
+    }
+
     /// How it is to end, as far as somebody asked.
     pub fn stopping(&self) -> Stop {
         *self.shared.stop.borrow()
@@ -244,6 +312,7 @@ impl Runner {
         tidy::begin(shared);
         shared.look_at_disk().await?;
         tickets::see_all(shared).await?;
+        shared.see_main().await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
         shared.ask(Ask::StartFleet { workers }).await?;
         let (over, end) = oneshot::channel();
@@ -269,6 +338,7 @@ impl Runner {
         let mut tasks: JoinSet<EffectId> = JoinSet::new();
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
         let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
+        let mut main = tokio::time::interval(Duration::from_secs(MAIN_SECONDS));
         let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings);
         loop {
             if *stop.borrow_and_update() != Stop::No {
@@ -302,6 +372,8 @@ impl Runner {
                     landing::look_at_checkouts(shared).await?;
                 }
                 _ = tidy.tick() => tidy::begin(shared),
+                // Whoever mends main wants to see it noticed.
+                _ = main.tick(), if shared.main_is_red() => shared.see_main().await?,
                 changed = watch.changed() => match changed {
                     tickets::Changed::Tickets => tickets::see_all(shared).await?,
                     tickets::Changed::Settings => shared.reload().await?,
@@ -448,6 +520,36 @@ impl Shared {
         let mut stop = self.stop.subscribe();
         // The sender lives as long as the fleet does.
         async move { drop(stop.wait_for(|stop| *stop != Stop::No).await.map(|stop| *stop)) }
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        *self.stop.borrow() != Stop::No
+    }
+
+    /// Tests are shown as running for as long as what is returned lives.
+    pub fn show_tests(&self, effect: &str, command: &str) -> Shown<'_> {
+        let running =
+            RunningTests { effect: effect.to_owned(), command: command.to_owned(), since: clock::now() };
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+        Shown { shared: self, effect: effect.to_owned() }
+    }
+
+    fn main_is_red(&self) -> bool {
+        let world = self.world();
+        world.main_is_known() && !world.main_is_green()
+    }
+
+    /// Tells where main is, where that is not where its tests were run.
+    async fn see_main(&self) -> Result<(), RunError> {
+        let known = self.world().main.verdict.as_ref().map(|verdict| verdict.main.clone());
+        let Some(known) = known else { return Ok(()) };
+        let repository = self.repository.clone();
+        // What cannot be read now is read the next time.
+        let Ok(tip) = self.blocking(move || repository.main_tip()).await else { return Ok(()) };
+        if tip.as_str() != known {
+            self.ask(Ask::SeeMain { tip: smol_str::SmolStr::new(tip.as_str()) }).await?;
+        }
+        Ok(())
     }
 
     /// Does something that blocks, while others go on.
@@ -673,6 +775,7 @@ impl Shared {
                     gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
                 }
                 Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
+                Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
                 Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
                 Effect::WriteTicket { task, ticket, status, note } => {
                     tickets::write(self, task, ticket, status, note.as_deref()).await
@@ -694,6 +797,16 @@ impl Shared {
                 () = self.stopping() => return Ok(()),
             }
             wait = (wait * 2).min(TRY_AGAIN.1);
+        }
+    }
+
+    /// Main's tests that run under the settings of before say nothing any more.
+    fn end_main_tests(&self) {
+        let Some(effect) = self.world().main.under_way.clone() else { return };
+        let ways = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = ways.get(&effect) {
+            // Nobody listens: they have ended by themselves.
+            let _ = way.send(steps::Word::End(None));
         }
     }
 
@@ -736,8 +849,12 @@ impl Shared {
                     self.notice(format!("adjutant.toml is kept as it was: {}", problems.join("; ")));
                     return Ok(());
                 }
+                let other_tests = rules.settings.tests() != self.rules().settings.tests();
                 *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
                 self.configure().await?;
+                if other_tests {
+                    self.end_main_tests();
+                }
                 self.make_caches().await;
                 let workers = self.workers.unwrap_or(self.rules().settings.fleet.workers);
                 self.ask(Ask::StartFleet { workers }).await?;

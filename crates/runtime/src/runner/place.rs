@@ -10,6 +10,7 @@ use kernel::effect::Prompt;
 use kernel::world::{Run, SentBack, Task};
 use machines::names::{RunId, TaskId, WorkerName};
 
+use super::gate::Whose;
 use super::{Rules, Shared, gate};
 use crate::git::Oid;
 use crate::keeper::{self, Exit, Reason};
@@ -112,19 +113,46 @@ pub fn environment(
     worker: Option<&WorkerName>,
     run: Option<&RunId>,
 ) -> Result<Vec<(String, String)>, String> {
-    let temporary = shared.layout.temp(&task.id);
-    let run = run.or(task.run.as_ref());
+    let names = agent.map(|agent| agent.env.as_slice()).unwrap_or_default();
+    environment_of(shared, rules, names, Whose { task: &task.id, run: run.or(task.run.as_ref()), worker })
+}
+
+/// The same for anybody's: `names` are what of the user's variables is passed on beside the usual ones.
+pub fn environment_of(
+    shared: &Arc<Shared>,
+    rules: &Rules,
+    names: &[String],
+    whose: Whose<'_>,
+) -> Result<Vec<(String, String)>, String> {
+    let Whose { task, run, worker } = whose;
+    let temporary = shared.layout.temp(task);
     let ports = workplace::Ports::new(&shared.layout.state(), &rules.settings.ports);
     let port_base = run.map(|run| ports.lease(run)).transpose().map_err(|error| error.to_string())?;
     let given = workplace::Given {
-        task: task.id.as_str(),
+        task: task.as_str(),
         worker: worker.map_or("", |worker| worker.as_str()),
         run: run.map_or("", |run| run.as_str()),
         port_base,
         temporary: &temporary,
     };
-    let names = agent.map(|agent| agent.env.as_slice()).unwrap_or_default();
-    Ok(workplace::environment(names, &|name| std::env::var_os(name), &given))
+    let mut variables = workplace::environment(names, &|name| std::env::var_os(name), &given);
+    if rules.settings.fleet.isolation == Isolation::Worktree
+        && let Some(excludes) = shared.repository.excluded_links()
+    {
+        // A worktree shares the user's own excludes, which are not ours to write to.
+        let file = shared.layout.private(task).join("excludes");
+        std::fs::write(&file, excludes)
+            .map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
+        let file = file.to_string_lossy().into_owned();
+        for (name, value) in [
+            ("GIT_CONFIG_COUNT", "1".to_owned()),
+            ("GIT_CONFIG_KEY_0", "core.excludesFile".to_owned()),
+            ("GIT_CONFIG_VALUE_0", file),
+        ] {
+            variables.push((name.to_owned(), value));
+        }
+    }
+    Ok(variables)
 }
 
 /// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects.

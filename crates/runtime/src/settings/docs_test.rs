@@ -76,7 +76,18 @@ fn more(section: &str) -> String {
         "test" => {
             "Where no command is named, the first of these that the repository holds is used: Cargo, a `test` script in\n\
              `package.json` (npm, pnpm, yarn or bun), Deno, pytest, Go, `make test`, `just test`, Gradle, Maven, Mix, RSpec or\n\
-             Rake, PHPUnit, .NET, Swift, Zig. Where there is none, Adjutant says that nothing was tested.\n\n"
+             Rake, PHPUnit, .NET, Swift, Zig. Where there is none, Adjutant says that nothing was tested.\n\n\
+             Before the first step, and after a change of anything that tests are run under (`[test]`, `[worktree]`, `[sandbox]`,\n\
+             `hooks.worktree.create`), main's own tests are run once in a tree made like a landing's. Where they fail, no agent\n\
+             starts, and `adj run`, `adj why` and `adj ps` say so with the output. They are run again when main moves, when the\n\
+             settings change, when `adj run` starts, and by `adj doctor --tests`. With `check_main = false` agents start all the\n\
+             same, for instance to mend a main that is red.\n\n\
+             A test command that cannot be started (exit code 126 or 127) is never sent to an agent: the task is blocked as\n\
+             `environment`. Where tests fail before they test anything (a missing module, collection errors, no network), main's\n\
+             are run again first: where main passes, it is the agent's to mend; where it does not, everything waits for you.\n\n\
+             The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
+             change keep their time. A merge with the files that the gate has tested is not tested again.\n\n\
+             `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"
         }
         "agents.*" => {
             "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
@@ -84,7 +95,13 @@ fn more(section: &str) -> String {
              An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
              `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
              `ADJ_PORT_BASE`. Nothing else: no key, no token, no `SSH_AUTH_SOCK` unless you name it.\n\
-             A toolchain that is found by a variable (`RUSTUP_HOME`, `JAVA_HOME`) needs that in `env` too.\n\n"
+             A toolchain that is found by a variable (`RUSTUP_HOME`, `JAVA_HOME`) needs that in `env` too, and in `env` of\n\
+             `[test]`: tests and hooks get the same usual variables, what `[test]` names, and nothing that an agent's `env` names.\n\n\
+             How this machine reaches the network is passed on to agents, tests and hooks: `HTTP_PROXY`, `HTTPS_PROXY`,\n\
+             `ALL_PROXY`, `NO_PROXY` (in both cases), `SSL_CERT_FILE`, `SSL_CERT_DIR`, `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`,\n\
+             `NODE_EXTRA_CA_CERTS`, `GIT_SSL_CAINFO`, `PIP_CERT`, `UV_NATIVE_TLS` and their like. A proxy's address that holds a\n\
+             password is passed on with it, and agents can read it: give the proxy's password to a proxy on this machine, or\n\
+             start `adj run` without the variable.\n\n"
         }
         "sandbox" => {
             "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n"
@@ -102,7 +119,7 @@ fn more(section: &str) -> String {
         "prompts" => return prompts(),
         "hooks" => {
             "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
-             in the shell, with the agent's environment.\n\n\
+             in the shell, with the environment of tests.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
              `ADJ_NOTIFY` (`approval`, `blocked` or `review`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
              sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
@@ -113,7 +130,11 @@ fn more(section: &str) -> String {
              directory, `**` does not; a pattern without `/` matches at any depth, one that ends in `/` a whole directory.\n\
              `.worktreeinclude` at the root has one pattern to copy per line, as in a `.gitignore`: `#` begins a comment,\n\
              `!` takes files out again. A pattern that matches at any depth is not looked for in directories that git ignores\n\
-             as a whole, such as `node_modules`. Links that lead out of the project are not followed.\n\n"
+             as a whole, such as `node_modules`. Links that lead out of the project are not followed.\n\n\
+             `symlink = [\".venv\"]` works where `.gitignore` says `.venv/`: git is told of the link in the tree alone. What\n\
+             `copy` and `symlink` name and cannot be put there fails the step, and keeps agents from starting; `adj doctor` and\n\
+             `adj config check` find it before. A linked virtual environment with an editable install imports your checkout, not\n\
+             the tree: there, have `hooks.worktree.create` make one in each tree.\n\n"
         }
         _ => "",
     }

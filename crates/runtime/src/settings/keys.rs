@@ -121,6 +121,8 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("command", Kind::Shell, "", "The test command; found by what the repository holds when it is absent."),
             key("timeout", Kind::Time, r#""15m""#, "How long the tests may take; longer is a failure."),
+            key("env", Kind::Variables, "[]", "Environment variables that are passed on to tests and hooks; an agent's `env` is not."),
+            key("check_main", Kind::Flag, "true", "Whether main must pass its own tests before agents are started."),
         ],
     },
     Section {
@@ -196,7 +198,7 @@ pub const SECTIONS: &[Section] = &[
         path: "hooks",
         about: "Command lines of yours that are run at these points, with their output kept.",
         keys: &[
-            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and where a merge is tested before its tests; failing fails the step or the merge."),
+            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and before the tests of main or of a merge, in a tree that keeps ignored files from one to the next; failing fails the step or the merge."),
             key("worktree.remove", Kind::Shell, "", "Runs in a tree before it is removed."),
             key("step.before", Kind::Shell, "", "Runs in the tree before each step; failing fails the step."),
             key("step.after", Kind::Shell, "", "Runs in the tree after each step."),

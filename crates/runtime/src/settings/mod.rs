@@ -92,6 +92,10 @@ pub struct Test {
     /// Absent: whatever [`crate::workplace::tests::find`] finds.
     pub command: Option<String>,
     pub timeout: Duration,
+    /// Names of variables that tests and hooks get beside the usual ones.
+    pub env: Vec<String>,
+    /// Whether main must pass its own tests before agents are started.
+    pub check_main: bool,
 }
 
 /// `[agents.NAME]`
@@ -398,7 +402,17 @@ impl Settings {
             restore: self.fleet.restore,
             limits: self.limits.rules.clone(),
             max_turns: self.project.max_turns,
+            tests: self.test.check_main.then(|| self.tests()),
         }
+    }
+
+    /// Names what tests are run under. What they say holds for nothing else.
+    pub fn tests(&self) -> SmolStr {
+        use sha2::{Digest, Sha256};
+        let of =
+            (&self.test, &self.hooks.worktree_create, &self.worktree, &self.sandbox, self.fleet.isolation);
+        let digest = Sha256::digest(format!("{of:?}").as_bytes());
+        SmolStr::new(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
     }
 
     /// What is allowed and probably not meant.
@@ -525,7 +539,12 @@ fn build(values: &mut Values) -> Settings {
             max_turns: project.number("max_turns"),
         },
         fleet,
-        test: Test { command: test.text("command"), timeout: test.time("timeout") },
+        test: Test {
+            command: test.text("command"),
+            timeout: test.time("timeout"),
+            env: test.list("env").unwrap_or_default(),
+            check_main: test.flag("check_main").unwrap_or(true),
+        },
         agents,
         budget: Budget {
             run: budget.money("run_usd"),

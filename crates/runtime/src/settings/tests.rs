@@ -19,6 +19,7 @@ fn nothing_said_is_what_the_rules_have_by_default() {
     let mut ours = Settings::default().kernel();
     assert!(!ours.policy.tools.is_empty(), "the shipped rules are there");
     ours.policy.tools.clear();
+    assert!(ours.tests.take().is_some(), "main is tested first");
     assert_eq!(ours, config::Config::default());
 }
 
@@ -133,7 +134,7 @@ fn an_unknown_key_names_the_one_that_was_meant() {
     );
     check(
         "[test]\nzebra = 1\n",
-        &["2:1: unknown key `test.zebra`; `[test]` has the keys `command`, `timeout`"],
+        &["2:1: unknown key `test.zebra`; `[test]` has the keys `command`, `timeout`, `env`, `check_main`"],
     );
     check("fleet = 3\n", &["1:1: `fleet` is a table; write `[fleet]` and its keys below it"]);
     check(

@@ -41,9 +41,12 @@ machines::wire_enum! {
         LongOutage = "long-outage",
         ClockJump = "clock-jump",
         TicketChanged = "ticket-changed",
+        MainRed = "main-red",
+        TestsInDoubt = "tests-in-doubt",
 
         AgentCrashesAlways = "agent-crashes-always",
         TestsStayRed = "tests-stay-red",
+        TestsNotStarted = "tests-not-started",
         NeverLands = "never-lands",
         KeeperLost = "keeper-lost",
         TreeGone = "tree-gone",

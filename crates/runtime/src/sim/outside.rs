@@ -5,7 +5,7 @@
 
 use super::Fault;
 use super::random::Random;
-use kernel::command::{Happened, StepFailure, Usage};
+use kernel::command::{Happened, RedBy, StepFailure, Usage};
 use kernel::{Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
 use machines::run::{ToolCall, ToolStatus};
@@ -26,6 +26,8 @@ pub struct Outside {
     /// There is something to ask the service with.
     pub can_be_asked: bool,
     pub calls: u64,
+    /// Main fails its own tests, until somebody mends it.
+    pub main_red: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +58,8 @@ pub struct Process {
 }
 
 pub const SERVICE: &str = "model";
+/// The settings that tests are run under.
+pub const TESTS: &str = "s1";
 
 pub fn service() -> ServiceName {
     ServiceName::new(SERVICE).expect("a constant")
@@ -96,6 +100,9 @@ const STEP_MISHAPS: &[Fault] = &[
     Fault::DoneLie,
     Fault::NeverDone,
 ];
+
+const MERGE_MISHAPS: &[Fault] =
+    &[Fault::Conflict, Fault::NeverLands, Fault::RedMerge, Fault::TestsInDoubt, Fault::TestsNotStarted];
 
 impl Outside {
     /// Starts a step: what the agent will print, and how it will end.
@@ -229,7 +236,13 @@ impl Outside {
             }
             Effect::TellAgent { .. } => Happened::Told { heard: random.once_in(2) },
             Effect::RunGate { task, .. } => {
-                let red = mishap(&mut self.works, task, &[Fault::RedTests, Fault::TestsStayRed]).is_some();
+                let of = [Fault::RedTests, Fault::TestsStayRed, Fault::TestsInDoubt, Fault::TestsNotStarted];
+                let red = mishap(&mut self.works, task, &of);
+                let by = match red {
+                    Some(Fault::TestsInDoubt) => RedBy::InDoubt,
+                    Some(Fault::TestsNotStarted) => RedBy::Environment,
+                    _ => RedBy::Tests,
+                };
                 let needs_person = (faults.contains(&Fault::ReviewByPerson) && random.once_in(4))
                     .then(|| SmolStr::new_static("adjutant.toml"));
                 match self.works.get_mut(task) {
@@ -238,11 +251,11 @@ impl Outside {
                         work.changes = random.once_in(2);
                         Happened::GateEmpty { tip: work.tip() }
                     }
-                    Some(work) if red || !work.green => {
-                        Happened::GateRed { output: "1 test failed".to_owned(), tip: Some(work.tip()) }
+                    Some(work) if red.is_some() || !work.green => {
+                        Happened::GateRed { output: "1 test failed".to_owned(), tip: Some(work.tip()), by }
                     }
                     Some(work) => Happened::GateGreen { tip: work.tip(), needs_person },
-                    None => Happened::GateRed { output: "no such tree".to_owned(), tip: None },
+                    None => Happened::GateRed { output: "no such tree".to_owned(), tip: None, by },
                 }
             }
             Effect::SaveWork { .. } => {
@@ -251,22 +264,35 @@ impl Outside {
             Effect::RemoveTree { .. } => {
                 Happened::TreeRemoved { reference: Some(format!("refs/adjutant/salvage/{effect_id}")) }
             }
-            Effect::TestMerge { task, tip } => {
-                match mishap(&mut self.works, task, &[Fault::Conflict, Fault::NeverLands, Fault::RedMerge]) {
-                    Some(Fault::RedMerge) => {
-                        Happened::MergeRed { output: "1 test failed as merged".to_owned() }
+            Effect::TestMerge { task, tip } => match mishap(&mut self.works, task, MERGE_MISHAPS) {
+                Some(Fault::RedMerge) => {
+                    Happened::MergeRed { output: "1 test failed as merged".to_owned(), by: RedBy::Tests }
+                }
+                Some(Fault::TestsInDoubt) => {
+                    Happened::MergeRed { output: "no space left".to_owned(), by: RedBy::InDoubt }
+                }
+                Some(Fault::TestsNotStarted) => {
+                    Happened::MergeRed { output: "not found".to_owned(), by: RedBy::Environment }
+                }
+                Some(_) => Happened::MergeConflict { files: vec!["src/lib.rs".to_owned()] },
+                None => {
+                    let old = self.main;
+                    if mishap(&mut self.works, task, &[Fault::MainMoved]).is_some() {
+                        self.main += 1;
                     }
-                    Some(_) => Happened::MergeConflict { files: vec!["src/lib.rs".to_owned()] },
-                    None => {
-                        let old = self.main;
-                        if mishap(&mut self.works, task, &[Fault::MainMoved]).is_some() {
-                            self.main += 1;
-                        }
-                        Happened::MergeGreen {
-                            merge: SmolStr::new(format!("merge-{task}-{tip}-{old}")),
-                            old: SmolStr::new(old.to_string()),
-                        }
+                    Happened::MergeGreen {
+                        merge: SmolStr::new(format!("merge-{task}-{tip}-{old}")),
+                        old: SmolStr::new(old.to_string()),
                     }
+                }
+            },
+            Effect::TestMain { .. } => {
+                let (of, main) = (SmolStr::new_static(TESTS), SmolStr::new(self.main.to_string()));
+                if self.main_red {
+                    let (command, output) = ("check".to_owned(), "1 test failed".to_owned());
+                    Happened::MainRed { of, main, command, output }
+                } else {
+                    Happened::MainGreen { of, main, command: Some("check".to_owned()) }
                 }
             }
             Effect::MoveMain { task, merge, old, .. } => {

@@ -1,6 +1,6 @@
 //! The stage: clock, log, World and outside world, and the loop that plays a life.
 
-use super::outside::{Down, Outside, Work, service};
+use super::outside::{Down, Outside, TESTS, Work, service};
 use super::random::Random;
 use super::{Fault, Moment, Plan, Report, What, people};
 use crate::log::{Appended, Fence, Log, MemoryLog};
@@ -78,6 +78,8 @@ pub(super) enum Item {
     },
     ServiceComes,
     Disturb(Fault),
+    /// Somebody mends main.
+    MainMended,
     /// A person looks at what waits.
     Person,
     /// The agent outside goes on.
@@ -217,6 +219,7 @@ impl<'t> Stage<'t> {
             } else {
                 config::Restore::All
             },
+            tests: Some(SmolStr::new_static(TESTS)),
             ..Config::default()
         }
     }
@@ -279,7 +282,9 @@ impl<'t> Stage<'t> {
                 | Fault::AgentTimeout
                 | Fault::RedTests
                 | Fault::Conflict
-                | Fault::RedMerge => 1,
+                | Fault::RedMerge
+                | Fault::TestsInDoubt
+                | Fault::TestsNotStarted => 1,
                 Fault::SessionLost
                 | Fault::TreeFails
                 | Fault::EffectFails
@@ -297,7 +302,9 @@ impl<'t> Stage<'t> {
                 Fault::NeverDone => 4,
                 _ => 0,
             };
-            if most > 0 && self.random.once_in(2) {
+            // A task that is blocked for good shows nothing of what would have come later.
+            let once_in = if fault == Fault::TestsNotStarted { 8 } else { 2 };
+            if most > 0 && self.random.once_in(once_in) {
                 mishaps.extend(std::iter::repeat_n(fault, most));
             }
         }
@@ -370,6 +377,14 @@ impl<'t> Stage<'t> {
             self.later(delay, Item::Output { step: id.clone(), attempt });
             return Ok(());
         }
+        if matches!(effect, Effect::TestMain { .. })
+            && !self.outside.main_red
+            && self.strikes(Fault::MainRed, 4)
+        {
+            self.outside.main_red = true;
+            let at = self.random.between(10_000, 300_000);
+            self.later(at, Item::MainMended);
+        }
         let faults = self.plan.faults.clone();
         let (what, hits) = self.outside.carry_out(id, effect, &faults, &mut self.random);
         hits.into_iter().for_each(|fault| self.hit(fault));
@@ -437,6 +452,19 @@ impl<'t> Stage<'t> {
             Item::Disturb(fault) => {
                 self.hit(fault);
                 people::disturb(self, fault)
+            }
+            Item::MainMended => {
+                self.outside.main_red = false;
+                // It may come before anybody knows that main is red; whoever mends it looks whether it is noticed.
+                let main = &self.world.main;
+                let to_come = main.under_way.is_some() || main.again;
+                if to_come || (self.world.main_is_known() && !self.world.main_is_green()) {
+                    self.items += 1;
+                    let tip = SmolStr::new(format!("mended{}", self.items));
+                    self.system(Ask::SeeMain { tip })?;
+                    self.later(60_000, Item::MainMended);
+                }
+                Ok(())
             }
             Item::Person => people::look(self),
             Item::Outside(step) => people::outside_agent_acts(self, step),
@@ -698,6 +726,7 @@ impl<'t> Stage<'t> {
             (Status::Blocked, Some(B::Stuck)) => {
                 &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
             }
+            (Status::Blocked, Some(B::Environment)) => &[Fault::TestsNotStarted],
             (Status::Blocked, Some(B::Loop)) => &[Fault::Loop],
             (Status::Blocked, Some(B::ToolFailures)) => {
                 &[Fault::ToolFailures, Fault::ToolDenied, Fault::OutsideAgent]

@@ -1,5 +1,6 @@
 //! The part of a test's output that an agent needs: which tests failed and why, within a limit.
 
+use kernel::command::RedBy;
 use std::collections::BTreeSet;
 
 /// Shares of the limit, in hundredths: how it began, and how it ended. What is left goes to the failures.
@@ -45,6 +46,52 @@ const TELLS: &[&str] = &[
 /// What looks like it and is not.
 const INNOCENT: &[&str] =
     &["0 failed", "0 failures", "0 errors", "errors: 0", "failures: 0", "failed: 0", "no errors"];
+
+/// What a runner says that did not get as far as testing: it, a module of it, or the network is not there. An agent can
+/// bring most of these about as well, so main's own tests tell whose they are. Searched for in lower case.
+const NOT_TESTED: &[&str] = &[
+    "command not found",
+    ": not found",
+    "error 126",
+    "error 127",
+    "no module named",
+    "modulenotfounderror",
+    "cannot find module",
+    "cannot find package",
+    "err_module_not_found",
+    "errors during collection",
+    "error collecting",
+    "no tests ran",
+    "no tests found",
+    "unknownissuer",
+    "certificate verify failed",
+    "self-signed certificate",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "failed to lookup address",
+    "connection refused",
+    "no space left on device",
+    "permission denied",
+];
+/// Lines from the end that are searched for them.
+const NOT_TESTED_LINES: usize = 200;
+
+/// Whose fault a red test run may be, by how it ended and what it printed.
+pub fn red_by(code: Option<i32>, signal: Option<i32>, command: &str, output: &str) -> RedBy {
+    // The shell's own words for a program that is not there or cannot be run.
+    if matches!(code, Some(126 | 127)) {
+        return RedBy::Environment;
+    }
+    // pytest keeps 2 to 5 for being interrupted, for itself, for its command line, and for no tests at all.
+    let by_pytest = matches!(code, Some(2..=5)) && (command.contains("pytest") || output.contains("pytest"));
+    let killed = signal == Some(9) || code == Some(137);
+    let says = |line: &str| {
+        let line = line.to_lowercase();
+        NOT_TESTED.iter().any(|tell| line.contains(tell))
+    };
+    let said = recent(output).lines().rev().take(NOT_TESTED_LINES).any(says);
+    if by_pytest || killed || said { RedBy::InDoubt } else { RedBy::Tests }
+}
 
 /// At most `limit` bytes of the output that tell most: its beginning, what tells of failures with the lines around, and
 /// its end, where runners sum up. Without colours and other control characters; what is left out is marked.

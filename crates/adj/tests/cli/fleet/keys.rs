@@ -16,6 +16,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("people", include_str!("people.rs")),
     ("landed", include_str!("landed.rs")),
     ("places", include_str!("places.rs")),
+    ("main_tests", include_str!("main_tests.rs")),
     ("policies", include_str!("policies.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
@@ -39,6 +40,9 @@ const SHOWN: &[(&str, &str)] = &[
 
     ("test.command", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
     ("test.timeout", "faults::tests_that_hang_fork_or_are_killed_leave_nothing_and_are_told_to_the_agent"),
+
+    ("test.env", "main_tests::tests_get_the_variables_that_are_named_for_them_and_everybody_the_proxy"),
+    ("test.check_main", "main_tests::agents_start_on_a_main_that_fails_where_the_settings_let_them"),
 
     ("agents.*.adapter", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
     ("agents.*.command", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
@@ -88,7 +92,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("hooks.timeout", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
 
     ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
-    ("worktree.symlink", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),
+    ("worktree.symlink", "main_tests::a_virtual_environment_that_is_ignored_with_a_slash_is_linked_into_every_tree"),
 
     ("trash.age", "disk::the_trash_is_held_to_its_size_and_to_its_age"),
     ("trash.size", "disk::the_trash_is_held_to_its_size_and_to_its_age"),

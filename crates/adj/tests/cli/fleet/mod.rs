@@ -11,6 +11,7 @@ mod hostile;
 mod keys;
 mod kills;
 mod landed;
+mod main_tests;
 mod many;
 mod odd;
 mod people;

@@ -187,7 +187,7 @@ do = [ { write = "{task}.txt", text = "x\n" }, { commit = "Do {task}" }, { done 
         "tests.sh",
         "set -e\ngrep -q 'from env' .env\ngrep -q shared cache/big\ntest \"$(cat made)\" = once\n",
     );
-    let worktree = "[worktree]\ncopy = [\".env\"]\nsymlink = [\"cache\"]\n[hooks]\nworktree.create = 'echo once >> made'\n[test]";
+    let worktree = "[worktree]\ncopy = [\".env\"]\nsymlink = [\"cache\"]\n[hooks]\nworktree.create = 'echo once > made'\n[test]";
     repository.set(&[("[test]", worktree)]);
     repository.ok("run --until-idle");
     repository.check(&["t-1", "t-2"], "true");
@@ -475,7 +475,8 @@ fn a_hook_that_was_cut_off_or_failed_in_a_new_tree_is_run_again() {
     let repository = Repository::new("setup-hook-again", PRINTS, &["t-1"]);
     let hook = r#"[hooks]
 worktree.create = 'echo x >> "$TMPDIR/tries"; case $(wc -l < "$TMPDIR/tries") in 1) sleep 300;; 2) exit 1;; esac'
-[test]"#;
+[test]
+check_main = false"#;
     repository.set(&[("[test]", hook)]);
     let running = repository.start("run");
     repository.wait_worker("t-1", "ready");

@@ -223,6 +223,7 @@ fn a_test_tree_holds_exactly_the_commit_whatever_ran_there_before() {
     assert_eq!(project.folder.git(&folder, &["status", "--porcelain", "--ignored"]), "");
     assert_eq!(oid(&project.folder.git(&folder, &["rev-parse", "HEAD"])), main);
     assert!(!folder.join("new").exists());
+    assert!(!folder.join("cache").exists(), "what only the tests' own `.gitignore` hid is gone");
     assert_eq!(fs::read_to_string(project.root().join("src/one")).unwrap(), "1\n");
     // Its index is gone, or rubbish: it is made anew.
     fs::write(project.repository.index(".landing-slot-1"), "rubbish").unwrap();

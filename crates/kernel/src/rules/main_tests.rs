@@ -1,0 +1,165 @@
+//! Main's own tests: an agent is started, and what its tests say is believed, only where main passes them.
+
+use super::*;
+use crate::world::InDoubt;
+
+/// Asks for main's tests where they are not known and something waits for them, or where somebody wants them again.
+/// They run in the landing's folder, so neither begins before the other has ended.
+pub(super) fn ask_main_tests(d: &mut Draft) {
+    let world = &d.world;
+    let (wanted, main) = (world.config.tests.is_some(), &world.main);
+    if !wanted || !world.fleet_running || main.under_way.is_some() || world.landing.is_some() {
+        return;
+    }
+    if !main.again && (world.main_is_known() || !something_waits(d)) {
+        return;
+    }
+    d.rule(Rule::MainTestsAsked);
+    let again = d.world.main.again;
+    let effect = d.ask(Effect::TestMain { again });
+    d.emit(MainTestsBegun { effect });
+}
+
+fn something_waits(d: &Draft) -> bool {
+    let at_work = |worker: &std::sync::Arc<crate::world::Worker>| {
+        worker.machine.task.is_some() && worker.machine.status != worker::State::Stuck
+    };
+    !d.world.claimable.is_empty() || !d.world.queue.is_empty() || d.world.workers.values().any(at_work)
+}
+
+pub(super) fn main_tests_outcome(d: &mut Draft, what: &Happened) -> Ruled {
+    let (of, main, command, red) = match what {
+        Happened::MainGreen { of, main, command } => (of, main, command.clone(), None),
+        Happened::MainRed { of, main, command, output } => {
+            (of, main, Some(command.clone()), Some(output.clone()))
+        }
+        // Nothing was learned: whoever waits for it asks again.
+        _ => return Ok(()),
+    };
+    let at = d.at();
+    d.emit(MainTested { of: of.clone(), main: main.clone(), at, command, red });
+    d.rule(if d.world.main_is_green() { Rule::MainGreen } else { Rule::MainRed });
+    settle_doubts(d)?;
+    go_on(d)
+}
+
+/// Whatever waited for main's tests goes on, if they pass or nobody wants them any more.
+pub(crate) fn go_on(d: &mut Draft) -> Ruled {
+    if !d.world.main_is_green() {
+        return Ok(());
+    }
+    if d.world.config.tests.is_none() {
+        settle_doubts(d)?;
+    }
+    let held: Vec<TaskId> =
+        d.world.workers.values().filter_map(|worker| worker.machine.task.clone()).collect();
+    for id in held {
+        wake(d, &id)?;
+    }
+    Ok(())
+}
+
+/// Main passes: what was in doubt is the task's own. Main fails: it says nothing about the task, and is looked at
+/// again when main passes.
+fn settle_doubts(d: &mut Draft) -> Ruled {
+    let green = d.world.main_is_green();
+    let in_doubt = |worker: &std::sync::Arc<crate::world::Worker>| {
+        let id = worker.machine.task.clone()?;
+        let doubt = d.world.task(&id)?.in_doubt.clone()?;
+        Some((worker.name.clone(), id, doubt))
+    };
+    let doubts: Vec<_> = d.world.workers.values().filter_map(in_doubt).collect();
+    for (worker, id, doubt) in doubts {
+        d.emit(GateDoubted { id: id.clone(), what: None });
+        match doubt.by {
+            _ if !green => {}
+            RedBy::Environment => not_run(d, &id, &doubt.output)?,
+            by => gate_red(d, &id, Some(&worker), &doubt.output, by)?,
+        }
+    }
+    if !green {
+        let landings: Vec<TaskId> = d.world.queue.values().cloned().collect();
+        for id in landings {
+            if d.task(&id)?.landing_doubted {
+                d.emit(LandingDoubted { id, doubted: false });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A red gate that may not be the agent's fault waits until main's tests have been run again. False: it is not in doubt.
+pub(super) fn gate_in_doubt(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> bool {
+    if !doubtful(d, by) {
+        return false;
+    }
+    d.rule(Rule::TestsDoubted);
+    // Where main is known to fail, that is what they fail of: the gate is run again when main passes.
+    if d.world.main_is_green() || !d.world.main_is_known() {
+        d.emit(GateDoubted { id: id.clone(), what: Some(InDoubt { output: output.to_owned(), by }) });
+        test_main_again(d, "the tests of a task could not be run");
+    }
+    true
+}
+
+fn doubtful(d: &Draft, by: RedBy) -> bool {
+    let Some(of) = &d.world.config.tests else { return false };
+    // Known to fail, or known under other settings only. A main that merely moved says nothing against the tests.
+    let other =
+        |verdict: &std::sync::Arc<crate::world::MainVerdict>| verdict.red.is_some() || verdict.of != *of;
+    match by {
+        RedBy::Tests => d.world.main.verdict.as_ref().is_some_and(other),
+        RedBy::InDoubt | RedBy::Environment => true,
+        RedBy::ConflictMarkers | RedBy::Branch => false,
+    }
+}
+
+/// The merge is tested once more after main's tests. False: it is not in doubt, or has been in doubt before.
+pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<bool, Refusal> {
+    if !doubtful(d, by) || d.task(id)?.landing_doubted {
+        return Ok(false);
+    }
+    d.rule(Rule::TestsDoubted);
+    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("the tests could not be run") });
+    d.emit(LandingDoubted { id: id.clone(), doubted: true });
+    d.emit(Queued { id: id.clone() });
+    test_main_again(d, "the tests of a merge could not be run");
+    Ok(true)
+}
+
+/// The tests of a task could not be run, though main's are: no agent is told to mend that.
+pub(super) fn not_run(d: &mut Draft, id: &TaskId, output: &str) -> Ruled {
+    d.rule(Rule::TestsNotRun);
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by: RedBy::Environment });
+    let comment = format!("its tests could not be run: {}", why::last_line(output));
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        pause_run(d, &run, run::PauseReason::UserInput)?;
+    }
+    release(d, id, ReleaseReason::Blocked)?;
+    block(d, id, BlockReason::Environment, comment)
+}
+
+pub(crate) fn test_main_again(d: &mut Draft, why: &'static str) {
+    if d.world.config.tests.is_some() && !d.world.main.again {
+        d.emit(MainDoubted { why: SmolStr::new_static(why), forget: false });
+    }
+}
+
+/// Main is not where its tests were run: what is known of them is known no longer.
+pub(crate) fn main_seen(d: &mut Draft, tip: &SmolStr) {
+    let elsewhere = d.world.main.verdict.as_ref().is_some_and(|verdict| verdict.main != *tip);
+    if elsewhere && d.world.main.under_way.is_none() {
+        forget(d, "main has moved");
+    }
+}
+
+/// A person who starts the fleet again wants to see whether main passes now.
+pub(super) fn started_again(d: &mut Draft) {
+    if d.world.main.verdict.as_ref().is_some_and(|verdict| verdict.red.is_some()) {
+        forget(d, "the fleet was started again");
+    }
+}
+
+fn forget(d: &mut Draft, why: &'static str) {
+    d.emit(MainDoubted { why: SmolStr::new_static(why), forget: true });
+}
