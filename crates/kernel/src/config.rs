@@ -111,6 +111,9 @@ pub struct ToolRule {
     /// `Bash(git push*)`, or `Write` for every argument.
     pub pattern: SmolStr,
     pub colour: Colour,
+    /// Texts that a command line only carries, the message of a commit, are left out before it is looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commands_only: bool,
 }
 
 machines::wire_enum! {
@@ -275,8 +278,12 @@ impl Config {
 impl Policy {
     /// The first rule whose pattern matches decides.
     pub fn colour(&self, tool: &str, argument: &str) -> Colour {
+        let commands = crate::shell::without_messages(argument);
         let matching = |rule: &&ToolRule| match rule.pattern.split_once('(') {
-            Some((name, inner)) => name == tool && glob(inner.strip_suffix(')').unwrap_or(inner), argument),
+            Some((name, inner)) => {
+                let text = if rule.commands_only { &*commands } else { argument };
+                name == tool && glob(inner.strip_suffix(')').unwrap_or(inner), text)
+            }
             None => rule.pattern == tool,
         };
         self.tools.iter().find(matching).map_or(Colour::Green, |rule| rule.colour)
@@ -309,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_first_matching_pattern_decides_the_colour() {
-        let rule = |pattern: &str, colour| ToolRule { pattern: pattern.into(), colour };
+        let rule = |pattern: &str, colour| ToolRule { pattern: pattern.into(), colour, commands_only: false };
         let policy = Policy {
             tools: vec![
                 rule("Bash(git push*)", Colour::Red),

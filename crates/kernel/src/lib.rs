@@ -17,6 +17,7 @@ pub mod event;
 mod handle;
 pub mod invariants;
 mod rules;
+mod shell;
 pub mod why;
 pub mod world;
 

@@ -28,7 +28,6 @@ const RED: &[&str] = &[
     "gh api ",
     "gh issue ",
     "gh workflow ",
-    "glab ",
     "cargo publish",
     "cargo yank",
     "npm publish",
@@ -71,8 +70,6 @@ const RED: &[&str] = &[
     "> /dev/nvme",
     "kill -9 -1",
     // Who one is.
-    "sudo ",
-    "doas ",
     "chmod -R 777 /",
     "chown -R ",
     // What nobody has read.
@@ -89,6 +86,13 @@ const RED: &[&str] = &[
     "sh -c \"$(curl",
     "bash -c \"$(curl",
 ];
+
+/// Programs whose names are parts of words: red wherever a word begins with one, because `pseudo code` is none.
+const RED_WORDS: &[&str] = &["sudo ", "doas ", "glab "];
+
+/// What can stand before a word that is a command.
+const BEFORE_WORDS: &[&str] =
+    &["", "* ", "*\t", "*\n", "*;", "*&", "*|", "*(", "*{", "*`", "*'", "*\"", "*/", "*=", "*!"];
 
 /// Programs whose names are words too: red where they are called, not where they are mentioned, because
 /// `cargo test shutdown` is nobody's business.
@@ -161,6 +165,8 @@ const YELLOW_TOOLS: &[&str] = &["WebFetch", "WebSearch", "fetch"];
 pub fn shipped() -> Vec<ToolRule> {
     let anywhere = |text: &&str| vec![format!("*{text}*")];
     let called = |text: &&str| ["", "*&& ", "*; ", "*| "].map(|before| format!("{before}{text}*")).to_vec();
+    let begun =
+        |text: &&str| BEFORE_WORDS.iter().map(|before| format!("{before}{text}*")).collect::<Vec<_>>();
     let whole = |text: &&str| vec![(*text).to_owned()];
     let mut rules = Vec::new();
     let mut each = |tools: &[&str], arguments: Vec<String>, colour| {
@@ -169,6 +175,7 @@ pub fn shipped() -> Vec<ToolRule> {
         }
     };
     each(SHELLS, RED.iter().flat_map(anywhere).collect(), Colour::Red);
+    each(SHELLS, RED_WORDS.iter().flat_map(begun).collect(), Colour::Red);
     each(SHELLS, RED_PROGRAMS.iter().flat_map(called).collect(), Colour::Red);
     each(WRITERS, RED_FILES.iter().flat_map(whole).collect(), Colour::Red);
     each(READERS, RED_SECRETS.iter().flat_map(whole).collect(), Colour::Red);
@@ -178,5 +185,5 @@ pub fn shipped() -> Vec<ToolRule> {
 }
 
 fn rule(pattern: SmolStr, colour: Colour) -> ToolRule {
-    ToolRule { pattern, colour }
+    ToolRule { pattern, colour, commands_only: true }
 }

@@ -184,6 +184,7 @@ impl<'t> Stage<'t> {
         let rule = |pattern: &'static str, colour| config::ToolRule {
             pattern: SmolStr::new_static(pattern),
             colour,
+            commands_only: false,
         };
         let fleet = config::Fleet {
             workers: self.plan.workers,
