@@ -293,7 +293,7 @@ impl Story {
                 if before.as_deref() == Some(why.as_str()) {
                     return None;
                 }
-                self.wrong("landing held up by local changes", format!("{} waits to land: {why}", held.id))
+                self.wrong("landing held up", format!("{} waits to land: {why}", held.id))
             }
             Event::TaskLanded(landed) => {
                 self.landed += 1;

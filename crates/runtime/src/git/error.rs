@@ -20,6 +20,8 @@ pub enum GitError {
     TooMuch { doing: &'static str, at: PathBuf, limit: usize },
     #[error("{doing} failed at {}: {source}", at.display())]
     Io { doing: &'static str, at: PathBuf, source: io::Error },
+    #[error("the merge cannot be signed: {why}; run {command}")]
+    NotSigned { why: String, command: String },
     #[error("`{name}` cannot be a {what}: {why}")]
     BadName { what: &'static str, name: String, why: &'static str },
     #[error("git printed `{text}` where an object id was expected, while {doing}")]

@@ -133,6 +133,15 @@ impl Inside {
 
     /// Puts a file there, whole. What stands in the way of a directory on its path, a link too, is renamed and kept.
     pub fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        self.replace_with(path, content, 0o644)
+    }
+
+    /// As `replace`, and it can be run.
+    pub fn replace_program(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        self.replace_with(path, content, 0o755)
+    }
+
+    fn replace_with(&self, path: &str, content: &[u8], mode: u32) -> io::Result<()> {
         crate::crash::point("replacing a file of an agent's");
         let (folder, name) = split(path);
         let mut at = self.directory.as_fd().try_clone_to_owned()?;
@@ -146,7 +155,7 @@ impl Inside {
         let beside = format!("adjutant-{}", std::process::id());
         let _ = unlinkat(&self.directory, beside.as_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mode = Mode::from_bits_truncate(0o644);
+        let mode = Mode::from_bits_truncate(mode);
         let mut file = File::from(openat(&self.directory, beside.as_str(), flags, mode)?);
         let written = file.write_all(content).and_then(|()| file.sync_data()).and_then(|()| {
             renameat(&self.directory, beside.as_str(), &at, name)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machines::names::TaskId;
 
+use super::identity::By;
 use super::names::{check_branch, check_path, tree_name};
 use super::salvage::DIFF_BYTES_MAX;
 use super::{GitError, Oid, Repository, locked, now};
@@ -109,7 +110,7 @@ impl Repository {
             return Ok(tip);
         }
         let rewritten = self.with_entries(&self.tree_of(&tip)?, puts)?;
-        let commit = self.commit(&rewritten, std::slice::from_ref(&tip), message, now())?;
+        let commit = self.commit(&rewritten, std::slice::from_ref(&tip), message, now(), By::Person)?;
         let index = self.index(name);
         let files = self.inner.places.trees.join(name);
         // Git itself refuses if the agent's files are no longer as in the tip.

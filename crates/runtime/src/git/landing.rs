@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::identity::By;
 use super::inspect::Entry;
 use super::names::{check_part, check_path, tree_name};
 use super::references::{self, Change, Expected, Reference};
+use super::tree::commit_tree;
 use super::{GitError, Oid, Repository, lock, locked, without_filters};
 
 /// How often moving main begins again when the user switches branches meanwhile.
@@ -100,7 +102,9 @@ impl Repository {
         if !edits.is_empty() {
             tree = self.edited(&tree, edits)?;
         }
-        let commit = self.commit(&tree, &[main.clone(), tip.clone()], message, at)?;
+        let parents = [main.clone(), tip.clone()];
+        let unsigned = self.commit(&tree, &parents, message, at, By::Person)?;
+        let commit = self.signed(unsigned, |call| commit_tree(call, &tree, &parents, message, at))?;
         *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
         Ok(Merged::Clean { commit, tree })
     }

@@ -20,6 +20,7 @@
 
 mod command;
 mod error;
+mod identity;
 mod inside;
 mod inspect;
 mod land;
@@ -40,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 pub use error::GitError;
+pub use identity::{Agent, Person};
 pub use inspect::Inspection;
 pub use landing::{Edit, Merged, Moved};
 pub use names::Oid;
@@ -103,6 +105,8 @@ struct Inner {
     bare: bool,
     object_format: String,
     user: UserSettings,
+    /// Whose settings are read, where it is not this process's own home.
+    home: Option<PathBuf>,
     /// The newest main that is known to be in `land.git`: what need not be sent again.
     main_in_land: Mutex<Option<Oid>>,
     /// Whether locks of an earlier process were looked for in `land.git`.
@@ -150,6 +154,7 @@ impl Repository {
                 bare: found.bare,
                 object_format: found.object_format,
                 user,
+                home: home.map(Path::to_owned),
                 main_in_land: Mutex::new(None),
                 land_checked: Mutex::new(false),
                 busy: Mutex::new(BTreeMap::new()),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use machines::names::TaskId;
 
+use super::identity::By;
 use super::names::{check_part, check_user_branch, tree_name};
 use super::references::{self, Change, Expected};
 use super::tree::task_reference;
@@ -101,7 +102,7 @@ impl Repository {
         let mut parents = vec![tip];
         parents.extend(strays);
         let message = format!("Saved work of {task}\n\nEverything in its tree, by {effect}.\n");
-        let commit = self.commit(&files.tree, &parents, &message, now())?;
+        let commit = self.commit(&files.tree, &parents, &message, now(), By::Person)?;
         self.set_in_land(&reference, &commit)?;
         self.copy_out(&reference, &commit)?;
         Ok((Some(Saved { reference, commit, left_out }), in_git))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use machines::names::TaskId;
 use serde::{Deserialize, Serialize};
 
+use super::identity::{Agent, By};
 use super::inside::{Head, Inside};
 use super::names::{check_branch, tree_name};
 use super::publish::Taken;
@@ -146,6 +147,7 @@ impl Repository {
         tree: &str,
         branch: &str,
         message: &str,
+        agent: &Agent,
     ) -> Result<Leftovers, GitError> {
         let name = tree_name(tree)?;
         check_branch(branch)?;
@@ -165,7 +167,8 @@ impl Repository {
             let call = self.land_with_tree("reading the commit", &folder, &self.index(name));
             call.args(["read-tree", "-m", tree.as_str()]).ok()?;
         }
-        let commit = self.commit(&tree, &[tip], message, now())?;
+        let message = agent.message(self, message);
+        let commit = self.commit(&tree, &[tip], &message, now(), By::Agent(agent))?;
         self.publish(task, branch, &commit)?;
         self.settle(task, name, &commit)?;
         Ok(Leftovers { tip: commit.clone(), commit: Some(commit), left_out: files.left_out })
@@ -453,25 +456,17 @@ impl Repository {
         self.land("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).oid()
     }
 
-    /// A commit object in `land.git`, by the user's name, at that time.
+    /// A commit object in `land.git`, at that time.
     pub(super) fn commit(
         &self,
         tree: &Oid,
         parents: &[Oid],
         message: &str,
         at: i64,
+        by: By,
     ) -> Result<Oid, GitError> {
-        // With `@` in front it is never taken for anything but a number of seconds.
-        let date = format!("@{at} +0000");
-        let mut call = self
-            .land("making a commit")
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_DATE", &date)
-            .args(["commit-tree", tree.as_str(), "-F", "-"]);
-        for parent in parents {
-            call = call.args(["-p", parent.as_str()]);
-        }
-        call.input(message.as_bytes()).oid()
+        let call = by.name(self, self.land("making a commit"));
+        commit_tree(call, tree, parents, message, at).oid()
     }
 
     /// The files of a tree, tracked and untracked but not ignored, as a tree object in `land.git`. Only `nested` takes
@@ -775,6 +770,8 @@ impl Repository {
         ));
         // What the agent's objects lean on is never pruned; its own objects are taken over, and need no tidying either.
         config.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n");
+        config.push_str("[commit]\n\tgpgsign = false\n[tag]\n\tgpgsign = false\n");
+        config.push_str(&super::identity::include());
         if sha256 {
             config.push_str("[extensions]\n\tobjectformat = sha256\n");
         }
@@ -823,6 +820,31 @@ impl Repository {
         self.write_record(name, &record)
     }
 
+    /// What the git that runs in a task's worktree has to write to in the user's git directory: objects, what belongs to
+    /// this worktree, and the folder of the tasks' branches with their histories. Nothing where the folder is no worktree.
+    pub fn worktree_places(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let name = folder.strip_prefix(&self.inner.places.trees).ok().and_then(|name| name.to_str());
+        let Some(Record { worktree: Some(id), branch, .. }) =
+            name.map(|name| self.record(name)).transpose()?.flatten()
+        else {
+            return Ok(Vec::new());
+        };
+        let git_dir = &self.inner.git_dir;
+        let branches = Path::new("refs/heads").join(&branch);
+        let branches = branches.parent().unwrap_or(Path::new("refs/heads"));
+        let places = vec![
+            git_dir.join("objects"),
+            git_dir.join("worktrees").join(id),
+            git_dir.join(branches),
+            git_dir.join("logs").join(branches),
+        ];
+        // Git removes a folder of references with the last one in it.
+        for folder in &places {
+            fs::create_dir_all(folder).map_err(GitError::io("making a folder", folder))?;
+        }
+        Ok(places)
+    }
+
     /// The branch for a worktree: the task's own name for it or the next one, past branches that are the user's.
     fn worktree_branch(&self, task: &TaskId, name: &str, branch: &str) -> Result<String, GitError> {
         let recorded = self.record(name)?.filter(|record| record.task == task.as_str());
@@ -848,6 +870,20 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// The call that makes a commit object, of whoever the call says.
+pub(super) fn commit_tree(call: super::Call, tree: &Oid, parents: &[Oid], message: &str, at: i64) -> super::Call {
+    // With `@` in front it is never taken for anything but a number of seconds.
+    let date = format!("@{at} +0000");
+    let mut call = call
+        .env("GIT_AUTHOR_DATE", &date)
+        .env("GIT_COMMITTER_DATE", &date)
+        .args(["commit-tree", tree.as_str(), "-F", "-"]);
+    for parent in parents {
+        call = call.args(["-p", parent.as_str()]);
+    }
+    call.input(message.as_bytes())
 }
 
 pub(super) fn task_reference(task: &TaskId) -> String {
@@ -928,7 +964,7 @@ pub(super) fn alternates(from: &Path, to: &Path) -> Vec<u8> {
 }
 
 /// A value in a git config file.
-fn quoted(value: &str) -> String {
+pub(super) fn quoted(value: &str) -> String {
     let mut text = String::from("\"");
     for c in value.chars() {
         match c {

@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 
 use super::kept::{self, Kept, Ran};
 use super::landing::Record;
+use super::place::Purpose;
 use super::{Shared, place, steps::Word};
-use crate::git::{GitError, Inspection, Oid, Repository};
+use crate::git::{self, GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
 use crate::workplace;
 
@@ -42,13 +43,14 @@ async fn look(
     let place = known.place.clone().ok_or_else(|| format!("task `{task}` has no tree"))?;
     let rules = shared.rules();
     let begun = under_test(shared, id.as_str()).await?;
+    let agent = place::committer(&rules, &world, known);
     let (repository, of, tickets) =
         (shared.repository.clone(), task.clone(), rules.settings.tickets.dir.clone());
     let looked = shared
         .blocking(move || match begun {
             // What is in the tree beyond it by now is what the tests have written: no work of the agent's.
             Some(tip) => look_at(&repository, tip, tickets.to_str()),
-            None => take_in(&repository, &of, &place, tickets.to_str()),
+            None => take_in(&repository, &of, &place, tickets.to_str(), &agent),
         })
         .await
         .map_err(|error| error.to_string())?;
@@ -151,12 +153,13 @@ fn take_in(
     task: &TaskId,
     place: &Place,
     tickets: Option<&str>,
+    agent: &git::Agent,
 ) -> Result<Looked, GitError> {
     // A tree that is gone is rebuilt on what was last taken from it.
     repository.prepare_tree(task, &place.tree, &place.branch)?;
     let message =
         format!("Leftover changes of {task}\n\nThe agent said that it was done and had not committed these.");
-    let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message)?;
+    let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message, agent)?;
     let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
     let looked = look_at(repository, tip, tickets)?;
     let dropped = looked.found.tickets_changed.clone();
@@ -240,7 +243,7 @@ pub async fn run_tests(
         of: on(&tests.of, &tests.command),
         argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
         env: place::environment_of(shared, &rules, &rules.settings.test.env, whose)?,
-        sandbox: place::sandbox(shared, &rules, &tests.cwd, &folders)?,
+        sandbox: place::sandbox(shared, &rules, &tests.cwd, &folders, Purpose::Tests)?,
         cwd: tests.cwd,
         limit,
     };

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests, Whose};
-use super::{Shared, hooks, kept, tickets, trees};
-use crate::git::{Edit, Merged, Moved, Oid, Repository};
+use super::{Shared, hooks, kept, place, tickets, trees};
+use crate::git::{Edit, GitError, Merged, Moved, Oid, Repository};
 use crate::layout::Layout;
 use crate::log::Fence;
 use crate::owner::SubmitError;
@@ -21,6 +21,8 @@ use crate::settings::{FILE, trust};
 pub const FOLDER: &str = crate::layout::LANDING;
 /// How much of a title goes into the merge's first line.
 const SUBJECT_CHARS_MAX: usize = 200;
+/// How much of a task's text goes into the merge.
+const BODY_CHARS_MAX: usize = 4000;
 
 /// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
 pub async fn test_merge(
@@ -43,7 +45,7 @@ async fn merged(
 ) -> Result<Option<Happened>, String> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let message = format!("{task}: {}\n", subject(&known.title));
+    let message = message(known, place::agent_of(&shared.rules(), &world, known).as_str());
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
     // The same merge has the same id when it is made again: its time is that of the approval.
@@ -58,15 +60,25 @@ async fn merged(
                 Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
-            let merged = repository.merge(&main, &tip, &message, &edits, at / 1000).map_err(said)?;
+            let merged = match repository.merge(&main, &tip, &message, &edits, at / 1000) {
+                Err(GitError::NotSigned { why, command }) => return Ok(Err((why, command))),
+                merged => merged.map_err(said)?,
+            };
             if let Merged::Clean { commit, .. } = &merged {
                 repository.keep(&format!("landing-{name}"), commit).map_err(said)?;
                 distrust(&desk.layout, &repository, commit)?;
             }
-            Ok((main, merged))
+            Ok(Ok((main, merged)))
         })
         .await;
-    let (main, merged) = made?;
+    let (main, merged) = match made? {
+        Ok(made) => made,
+        // It is not landed unsigned: the person is told, and it is tried again.
+        Err((why, command)) => {
+            let why = format!("your git settings want merges signed, and that failed ({why})");
+            return Ok(Some(Happened::CheckoutInTheWay { why, command }));
+        }
+    };
     let green = |merge: &Oid| Happened::MergeGreen {
         merge: SmolStr::new(merge.as_str()),
         old: SmolStr::new(main.as_str()),
@@ -112,6 +124,18 @@ async fn merged(
         }
         Tested::Ended => None,
     })
+}
+
+/// What a merge says: the task, what was asked for, and by which names it can be looked up.
+fn message(task: &kernel::world::Task, agent: &str) -> String {
+    let clean = |text: &str| -> String { text.chars().filter(|c| !c.is_control() || *c == '\n').collect() };
+    let body: String = clean(&task.body).chars().take(BODY_CHARS_MAX).collect();
+    let mut message = format!("{}: {}\n\n", task.id, subject(&task.title));
+    if !body.trim().is_empty() {
+        message.push_str(&format!("{}\n\n", body.trim()));
+    }
+    message.push_str(&format!("Task: {}\nAgent: {agent}\n", task.id));
+    message
 }
 
 /// A title in a commit's first line. People write anything there, and git takes no NUL.

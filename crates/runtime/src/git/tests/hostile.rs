@@ -276,7 +276,7 @@ fn a_git_directory_that_is_gone_is_made_again_and_its_files_are_what_is_left_ove
     fs::remove_dir_all(project.tree().join(".git")).unwrap();
     write(&project.tree().join("fresh"), "fresh\n");
     assert_eq!(project.take().tip, before);
-    let left = project.repository.commit_leftovers(&task(), TREE, BRANCH, "left").unwrap();
+    let left = project.repository.commit_leftovers(&task(), TREE, BRANCH, "left", &coder()).unwrap();
     assert_eq!(project.git(&["show", &format!("{}:fresh", left.tip)]), "fresh");
     assert_eq!(project.git(&["show", &format!("{}:kept", left.tip)]), "kept");
     assert_eq!(project.agent(&["status", "--porcelain"]), "");

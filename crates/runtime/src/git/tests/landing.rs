@@ -230,3 +230,59 @@ fn a_test_tree_holds_exactly_the_commit_whatever_ran_there_before() {
     let folder = project.repository.test_tree(&tip, "slot-1").unwrap();
     assert_eq!(project.folder.git(&folder, &["status", "--porcelain", "--ignored"]), "");
 }
+
+/// A program that signs as gpg does, each time with another signature.
+fn signer(folder: &Folder) -> PathBuf {
+    let program = folder.path.join("sign.sh");
+    write(
+        &program,
+        "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\necho\n\
+         od -An -N8 -tx1 /dev/urandom\necho '-----END PGP SIGNATURE-----'\n",
+    );
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+fn signs(folder: &Folder, program: &Path) {
+    let path = folder.home().join(".gitconfig");
+    let more = format!("[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = {}\n", program.display());
+    write(&path, fs::read_to_string(&path).unwrap() + &more);
+}
+
+/// No two signatures are the same, and yet the merge that is made again after a crash is the one that was made.
+#[test]
+fn a_signed_merge_has_the_same_id_when_it_is_made_again() {
+    let project = Project::new();
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take().tip;
+    signs(&project.folder, &signer(&project.folder));
+    let main = project.repository.main_tip().unwrap();
+    let merge = |repository: &Repository| match repository.merge(&main, &tip, "Land", &[], AT).unwrap() {
+        Merged::Clean { commit, .. } => commit,
+        other => panic!("{other:?}"),
+    };
+    let once = merge(&project.repository);
+    // Another process, which knows only what is on disk.
+    assert_eq!(merge(&project.folder.open(&project.root(), Isolation::Clone)), once);
+    let text =
+        project.repository.land("reading a commit").args(["cat-file", "commit", once.as_str()]).ok().unwrap();
+    assert!(String::from_utf8_lossy(&text).contains("gpgsig -----BEGIN PGP SIGNATURE-----"));
+}
+
+/// Where agents share the repository's settings, those name no program that signs for the person.
+#[test]
+fn an_agents_settings_choose_no_program_that_signs() {
+    let project = Project::with(Isolation::Worktree, |_, _| {});
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take().tip;
+    signs(&project.folder, &signer(&project.folder));
+    let canary = write_canary(&project.folder.path);
+    for key in ["gpg.program", "gpg.openpgp.program"] {
+        project.agent(&["config", key, &canary.display().to_string()]);
+    }
+    let main = project.repository.main_tip().unwrap();
+    assert!(matches!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), Merged::Clean { .. }));
+    assert!(!project.folder.path.join("canary").exists());
+}

@@ -46,7 +46,7 @@ fn a_repository_is_shared_between_threads() {
                 let (tree, branch) = (format!("A-{name}"), format!("agent/A-{name}"));
                 repository.prepare_tree(&task, &tree, &branch).unwrap();
                 write(&repository.places().trees.join(format!("A-{name}/{name}")), name);
-                repository.commit_leftovers(&task, &tree, &branch, "x").unwrap().commit.unwrap();
+                repository.commit_leftovers(&task, &tree, &branch, "x", &coder()).unwrap().commit.unwrap();
             });
         }
     });

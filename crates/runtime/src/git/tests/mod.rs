@@ -19,6 +19,12 @@ use machines::names::TaskId;
 
 use super::*;
 
+/// Who commits for an agent.
+fn coder() -> Agent {
+    let (name, mail) = ("Coder".to_owned(), "coder@localhost".to_owned());
+    Agent { name, mail, person: Person::Committer }
+}
+
 /// A user's repository with one commit, opened for tasks.
 struct Project {
     folder: Folder,
@@ -73,7 +79,7 @@ impl Project {
     }
 
     fn leftovers(&self) -> Leftovers {
-        self.repository.commit_leftovers(&task(), TREE, BRANCH, "Leftovers").unwrap()
+        self.repository.commit_leftovers(&task(), TREE, BRANCH, "Leftovers", &coder()).unwrap()
     }
 
     /// A commit of the agent's that writes one file.
