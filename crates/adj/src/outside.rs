@@ -302,27 +302,8 @@ impl Outside for Real {
         let Ok(settings) = self.settings() else { return Ok(findings) };
         findings.extend(self.look_at_places(&settings)?);
         findings.extend(self.look_at_disk(&settings)?);
-        findings.push(match settings.sandbox.mode {
-            settings::SandboxMode::Off => {
-                let text = "off: agents can reach whatever you can, and their roles are advisory";
-                finding(
-                    Level::Warning,
-                    "sandbox",
-                    text.to_owned(),
-                    Some("set `sandbox.mode = \"auto\"`".to_owned()),
-                )
-            }
-            mode => {
-                let support = runtime::sandbox::support();
-                let level = match (support.level, mode) {
-                    (runtime::sandbox::Level::Full, _) => Level::Ok,
-                    (_, settings::SandboxMode::Strict) => Level::Error,
-                    _ => Level::Warning,
-                };
-                finding(level, "sandbox", support.what, None)
-            }
-        });
         let home = std::env::var_os("HOME").map(PathBuf::from);
+        findings.extend(look_at_sandbox(&settings, home.as_deref()));
         for missing in settings.sandbox.missing_caches(home.as_deref()) {
             let (level, hint) = match missing.path {
                 Some(_) => (Level::Ok, "`adj run` makes it"),
@@ -503,6 +484,68 @@ impl Real {
             }
         }
     }
+}
+
+/// What the sandbox holds here, what it hides, and what it does not hold.
+fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
+    if settings.sandbox.mode == settings::SandboxMode::Off {
+        let text = "off: agents can reach whatever you can, and their roles are advisory".to_owned();
+        let hint = "set `sandbox.mode = \"auto\"`".to_owned();
+        return vec![finding(Level::Warning, "sandbox", text, Some(hint))];
+    }
+    let support = runtime::sandbox::support();
+    let mut findings = Vec::new();
+    match runtime::runner::sandbox_refusal(settings) {
+        Some(why) => {
+            let hint = "`adj run` refuses to start; docs/sandbox.md says what it takes".to_owned();
+            findings.push(finding(Level::Error, "sandbox", why, Some(hint)));
+        }
+        None if support.level == runtime::sandbox::Level::Full => {
+            findings.push(finding(Level::Ok, "sandbox", support.what, None));
+        }
+        None => {
+            let hint = "docs/sandbox.md says what it takes".to_owned();
+            findings.push(finding(Level::Warning, "sandbox", support.what, Some(hint)));
+        }
+    }
+    let variable = |name: &str| std::env::var_os(name);
+    let machine = runtime::sandbox::places::Machine { home, variable: &variable };
+    let open: Vec<PathBuf> = settings::Sandbox::expand(&settings.sandbox.read, home);
+    let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(inside) => format!("~/{}", inside.display()),
+        None => path.display().to_string(),
+    };
+    let mut hidden = machine.hidden(None);
+    hidden.extend(settings::Sandbox::expand(&settings.sandbox.hide, home));
+    let hidden: Vec<String> =
+        hidden.iter().filter(|path| path.exists() && !open.contains(path)).map(|path| shown(path)).collect();
+    let text = match hidden.is_empty() {
+        true => "none of the places that are hidden from agents and tests is on this machine".to_owned(),
+        false => format!("hidden from agents and tests: {}", hidden.join(", ")),
+    };
+    findings.push(finding(Level::Ok, "sandbox", text, None));
+    let sockets = machine.sockets();
+    let sockets: Vec<String> = sockets
+        .iter()
+        .filter(|socket| !open.contains(&socket.path))
+        .map(|socket| format!("{} ({})", socket.of, shown(&socket.path)))
+        .collect();
+    let network = match settings.sandbox.network {
+        settings::Network::Open => "the network of agents and tests",
+        settings::Network::None => "the network of agents",
+    };
+    findings.push(match (sockets.is_empty(), support.namespaces) {
+        (true, _) => finding(Level::Ok, "sandbox", format!("not held: {network}"), None),
+        (false, true) => {
+            let text = format!("not held: {network}; hidden sockets: {}", sockets.join(", "));
+            finding(Level::Ok, "sandbox", text, None)
+        }
+        (false, false) => {
+            let text = format!("not held: {network}, and these sockets: {}", sockets.join(", "));
+            finding(Level::Warning, "sandbox", text, None)
+        }
+    });
+    findings
 }
 
 /// Whether anything that could be a login is passed on: the address of a service is none.

@@ -69,8 +69,9 @@ impl Layout {
         self.state.join(LOG)
     }
 
+    /// In a folder of its own, so that an agent can be shown it and nothing else, also when it is made anew.
     pub fn socket(&self) -> PathBuf {
-        self.state.join("adj.sock")
+        self.state.join("socket").join("adj.sock")
     }
 
     pub fn settings(&self) -> PathBuf {

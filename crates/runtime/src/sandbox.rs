@@ -10,8 +10,13 @@
 //!   while it changes.
 //! - Other agents' trees are hidden by hiding the directory that they are all in; the own tree is allowed by name.
 //!
-//! What it does not do: it leaves the network open unless ports are named, and there it knows no hosts; a socket in
-//! the file system can be connected to wherever its path is known, which is why ours want a key.
+//! What Landlock does not do: it leaves the network open unless ports are named, and there it knows no hosts; modes,
+//! owners and times of files can be changed wherever their user may; a socket in the file system can be connected to
+//! wherever its path is known, which is why ours want a key. Where the system lets us, `namespace.rs` does that, and
+//! Landlock stands inside it as a second wall. `places.rs` knows what is hidden.
+
+mod namespace;
+pub mod places;
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -42,9 +47,9 @@ const DEVICES: &[&str] = &[
     "/dev/shm",
 ];
 
-/// Capabilities that see into other processes or into the kernel, as `linux/capability.h` numbers them: `SYS_MODULE`,
-/// `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `PERFMON` and `BPF`.
-const POWERS: &[libc::c_ulong] = &[16, 17, 19, 21, 38, 39];
+/// Capabilities that see into other processes, into the kernel, or past all mounts, as `linux/capability.h` numbers them:
+/// `DAC_READ_SEARCH`, `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `MKNOD`, `PERFMON` and `BPF`.
+const POWERS: &[libc::c_ulong] = &[2, 16, 17, 19, 21, 27, 38, 39];
 
 /// Whether programs are held to their rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,10 +72,29 @@ pub struct Rules {
     pub read_write: Vec<PathBuf>,
     /// May be read even inside what is hidden, with all below.
     pub read_only: Vec<PathBuf>,
-    /// May be neither read nor listed. Everything that is not hidden may be read.
+    /// May be neither read nor listed. Landlock alone cannot hide it inside of something open, and starts nothing then.
+    /// Everything that is not hidden may be read.
     pub hidden: Vec<PathBuf>,
+    /// Hidden too, also inside what may be changed, but for a path that is named above. Landlock alone cannot hide what
+    /// lies inside of something that is open.
+    pub concealed: Vec<PathBuf>,
+    /// Nothing but this may be read, and what is named above; `None` is everything that is not hidden.
+    pub only: Option<Vec<PathBuf>>,
+    /// Whether there is to be a view of its own, which then must be whole: see [`Support::namespaces`].
+    pub namespaces: bool,
+    pub network: Network,
     /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
+}
+
+/// What of the network there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    #[default]
+    Open,
+    /// A loopback of its own, and nobody else on it.
+    None,
 }
 
 /// How much of a sandbox there is.
@@ -87,6 +111,8 @@ pub enum Level {
 pub struct Support {
     /// The version of Landlock, as far as it matters here: 0 to 6.
     pub abi: u32,
+    /// Whether a program can have a view of the machine of its own.
+    pub namespaces: bool,
     pub level: Level,
     /// In words: what holds, or what is missing and which kernel has it.
     pub what: String,
@@ -97,6 +123,8 @@ pub struct Support {
 pub enum SandboxError {
     #[error("the sandbox was asked for strictly, and {0}")]
     Unsupported(String),
+    #[error("sandbox.network is \"none\", and the network cannot be taken away without namespaces: {0}")]
+    NoNetwork(String),
     #[error("{} cannot be hidden: {} is open to the program", hidden.display(), open.display())]
     Conflict { hidden: PathBuf, open: PathBuf },
     #[error("{} is not an absolute path", .0.display())]
@@ -105,9 +133,16 @@ pub enum SandboxError {
     Failed(String),
 }
 
-/// What this kernel can do, without doing it.
+/// What is not held by Landlock alone.
+const WITHOUT_NAMESPACES: &str = "modes, owners and times of your files can be changed, sockets (docker, ssh-agent, …) can \
+     be connected to, /dev/shm is shared, other processes can be seen";
+
+/// What this system can do, without doing it.
 pub fn support() -> Support {
-    let abi = version();
+    described(version(), namespace::obstacle())
+}
+
+fn described(abi: u32, obstacle: Option<String>) -> Support {
     let missing: Vec<&str> = [
         (3, "files that cannot be written can be emptied (Linux 6.2)"),
         (4, "TCP ports are not held to rules (Linux 6.7)"),
@@ -117,24 +152,33 @@ pub fn support() -> Support {
     .into_iter()
     .filter_map(|(since, what)| (abi < since).then_some(what))
     .collect();
-    let (level, what) = match abi {
-        0 => (
-            Level::None,
-            "this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)"
-                .to_string(),
-        ),
+    let landlock = match abi {
+        0 => Err("this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)".to_string()),
         // Without it nothing can be moved from one directory to another, which git does with all that it writes.
-        1 => (
-            Level::None,
-            "this kernel's Landlock does not let git work (Linux 5.19 has what it needs)".to_string(),
-        ),
-        _ if missing.is_empty() => (
-            Level::Full,
-            "Landlock holds programs to their files, devices, signals and abstract sockets".to_string(),
-        ),
-        _ => (Level::Partial, format!("Landlock holds programs to their files, but {}", missing.join("; "))),
+        1 => Err("this kernel's Landlock does not let git work (Linux 5.19 has what it needs)".to_string()),
+        _ if missing.is_empty() => Ok(None),
+        _ => Ok(Some(missing.join("; "))),
     };
-    Support { abi, level, what }
+    let (level, what) = match (landlock, &obstacle) {
+        (Ok(None), None) => (
+            Level::Full,
+            "namespaces and Landlock hold programs to their files, devices, processes' signals and sockets".to_string(),
+        ),
+        (Ok(Some(missing)), None) => {
+            (Level::Partial, format!("namespaces and Landlock hold programs to their files, but {missing}"))
+        }
+        (Ok(missing), Some(why)) => {
+            let missing = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
+            let what = format!("Landlock holds programs to their files, but there are no namespaces ({why}), so ");
+            (Level::Partial, format!("{what}{WITHOUT_NAMESPACES}{missing}"))
+        }
+        (Err(why), None) => {
+            let what = "namespaces hold programs to the files that they may write, but other processes can be signalled";
+            (Level::Partial, format!("{what}: {why}"))
+        }
+        (Err(missing), Some(why)) => (Level::None, format!("{missing}; and there are no namespaces: {why}")),
+    };
+    Support { abi, namespaces: obstacle.is_none(), level, what }
 }
 
 /// The newest version of which everything is there that is used here.
@@ -163,14 +207,26 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     if mode == Mode::Off {
         return Ok(Level::None);
     }
+    // Before anything is hidden from us too.
+    Plan::new(rules)?;
+    let abi = version();
+    let obstacle = || namespace::obstacle().unwrap_or_else(|| "they were not asked for".to_owned());
+    if mode == Mode::Strict {
+        let support = described(abi, (!rules.namespaces).then(obstacle));
+        if support.level != Level::Full {
+            return Err(SandboxError::Unsupported(support.what));
+        }
+    }
+    if rules.network == Network::None && !rules.namespaces {
+        return Err(SandboxError::NoNetwork(obstacle()));
+    }
+    if rules.namespaces {
+        namespace::enter(rules)?;
+    }
+    if abi < 2 {
+        return Ok(if rules.namespaces { Level::Partial } else { Level::None });
+    }
     let plan = Plan::new(rules)?;
-    let support = support();
-    if mode == Mode::Strict && support.level != Level::Full {
-        return Err(SandboxError::Unsupported(support.what));
-    }
-    if support.level == Level::None {
-        return Ok(Level::None);
-    }
     let failed = |error: landlock::RulesetError| SandboxError::Failed(error.to_string());
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V5))
@@ -267,7 +323,8 @@ impl Plan {
             rules.read_write.iter().filter(|path| !is_inside(path)).cloned().collect();
         let writable = resolve(&writable)?;
         let readable = resolve(&rules.read_only)?;
-        for open in writable.iter().chain(&readable) {
+        // A view of its own hides that all the same.
+        for open in writable.iter().chain(&readable).filter(|_| !rules.namespaces) {
             if let Some(hidden) = hidden.iter().find(|hidden| hidden.starts_with(open)) {
                 return Err(SandboxError::Conflict { hidden: hidden.clone(), open: open.clone() });
             }
@@ -275,7 +332,23 @@ impl Plan {
         let mut allowed = Vec::new();
         let mut closed: BTreeSet<PathBuf> = hidden.into_iter().collect();
         closed.insert("/dev".into());
-        around(Path::new("/"), &closed, &mut allowed);
+        if !rules.namespaces {
+            // What lies in something open cannot be taken back.
+            let is_open = |path: &PathBuf| writable.iter().chain(&readable).any(|open| path.starts_with(open));
+            let concealed = resolve(&rules.concealed)?.into_iter().filter(|path| path.exists());
+            closed.extend(concealed.filter(|path| !is_open(path)));
+        }
+        match &rules.only {
+            None => around(Path::new("/"), &closed, &mut allowed),
+            Some(only) => {
+                for open in resolve(only)?.into_iter().filter(|open| !closed.contains(open)) {
+                    match closed.iter().any(|closed| closed.starts_with(&open)) {
+                        true => around(&open, &closed, &mut allowed),
+                        false => allowed.push((open, Rights::Read)),
+                    }
+                }
+            }
+        }
         allowed.push(("/dev".into(), Rights::List));
         allowed.extend(DEVICES.iter().map(|device| (PathBuf::from(device), Rights::Device)));
         allowed.extend(readable.into_iter().map(|path| (path, Rights::Read)));
@@ -354,7 +427,7 @@ mod tests {
             read_write: vec![at("p/agents/mine"), at("p/agents/mine/.git")],
             read_only: vec![at("p/.adjutant/land.git/objects")],
             hidden: vec![at("p/.adjutant"), at("p/agents")],
-            tcp_connect: None,
+            ..Rules::default()
         };
         assert_eq!(
             plan(&dir, &rules),

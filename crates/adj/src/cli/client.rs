@@ -143,7 +143,7 @@ impl Client {
         if let Some(token) = &self.token {
             return Ok(token.clone());
         }
-        let folder = self.socket.parent().unwrap_or(Path::new("."));
+        let folder = server::folder_of(&self.socket);
         let hint =
             "a person needs the project's token to talk to its owner; an agent has its own in ADJ_TOKEN";
         match server::read_token(folder) {

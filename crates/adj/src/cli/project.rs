@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
-use crate::server::Tokens;
+use crate::server::{self, Tokens};
 use kernel::Actor;
 use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, SqliteLog};
@@ -79,14 +79,14 @@ impl Project {
             ));
         };
         let socket = std::path::absolute(path).map_err(|_| cannot())?;
-        let folder = socket.parent().unwrap_or(Path::new("/"));
+        let folder = server::folder_of(&socket);
         let git_dir = folder.parent().unwrap_or(folder);
         let root = if git_dir.file_name() == Some(".git".as_ref()) { git_dir.parent() } else { None };
         Ok(Project::at(Layout::new(root.unwrap_or(git_dir)), socket, true))
     }
 
     fn at(layout: Layout, socket: PathBuf, named: bool) -> Project {
-        let folder = socket.parent().map_or_else(|| layout.state(), Path::to_owned);
+        let folder = server::folder_of(&socket).to_owned();
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
         let client = Client::new(socket, folder.join(LOCK), token, user());

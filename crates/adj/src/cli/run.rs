@@ -78,6 +78,10 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     }
     let (settings, trusted) = read_settings(&project)?;
     check_agent(&settings)?;
+    if let Some(why) = runner::sandbox_refusal(&settings) {
+        return Err(Failure::new(Exit::Unreachable, why)
+            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
+    }
     if command.detach {
         return detach(command, &project, context);
     }

@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
 
-pub use socket::{Socket, connect};
+pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Tokens, read_token};
 
 /// The largest body that is read.

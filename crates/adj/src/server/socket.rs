@@ -12,7 +12,16 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 /// In the project's folder.
-pub const SOCKET: &str = "adj.sock";
+pub const SOCKET: &str = "socket/adj.sock";
+
+/// The project's folder that a socket belongs to; the folder that it is in, for one that lies elsewhere.
+pub fn folder_of(socket: &Path) -> &Path {
+    let here = socket.parent().unwrap_or(Path::new("/"));
+    match here.parent() {
+        Some(folder) if folder.join(SOCKET) == socket => folder,
+        _ => here,
+    }
+}
 
 /// The longest path that an address holds, less the zero at its end.
 const PATH_BYTES_MAX: usize = 107;
@@ -85,7 +94,11 @@ impl Socket {
         if connect(&path).await.map_err(failed)?.is_some() {
             return Err(BindError::Answered(path));
         }
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        let own = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(own).map_err(failed)?;
+        for folder in [folder, own] {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        }
         // Under another name first: whoever finds the socket finds it with its mode, and never finds none.
         let fresh = folder.join(format!("{SOCKET}.{}", std::process::id()));
         let _ = std::fs::remove_file(&fresh);

@@ -51,7 +51,7 @@ impl Drop for Owner {
 }
 
 fn socket(here: &Repository) -> PathBuf {
-    here.state("adj.sock")
+    here.state("socket/adj.sock")
 }
 
 fn token(here: &Repository) -> String {
@@ -270,7 +270,7 @@ fn folder_socket_and_token_are_the_users_alone() {
         (there.mode() & 0o777, there.file_type().is_socket())
     };
     assert_eq!(mode(""), (0o700, false));
-    assert_eq!(mode("adj.sock"), (0o600, true));
+    assert_eq!(mode("socket/adj.sock"), (0o600, true));
     assert_eq!((mode("token"), mode("tokens.json")), ((0o600, false), (0o600, false)));
     let made = token(&here);
     assert!(made.len() == 64 && made.bytes().all(|byte| byte.is_ascii_hexdigit()), "32 bytes of chance");

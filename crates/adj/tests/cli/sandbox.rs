@@ -1,19 +1,26 @@
 //! Programs in their sandbox, as real processes under a real keeper.
 //!
-//! On a kernel without Landlock there is nothing to hold them; then only what must work is asked.
+//! On a kernel without Landlock there is nothing to hold them; then only what must work is asked. Where there are
+//! namespaces, all of it is asked twice: with Landlock alone, and with a view of the program's own around it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::keeper::Kept;
 use runtime::keeper::{Exit, Reason, Sandbox, Spec};
-use runtime::sandbox::{self, Level, Mode, Rules};
+use runtime::sandbox::{self, Level, Mode, Network, Rules};
 
 /// A project with a hidden state directory, two agents' trees, and a program in the first of them.
 struct Project {
     kept: Kept,
+    namespaces: bool,
+}
+
+/// With Landlock alone, and with namespaces where there are some.
+fn ways() -> Vec<bool> {
+    if sandbox::support().namespaces { vec![false, true] } else { vec![false] }
 }
 
 impl Project {
-    fn new() -> Project {
+    fn new(namespaces: bool) -> Project {
         let kept = Kept::new();
         for name in
             ["project/.adjutant", "project/agents/mine", "project/agents/other", "project/src", "temp"]
@@ -23,7 +30,7 @@ impl Project {
         for name in [".adjutant/token", "agents/other/work.rs", "src/lib.rs", "Cargo.toml"] {
             std::fs::write(kept.root.join("project").join(name), "content\n").unwrap();
         }
-        Project { kept }
+        Project { kept, namespaces }
     }
 
     fn spec(&self, script: &str) -> Spec {
@@ -41,7 +48,8 @@ impl Project {
                 read_write: vec![at("project/agents/mine"), at("temp")],
                 read_only: vec![at("project/.adjutant/land.git/objects")],
                 hidden: vec![at("project/.adjutant"), at("project/agents")],
-                tcp_connect: None,
+                namespaces: self.namespaces,
+                ..Rules::default()
             },
         });
         spec
@@ -57,14 +65,27 @@ impl Project {
 /// The script succeeds in the sandbox.
 #[track_caller]
 fn works(script: &str) {
-    let (exit, said) = Project::new().run(script);
-    assert!(exit.succeeded(), "{script}\n{exit:?}\n{said}");
+    for namespaces in ways() {
+        let (exit, said) = Project::new(namespaces).run(script);
+        assert!(exit.succeeded(), "namespaces {namespaces}: {script}\n{exit:?}\n{said}");
+    }
 }
 
 /// The script fails in the sandbox because something is denied, and works without it.
 #[track_caller]
 fn is_denied(script: &str) {
-    let project = Project::new();
+    is_denied_in(script, &ways());
+}
+
+/// As [`is_denied`], with namespaces only: Landlock alone does not hold it.
+#[track_caller]
+fn is_denied_by_namespaces(script: &str) {
+    is_denied_in(script, &ways()[1..]);
+}
+
+#[track_caller]
+fn is_denied_in(script: &str, ways: &[bool]) {
+    let project = Project::new(false);
     let mut open = project.spec(script);
     open.sandbox = Some(Sandbox { mode: Mode::Off, ..open.sandbox.unwrap() });
     let exit = project.kept.run(&open);
@@ -76,9 +97,19 @@ fn is_denied(script: &str) {
     if sandbox::support().level == Level::None {
         return;
     }
-    let (exit, said) = Project::new().run(script);
-    let denied = ["ermission denied", "not permitted", "ross-device"].iter().any(|why| said.contains(why));
-    assert!(!exit.succeeded() && denied, "{script}\n{exit:?}\n{said}");
+    for &namespaces in ways {
+        let (exit, said) = Project::new(namespaces).run(script);
+        let denied = [
+            "ermission denied",
+            "not permitted",
+            "ross-device",
+            "Read-only file system",
+            "No such file",
+            "nonexistent",
+        ];
+        let is_denied = denied.iter().any(|why| said.contains(why));
+        assert!(!exit.succeeded() && is_denied, "namespaces {namespaces}: {script}\n{exit:?}\n{said}");
+    }
 }
 
 #[test]
@@ -156,7 +187,11 @@ fn tools_run() {
 /// The clone borrows objects from a directory that is hidden but for them, and writes its own.
 #[test]
 fn git_commits_in_a_clone_with_borrowed_objects() {
-    let project = Project::new();
+    ways().into_iter().for_each(commits_in_a_clone);
+}
+
+fn commits_in_a_clone(namespaces: bool) {
+    let project = Project::new(namespaces);
     let git = |line: &str| {
         let status = std::process::Command::new("git")
             .args(line.split(' '))
@@ -193,14 +228,14 @@ fn git_commits_in_a_clone_with_borrowed_objects() {
 #[test]
 fn nobody_outside_can_be_signalled() {
     if sandbox::support().abi >= 6 {
-        let (exit, said) = Project::new().run("kill -0 $$ && (sleep 10 & kill $!) && kill -TERM $PPID");
+        let (exit, said) = Project::new(false).run("kill -0 $$ && (sleep 10 & kill $!) && kill -TERM $PPID");
         assert!(!exit.succeeded() && said.contains("not permitted"), "{exit:?} {said}");
     }
 }
 
 #[test]
 fn rules_that_cannot_be_held_stop_the_start() {
-    let project = Project::new();
+    let project = Project::new(false);
     let mut spec = project.spec("true");
     spec.sandbox.as_mut().unwrap().rules.read_write.push(project.kept.root.join("project"));
     let exit = project.kept.run(&spec);
@@ -212,7 +247,7 @@ fn rules_that_cannot_be_held_stop_the_start() {
 
 #[test]
 fn strict_starts_nothing_that_it_cannot_hold() {
-    let project = Project::new();
+    let project = Project::new(sandbox::support().namespaces);
     let mut spec = project.spec("! cat $P/.adjutant/token");
     spec.sandbox.as_mut().unwrap().mode = Mode::Strict;
     let exit = project.kept.run(&spec);
@@ -222,5 +257,96 @@ fn strict_starts_nothing_that_it_cannot_hold() {
             matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("strictly")),
             "{exit:?}"
         ),
+    }
+}
+
+/// What Landlock does not know of: modes, owners, times, attributes.
+#[test]
+fn nothing_about_a_file_outside_can_be_changed() {
+    for script in [
+        "chmod 600 $P/Cargo.toml",
+        "chmod 700 $P/src",
+        "touch -d 2001-01-01 $P/Cargo.toml",
+        "chgrp $(id -g) $P/Cargo.toml",
+    ] {
+        is_denied_by_namespaces(script);
+    }
+    works("chmod 700 . && touch x && chmod 600 x && touch -d 2001-01-01 x && chmod 700 $TMPDIR");
+}
+
+/// Concealed places are empty, also where the directory around them can be written, and what is named beside them is not.
+#[test]
+fn concealed_places_are_empty_and_what_is_named_inside_is_not() {
+    if !sandbox::support().namespaces {
+        return;
+    }
+    let project = Project::new(true);
+    let home = project.kept.root.join("home");
+    for (name, text) in [
+        (".ssh/id", "key"),
+        (".aws/config", "region"),
+        (".aws/keys", "key"),
+        (".netrc", "key"),
+        ("cache/token", "key"),
+        ("cache/x", "cached"),
+    ] {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut spec = project.spec(
+        "cd $H && ls -A . .ssh .aws && cat .netrc .aws/config cache/token cache/x && test ! -e .ssh/id && \
+         ! cat .aws/keys 2>/dev/null && ! touch .ssh/new 2>/dev/null && ! rm .netrc 2>/dev/null && ! touch new 2>/dev/null && \
+         ! chmod 777 .ssh 2>/dev/null && touch cache/y && ! rm cache/token 2>/dev/null",
+    );
+    spec.env.insert("H".into(), home.display().to_string());
+    let rules = &mut spec.sandbox.as_mut().unwrap().rules;
+    rules.concealed =
+        [".ssh", ".aws", ".netrc", ".absent", "cache/token"].map(|name| home.join(name)).to_vec();
+    rules.read_only.push(home.join(".aws/config"));
+    rules.read_write.push(home.join("cache"));
+    let exit = project.kept.run(&spec);
+    let out = String::from_utf8_lossy(&project.kept.out()).into_owned();
+    assert!(exit.succeeded(), "{exit:?}\n{out}\n{}", String::from_utf8_lossy(&project.kept.err()));
+    assert_eq!(out, ".:\n.aws\n.netrc\n.ssh\ncache\n\n.aws:\nconfig\n\n.ssh:\nregioncached");
+    assert_eq!(std::fs::read_to_string(home.join(".netrc")).unwrap(), "key");
+    assert_eq!(std::fs::read_to_string(home.join("cache/token")).unwrap(), "key");
+}
+
+/// Shared memory works, as Python's multiprocessing wants it, and nobody outside sees it.
+#[test]
+fn shared_memory_is_private_and_gone_afterwards() {
+    if !sandbox::support().namespaces {
+        return;
+    }
+    let name = format!("/dev/shm/adj-seen-{}", std::process::id());
+    std::fs::write(&name, "outside").unwrap();
+    let project = Project::new(true);
+    let script = format!(
+        "test ! -e {name} && echo inside > /dev/shm/x && ln /dev/shm/x /dev/shm/y && cat /dev/shm/y && echo x > {name}"
+    );
+    let (exit, said) = project.run(&script);
+    assert!(exit.succeeded(), "{exit:?} {said}");
+    assert_eq!(std::fs::read_to_string(&name).unwrap(), "outside");
+    assert!(!std::path::Path::new("/dev/shm/y").exists());
+    std::fs::remove_file(&name).unwrap();
+}
+
+/// Nobody but the program is on the network that it has.
+#[test]
+fn without_a_network_there_is_a_loopback_and_nothing_else() {
+    let project = Project::new(sandbox::support().namespaces);
+    let mut spec =
+        project.spec("cat /proc/net/dev | tail -n +3; cat /sys/class/net/lo/flags 2>/dev/null || true");
+    spec.sandbox.as_mut().unwrap().rules.network = Network::None;
+    let exit = project.kept.run(&spec);
+    let out = String::from_utf8_lossy(&project.kept.out()).into_owned();
+    if sandbox::support().namespaces {
+        assert!(exit.succeeded(), "{exit:?}");
+        let devices: Vec<&str> =
+            out.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+        assert_eq!(devices, ["lo"], "{out}");
+    } else {
+        assert!(matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("namespaces")), "{exit:?}");
     }
 }

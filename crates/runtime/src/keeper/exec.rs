@@ -52,13 +52,14 @@ fn prepare(dir: &Path, keeper: i32) -> Result<Command, String> {
     SigSet::empty().thread_set_mask().map_err(|error| format!("signals cannot be let through: {error}"))?;
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     limit(&spec.limits)?;
-    std::env::set_current_dir(&spec.cwd)
-        .map_err(|error| format!("its directory {} cannot be entered: {error}", spec.cwd.display()))?;
     prctl::set_no_new_privs().map_err(|error| format!("new privileges cannot be given up: {error}"))?;
     if let Some(wanted) = &spec.sandbox {
         sandbox::apply(wanted.mode, &wanted.rules).map_err(|error| error.to_string())?;
         sandbox::give_up_powers();
     }
+    // Afterwards: there it may be another mount of the same directory.
+    std::env::set_current_dir(&spec.cwd)
+        .map_err(|error| format!("its directory {} cannot be entered: {error}", spec.cwd.display()))?;
     let (program, arguments) = spec.argv.split_first().ok_or("it names no program")?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(&spec.env).env(EFFECT_VARIABLE, &spec.effect);

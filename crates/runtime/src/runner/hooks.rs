@@ -52,8 +52,8 @@ pub async fn in_folder(
         name: name(point, effect),
         of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
-        env: place::environment_of(shared, &rules, &rules.settings.test.env, whose)?,
-        sandbox: place::sandbox(shared, &rules, &cwd, &folders)?,
+        env: place::environment_of_tests(shared, &rules, whose)?,
+        sandbox: place::sandbox(shared, &rules, &cwd, &folders, place::Purpose::Hook)?,
         cwd,
         limit: *timeout,
     };

@@ -451,6 +451,22 @@ fn open_with_trees(layout: &Layout, settings: &Settings, trees: PathBuf) -> Resu
     })
 }
 
+/// Why nothing may be run here: the settings demand of the sandbox what this system cannot do.
+pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
+    let wanted = &settings.sandbox;
+    let support = sandbox::support();
+    if wanted.mode == settings::SandboxMode::Strict && support.level != sandbox::Level::Full {
+        return Some(format!("sandbox.mode is \"strict\", and the sandbox is not whole here: {}", support.what));
+    }
+    if wanted.network == settings::Network::None && !support.namespaces {
+        return Some(format!(
+            "sandbox.network is \"none\", and the network of tests cannot be closed here: {}",
+            support.what
+        ));
+    }
+    None
+}
+
 /// What people should know of the sandbox before agents run; nothing where it holds.
 pub fn sandbox_note(settings: &Settings) -> Option<String> {
     use crate::settings::SandboxMode;

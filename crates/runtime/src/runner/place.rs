@@ -8,16 +8,19 @@ use kernel::World;
 use kernel::budget::Room;
 use kernel::effect::Prompt;
 use kernel::world::{Run, SentBack, Task};
-use machines::names::{RunId, TaskId, WorkerName};
+use machines::names::{AgentName, RunId, TaskId, WorkerName};
 
 use super::gate::Whose;
 use super::{Rules, Shared, gate};
-use crate::git::Oid;
+use crate::git::{self, Oid};
 use crate::keeper::{self, Exit, Reason};
 use crate::layout::Layout;
 use crate::prompts::{Kind, Prompts, Variables};
 use crate::sandbox;
-use crate::settings::{Agent, Isolation, MissingCache, Sandbox, SandboxMode, Settings};
+use crate::sandbox::places::Machine;
+use crate::settings::{
+    Adapter, Agent, Author, Credit, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings,
+};
 use crate::workplace;
 
 /// The folders of a task outside of its tree.
@@ -104,25 +107,40 @@ pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
     own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
 }
 
-/// The environment of an agent's program or of a test run: an allow-list, and what we give.
+/// The environment of an agent's program: an allow-list, and what we give.
 pub fn environment(
     shared: &Arc<Shared>,
     rules: &Rules,
-    agent: Option<&Agent>,
+    agent: &Agent,
     task: &Task,
-    worker: Option<&WorkerName>,
-    run: Option<&RunId>,
+    worker: &WorkerName,
+    run: &RunId,
 ) -> Result<Vec<(String, String)>, String> {
-    let names = agent.map(|agent| agent.env.as_slice()).unwrap_or_default();
-    environment_of(shared, rules, names, Whose { task: &task.id, run: run.or(task.run.as_ref()), worker })
+    let settings = match rules.settings.fleet.isolation {
+        // The settings of its git are the person's own, and stay as they are.
+        Isolation::Worktree => committer(rules, &shared.world(), task).settings(&shared.repository),
+        Isolation::Clone => Vec::new(),
+    };
+    let whose = Whose { task: &task.id, run: Some(run), worker: Some(worker) };
+    variables(shared, rules, &agent.env, whose, settings)
 }
 
-/// The same for anybody's: `names` are what of the user's variables is passed on beside the usual ones.
-pub fn environment_of(
+/// The same for tests and hooks, with the variables that are for tests.
+pub fn environment_of_tests(
+    shared: &Arc<Shared>,
+    rules: &Rules,
+    whose: Whose<'_>,
+) -> Result<Vec<(String, String)>, String> {
+    variables(shared, rules, &rules.settings.test.env, whose, Vec::new())
+}
+
+/// `names` are what of the user's variables is passed on beside the usual ones; `settings` are git's.
+fn variables(
     shared: &Arc<Shared>,
     rules: &Rules,
     names: &[String],
     whose: Whose<'_>,
+    settings: Vec<(&'static str, String)>,
 ) -> Result<Vec<(String, String)>, String> {
     let Whose { task, run, worker } = whose;
     let temporary = shared.layout.temp(task);
@@ -136,6 +154,9 @@ pub fn environment_of(
         temporary: &temporary,
     };
     let mut variables = workplace::environment(names, &|name| std::env::var_os(name), &given);
+    // Whoever signs is the person, whose keys are not there.
+    let mut git = vec![("commit.gpgsign", "false".to_owned()), ("tag.gpgsign", "false".to_owned())];
+    git.extend(settings);
     if rules.settings.fleet.isolation == Isolation::Worktree
         && let Some(excludes) = shared.repository.excluded_links()
     {
@@ -143,67 +164,108 @@ pub fn environment_of(
         let file = shared.layout.private(task).join("excludes");
         std::fs::write(&file, excludes)
             .map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
-        let file = file.to_string_lossy().into_owned();
-        for (name, value) in [
-            ("GIT_CONFIG_COUNT", "1".to_owned()),
-            ("GIT_CONFIG_KEY_0", "core.excludesFile".to_owned()),
-            ("GIT_CONFIG_VALUE_0", file),
-        ] {
-            variables.push((name.to_owned(), value));
-        }
+        git.push(("core.excludesFile", file.to_string_lossy().into_owned()));
+    }
+    variables.push(("GIT_CONFIG_COUNT".to_owned(), git.len().to_string()));
+    for (n, (key, value)) in git.into_iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{n}"), key.to_owned()));
+        variables.push((format!("GIT_CONFIG_VALUE_{n}"), value));
     }
     Ok(variables)
 }
 
-/// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects.
+/// The agent that worked on a task last.
+pub fn agent_of(rules: &Rules, world: &World, task: &Task) -> AgentName {
+    // `t-1.10` came after `t-1.9`.
+    let number = |run: &RunId| run.as_str().rsplit('.').next().and_then(|number| number.parse::<u64>().ok());
+    let of_task = || world.runs.values().filter(|run| run.task == task.id);
+    let last = || of_task().max_by_key(|run| number(&run.id));
+    let run = task.run.as_ref().and_then(|run| world.run(run)).or_else(|| last().map(Arc::as_ref));
+    run.map_or_else(|| rules.settings.fleet.agent.clone(), |run| run.agent.clone())
+}
+
+/// Who the commits of a task are by.
+pub fn committer(rules: &Rules, world: &World, task: &Task) -> git::Agent {
+    let name = agent_of(rules, world, task);
+    let author = rules.settings.agents.get(&name).map(|agent| agent.author.clone());
+    let Author { name, mail } = author.unwrap_or_else(|| Author::of_agent(name.as_str()));
+    let person = match rules.settings.project.credit {
+        Credit::Committer => git::Person::Committer,
+        Credit::CoAuthor => git::Person::CoAuthor,
+        Credit::None => git::Person::Absent,
+    };
+    git::Agent { name, mail, person }
+}
+
+/// What a process is for.
+#[derive(Clone, Copy)]
+pub enum Purpose<'a> {
+    /// An agent's step, and the program that it starts with.
+    Step(&'a Agent, &'a str),
+    Tests,
+    Hook,
+}
+
+/// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects, and an
+/// agent the socket.
 pub fn sandbox(
     shared: &Arc<Shared>,
     rules: &Rules,
     cwd: &Path,
     folders: &Folders,
+    purpose: Purpose,
 ) -> Result<Option<keeper::Sandbox>, String> {
     let settings = &rules.settings.sandbox;
     if settings.mode == SandboxMode::Off {
         return Ok(None);
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let variable = |name: &str| std::env::var_os(name);
+    let machine = Machine { home: home.as_deref(), variable: &variable };
+    let strict = settings.mode == SandboxMode::Strict;
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
     read_write.extend(Sandbox::expand(&settings.caches, home.as_deref()));
-    // A worktree of the user's repository commits into the user's git directory: that is what was chosen with it.
-    if rules.settings.fleet.isolation == Isolation::Worktree {
-        read_write.extend(shared_git_dir(&shared.layout).map_err(|error| error.to_string())?);
-    }
     let mut read_only = vec![shared.layout.land_objects()];
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
+    let mut hidden = vec![shared.repository.places().trees.clone(), shared.layout.temporary()];
+    let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
+    let namespaces = sandbox::support().namespaces;
+    let worktree = rules.settings.fleet.isolation == Isolation::Worktree;
+    if worktree {
+        let writable = shared.repository.worktree_places(cwd).map_err(|error| error.to_string())?;
+        read_write.extend(writable);
+        read_only.extend(strict.then(|| shared.repository.git_dir().to_owned()));
+    }
+    // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
+    if worktree && namespaces { &mut concealed } else { &mut hidden }.push(shared.layout.state());
+    let program = match purpose {
+        Purpose::Step(agent, program) => {
+            read_only.extend(shared.layout.socket().parent().map(Path::to_owned));
+            read_only.extend(machine.passed_on(&agent.env));
+            read_only.extend(strict.then(|| shared.adj.clone()));
+            Some(program)
+        }
+        Purpose::Tests | Purpose::Hook => None,
+    };
+    // Claude Code is given its key by a variable, and a directory of its own for the rest.
+    let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter == Adapter::Command);
+    concealed.extend(machine.hidden(program.filter(|_| own)));
+    concealed.extend(machine.sockets().into_iter().map(|socket| socket.path));
+    let linked = rules.settings.worktree.symlink.iter().map(|pattern| shared.layout.root().join(pattern));
+    let only = strict.then(|| machine.system(program).into_iter().chain(linked).collect());
+    let no_network = matches!(purpose, Purpose::Tests) && settings.network == Network::None;
     let rules = sandbox::Rules {
         read_write,
         read_only,
-        hidden: vec![
-            shared.layout.state(),
-            shared.repository.places().trees.clone(),
-            shared.layout.temporary(),
-        ],
+        hidden,
+        concealed,
+        only,
+        namespaces,
+        network: if no_network { sandbox::Network::None } else { sandbox::Network::Open },
         tcp_connect: None,
     };
-    let strict = settings.mode == SandboxMode::Strict;
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
     Ok(Some(keeper::Sandbox { mode, rules }))
-}
-
-/// What a worktree of the user's repository needs of its git directory: all that is in it but our state. Not the directory
-/// itself, since what is allowed there is allowed below it too.
-fn shared_git_dir(layout: &Layout) -> std::io::Result<Vec<PathBuf>> {
-    let git_dir = layout.git_dir();
-    // Made by git when it is first needed, which an agent's git could not.
-    std::fs::create_dir_all(git_dir.join("logs"))?;
-    let mut parts = Vec::new();
-    for entry in std::fs::read_dir(git_dir)? {
-        let path = entry?.path();
-        if path != layout.state() {
-            parts.push(path);
-        }
-    }
-    Ok(parts)
 }
 
 /// Makes the declared caches that are not there, where nobody has to be asked; what people should hear of it.

@@ -239,6 +239,12 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         let fresh = shared.blocking(move || repository.refresh_main(&of, &tree)).await;
         fresh.map_err(|error| error.to_string())?
     };
+    {
+        let (repository, tree) = (shared.repository.clone(), tree.clone());
+        let committer = place::committer(&rules, &world, known);
+        let named = shared.blocking(move || repository.commit_as(&tree, &committer)).await;
+        named.map_err(|error| error.to_string())?;
+    }
     let test = super::gate::test_command(&rules.settings, &tree);
     let text = place::prompt(&rules.prompts, known, worker.as_str(), prompt, &main, test);
     let order = Order {
@@ -271,12 +277,15 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
     for (path, text) in &launch.files {
         write_whole(path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
-    let mut env = place::environment(shared, &rules, Some(agent), known, Some(worker), Some(run))?;
+    let mut env = place::environment(shared, &rules, agent, known, worker, run)?;
     if let Some(token) = shared.keys.as_ref().and_then(|keys| keys.mint(&started.agent, run)) {
         env.push(("ADJ_TOKEN".to_owned(), token));
         env.push(("ADJ_SERVER".to_owned(), format!("unix:{}", shared.layout.socket().display())));
     }
     env.extend(launch.env.iter().cloned());
+    let program = launch.argv.first().map_or("", String::as_str);
+    let purpose = place::Purpose::Step(agent, program);
+    let sandbox = place::sandbox(shared, &rules, &tree, &folders, purpose)?;
     let spec = Spec {
         env: env.into_iter().collect(),
         stdin: match launch.stdin {
@@ -285,7 +294,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         },
         time_limit_seconds: rules.settings.fleet.step_timeout.as_secs_f64(),
         output_bytes_max: rules.settings.limits.output_bytes,
-        sandbox: place::sandbox(shared, &rules, &tree, &folders)?,
+        sandbox,
         protocol: Some(launch.protocol.to_owned()),
         ..Spec::new(shared.layout.mark(id.as_str()), launch.argv, tree)
     };

@@ -94,7 +94,8 @@ fn more(section: &str) -> String {
              for that adapter, and must be given for the others.\n\n\
              An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
              `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
-             `ADJ_PORT_BASE`. Nothing else: no key, no token, no `SSH_AUTH_SOCK` unless you name it.\n\
+             `ADJ_PORT_BASE`, and by `GIT_CONFIG_COUNT` that git signs nothing. Nothing else: no key, no token, no\n\
+             `SSH_AUTH_SOCK` unless you name it.\n\
              A toolchain that is found by a variable (`RUSTUP_HOME`, `JAVA_HOME`) needs that in `env` too, and in `env` of\n\
              `[test]`: tests and hooks get the same usual variables, what `[test]` names, and nothing that an agent's `env` names.\n\n\
              How this machine reaches the network is passed on to agents, tests and hooks: `HTTP_PROXY`, `HTTPS_PROXY`,\n\
@@ -104,7 +105,8 @@ fn more(section: &str) -> String {
              start `adj run` without the variable.\n\n"
         }
         "sandbox" => {
-            "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n"
+            "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n\
+             [The sandbox](sandbox.md) says what it holds, what it does not, and which places are hidden.\n\n"
         }
         "policy" => {
             "A pattern is the name of a tool, or `Tool(argument)` where `*` stands for any text: `Bash(git push*)`. The first\n\

@@ -1,7 +1,7 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
-use super::{Adapter, Isolation, SandboxMode, TicketSource};
+use super::{Adapter, Credit, Isolation, Network, SandboxMode, TicketSource};
 use kernel::config::{Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -37,6 +37,8 @@ pub enum Kind {
     Text,
     /// A name in the strict alphabet of names.
     Name,
+    /// `Name <mail>`, as git has it.
+    Identity,
     /// A git branch.
     Branch,
     /// A path inside the project.
@@ -97,6 +99,7 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("main", Kind::Branch, r#""main""#, "The branch that work lands on."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked, for every agent that has no `max_turns` of its own."),
+            key("credit", Kind::Choice(words::<Credit>), r#""committer""#, "How you are named in what agents commit: as its committer, as a `Co-authored-by`, or not at all. Merges are always yours."),
         ],
     },
     Section {
@@ -131,6 +134,7 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("adapter", Kind::Choice(words::<Adapter>), r#""claude""#, "How the program is spoken to."),
             key("command", Kind::Words, "", "The program and its first arguments; for `command` the whole command line, for `script` the scenario file."),
+            key("author", Kind::Identity, "", "Who its commits are by; `NAME (Adjutant) <NAME@adjutant.localhost>` when it is absent."),
             key("model", Kind::Text, "", "The model that the program is told to use."),
             key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
             key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where neither it nor the project has `max_turns`: 50, 100 or 200."),
@@ -165,9 +169,11 @@ pub const SECTIONS: &[Section] = &[
         path: "sandbox",
         about: "What agents and tests can reach of this machine.",
         keys: &[
-            key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "Whether it is used where the system has it, demanded, or off."),
+            key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "Whether it is used as far as the system has it, demanded whole and with nothing readable but system, toolchains, tree and declared places, or off."),
             key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches; made where they are not there and lie in a directory of your home."),
-            key("read", Kind::Places, "[]", "More files and directories that may be read."),
+            key("read", Kind::Places, "[]", "Files and directories that may be read although they are hidden, or although the mode is `strict`; wins over `hide` and the shipped list."),
+            key("hide", Kind::Places, "[]", "More files and directories that are hidden from agents and tests, besides the shipped list of credentials."),
+            key("network", Kind::Choice(words::<Network>), r#""open""#, "What tests have of the network: all of it, or with `none` only a loopback of their own. Agents always have it."),
         ],
     },
     Section {
@@ -305,6 +311,7 @@ impl Kind {
         match self {
             Kind::Text => "a text that is not empty".to_owned(),
             Kind::Name => "a name: letters, digits, `.`, `_` and `-`".to_owned(),
+            Kind::Identity => "a name and a mail address, such as \"Coder <coder@example.com>\"".to_owned(),
             Kind::Branch => "the name of a branch".to_owned(),
             Kind::Path => "a path inside the project".to_owned(),
             Kind::Folder => "the path of a directory, such as \"../{project}.agents\"".to_owned(),

@@ -68,6 +68,7 @@ pub struct Project {
     pub main: String,
     /// Turns of a run, for agents that say nothing of it.
     pub max_turns: Option<u32>,
+    pub credit: Credit,
 }
 
 /// `[fleet]`
@@ -104,6 +105,7 @@ pub struct Agent {
     pub adapter: Adapter,
     /// Never empty.
     pub command: Vec<String>,
+    pub author: Author,
     pub model: Option<String>,
     pub role: Role,
     pub kind: AgentKind,
@@ -143,6 +145,10 @@ pub struct Sandbox {
     /// As written: absolute, or from `~/`. [`Sandbox::expand`] makes paths of them.
     pub caches: Vec<String>,
     pub read: Vec<String>,
+    /// Besides [`crate::sandbox::places::HIDDEN`].
+    pub hide: Vec<String>,
+    /// Of tests.
+    pub network: Network,
 }
 
 /// `[policy]`
@@ -261,6 +267,55 @@ machines::wire_enum! {
     pub enum TicketSource {
         Files = "files",
         None = "none",
+    }
+}
+
+machines::wire_enum! {
+    /// How the person stands in an agent's commits.
+    pub enum Credit {
+        Committer = "committer",
+        CoAuthor = "co-author",
+        None = "none",
+    }
+}
+
+machines::wire_enum! {
+    /// What tests have of the network.
+    pub enum Network {
+        Open = "open",
+        None = "none",
+    }
+}
+
+/// Who a commit is by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author {
+    pub name: String,
+    pub mail: String,
+}
+
+impl Author {
+    /// `Name <mail>`.
+    pub fn read(text: &str) -> Option<Author> {
+        let (name, mail) = text.trim().strip_suffix('>')?.split_once('<')?;
+        let (name, mail) = (name.trim(), mail.trim());
+        // Git takes none of these in a name, and no name without a letter.
+        let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || "<>".contains(c));
+        let fits = is_plain(name) && is_plain(mail) && name.chars().any(char::is_alphanumeric);
+        let (user, host) = mail.split_once('@')?;
+        let is_mail = !user.is_empty() && !host.is_empty() && !mail.contains(char::is_whitespace);
+        (fits && is_mail).then(|| Author { name: name.to_owned(), mail: mail.to_owned() })
+    }
+
+    /// Of an agent that the settings give none. Nobody has an address there, so nobody is taken for it.
+    pub fn of_agent(name: &str) -> Author {
+        Author { name: format!("{name} (Adjutant)"), mail: format!("{name}@adjutant.localhost") }
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <{}>", self.name, self.mail)
     }
 }
 
@@ -447,7 +502,7 @@ impl Settings {
         let lists =
             [(&policy.red, Colour::Red), (&policy.yellow, Colour::Yellow), (&policy.green, Colour::Green)];
         let own = lists.into_iter().flat_map(|(patterns, colour)| {
-            patterns.iter().map(move |pattern| ToolRule { pattern: pattern.into(), colour })
+            patterns.iter().map(move |pattern| ToolRule { pattern: pattern.into(), colour, commands_only: false })
         });
         own.chain(policy::shipped()).collect()
     }
@@ -533,10 +588,18 @@ fn build(values: &mut Values) -> Settings {
         ["project", "test", "tickets", "sandbox", "policy"].map(|section| values.scope(section));
     let [budget, prompts, worktree] = ["budget", "prompts", "worktree"].map(|section| values.scope(section));
     let path = |scope: &Scope, key| scope.text(key).map(PathBuf::from);
+    if sandbox.word::<SandboxMode>("mode") == SandboxMode::Off
+        && sandbox.word::<Network>("network") == Network::None
+    {
+        let message = "`sandbox.network` is \"none\", and `sandbox.mode` is \"off\"";
+        let hint = "set sandbox.mode = \"auto\": it is the sandbox that takes the network away";
+        values.problem(sandbox.place("network"), message, hint);
+    }
     Settings {
         project: Project {
             main: project.text("main").unwrap_or_default(),
             max_turns: project.number("max_turns"),
+            credit: project.word("credit"),
         },
         fleet,
         test: Test {
@@ -557,6 +620,8 @@ fn build(values: &mut Values) -> Settings {
             mode: sandbox.word("mode"),
             caches: sandbox.list("caches").unwrap_or_default(),
             read: sandbox.list("read").unwrap_or_default(),
+            hide: sandbox.list("hide").unwrap_or_default(),
+            network: sandbox.word("network"),
         },
         policy: Policy {
             red: policy.list("red").unwrap_or_default(),
@@ -697,6 +762,10 @@ fn agent_of(
     Some(Agent {
         adapter,
         command: command?,
+        author: scope
+            .text("author")
+            .and_then(|text| Author::read(&text))
+            .unwrap_or_else(|| Author::of_agent(name)),
         model: scope.text("model"),
         role: scope.word("role"),
         kind: scope.word("kind"),

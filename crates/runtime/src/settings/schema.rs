@@ -56,6 +56,7 @@ fn of_key(key: &Key) -> Value {
     let mut schema = match key.kind {
         Kind::Text | Kind::Shell | Kind::Health => json!({ "type": "string", "minLength": 1 }),
         Kind::Branch => json!({ "type": "string", "pattern": "^[^-/ ~^:?*\\[\\\\][^ ~^:?*\\[\\\\]*$" }),
+        Kind::Identity => json!({ "type": "string", "pattern": "^[^<>]+<[^<>@\\s]+@[^<>@\\s]+>$" }),
         Kind::Name => json!({ "type": "string", "pattern": NAME }),
         Kind::Folder => json!({ "type": "string", "pattern": "^([^{}]|\\{project\\})+$" }),
         Kind::Size => json!({ "type": "string", "pattern": "^ *[0-9]+(\\.[0-9]+)? *([kKMGT]i?)?B *$" }),

@@ -291,6 +291,7 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
             (_, _, Kind::Words | Kind::Texts | Kind::Globs | Kind::Tools) => "[\"x\"]".into(),
             (_, _, Kind::Names) => "[\"coder\"]".into(),
             (_, _, Kind::Variables) => "[\"X\"]".into(),
+            (_, _, Kind::Identity) => "\"X <x@y>\"".into(),
             (_, _, Kind::Places) => "[\"/x\"]".into(),
             (
                 _,

@@ -285,6 +285,13 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
             machines::names::check(&text).map_err(|bad| format!("names {bad}"))?;
             Ok(Value::Text(text))
         }
+        Kind::Identity => {
+            let text = text()?;
+            if super::Author::read(&text).is_none() {
+                return Err(wrong());
+            }
+            Ok(Value::Text(text))
+        }
         Kind::Branch => text().and_then(|text| branch(&text).map(|()| Value::Text(text))),
         Kind::Path => text().and_then(|text| inner_path(&text).map(|()| Value::Text(text))),
         Kind::Health => {

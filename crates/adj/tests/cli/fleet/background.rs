@@ -99,7 +99,7 @@ impl Repository {
     pub fn start(&self, line: &str) -> Fleet<'_> {
         let fleet = self.begin(line);
         wait("a fleet that answers", || {
-            let listens = self.adj("queue").code == 0 && self.state("adj.sock").exists();
+            let listens = self.adj("queue").code == 0 && self.state("socket/adj.sock").exists();
             listens.then_some(())
         });
         fleet

@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("places", include_str!("places.rs")),
     ("main_tests", include_str!("main_tests.rs")),
     ("policies", include_str!("policies.rs")),
+    ("reach", include_str!("reach.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
 ];
@@ -26,6 +27,7 @@ const SOURCES: &[(&str, &str)] = &[
 const SHOWN: &[(&str, &str)] = &[
     ("project.main", "odd::a_main_of_another_name_in_a_folder_with_a_space"),
     ("project.max_turns", "dead_ends::the_turn_limit_of_the_project_holds_where_the_agent_has_none"),
+    ("project.credit", "reach::the_settings_say_how_a_person_is_credited"),
 
     ("fleet.agent", "settings::a_lead_approves_what_another_did_where_the_settings_let_it"),
     ("fleet.workers", "people::a_command_that_a_workers_state_does_not_take_is_refused_with_the_reason"),
@@ -46,6 +48,7 @@ const SHOWN: &[(&str, &str)] = &[
 
     ("agents.*.adapter", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
     ("agents.*.command", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
+    ("agents.*.author", "reach::agents_commit_unsigned_as_themselves_and_merges_are_signed_where_the_person_signs"),
     ("agents.*.model", "claude::a_ticket_lands_and_its_second_step_goes_on_in_the_session_that_was_written_down_before_the_first"),
     ("agents.*.role", "policies::a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all"),
     ("agents.*.kind", "settings::a_conversational_agent_has_more_turns_than_one_for_tasks"),
@@ -68,6 +71,8 @@ const SHOWN: &[(&str, &str)] = &[
     ("sandbox.mode", "setup::a_sandbox_that_is_off_is_said_by_run_and_doctor"),
     ("sandbox.caches", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
     ("sandbox.read", "settings::a_sandboxed_agent_reads_what_is_hidden_where_the_settings_let_it"),
+    ("sandbox.hide", "reach::credentials_are_hidden_from_agents_and_tests"),
+    ("sandbox.network", "reach::tests_have_no_network_where_the_settings_say_so"),
 
     ("policy.red", "policies::a_red_call_waits_and_is_done_only_where_a_person_allows_it"),
     ("policy.yellow", "policies::a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all"),

@@ -17,6 +17,7 @@ mod odd;
 mod people;
 mod places;
 mod policies;
+mod reach;
 mod reading;
 mod review;
 mod settings;

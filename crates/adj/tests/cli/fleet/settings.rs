@@ -26,7 +26,7 @@ impl Repository {
     /// Asks the fleet as an agent does that has a token and no `adj`.
     fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
-        let mut stream = UnixStream::connect(self.state("adj.sock")).expect("the fleet runs");
+        let mut stream = UnixStream::connect(self.state("socket/adj.sock")).expect("the fleet runs");
         let head = format!(
             "POST /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",

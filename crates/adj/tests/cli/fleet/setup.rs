@@ -98,6 +98,11 @@ fn an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_ar
         "ADJ_SERVER",
         "ADJ_EFFECT",
         "ADJ_SCRIPT_SESSIONS",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
+        "GIT_CONFIG_KEY_1",
+        "GIT_CONFIG_VALUE_1",
         // What a shell sets by itself.
         "PWD",
         "OLDPWD",

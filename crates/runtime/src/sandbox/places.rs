@@ -1,0 +1,283 @@
+//! Which places of a machine hold what agents and tests have no business with, and which hold what they cannot do
+//! without.
+//!
+//! The lists are by name, because a credential does not say that it is one. What lies elsewhere is for the user to name
+//! in `sandbox.hide`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Well-known places of credentials and of what people have typed or looked at. `~/` is the user's home.
+#[rustfmt::skip]
+pub const HIDDEN: &[&str] = &[
+    // Keys, and what they unlock.
+    "~/.ssh", "~/.gnupg", "~/.pki", "~/.password-store", "~/.local/share/keyrings", "~/.local/share/kwalletd",
+    "~/.config/age", "~/.config/sops", "~/.vault-token", "~/.config/op", "~/.config/1Password", "~/.config/Bitwarden",
+    "~/.config/Bitwarden CLI", "~/.config/keepassxc", "~/.krb5cc", "~/.config/rclone", "~/.config/rbw",
+    // Clouds and clusters.
+    "~/.aws", "~/.config/gcloud", "~/.boto", "~/.azure", "~/.kube", "~/.docker", "~/.config/containers/auth.json",
+    "~/.terraform.d", "~/.terraformrc", "~/.config/doctl", "~/.config/hcloud", "~/.config/flyctl", "~/.fly", "~/.oci",
+    "~/.config/heroku", "~/.config/linode-cli", "~/.s3cfg", "~/.mc", "~/.pulumi/credentials.json", "~/.config/helm",
+    "~/.vercel", "~/.local/share/com.vercel.cli", "~/.config/netlify", "~/.wrangler", "~/.config/.wrangler",
+    "~/.config/configstore", "~/.ngrok2", "~/.config/ngrok", "~/.huggingface/token", "~/.cache/huggingface/token",
+    // Forges and package registries.
+    "~/.netrc", "~/.authinfo", "~/.authinfo.gpg", "~/.git-credentials", "~/.config/git/credentials", "~/.cache/git/credential",
+    "~/.git-credential-cache", "~/.gcm", "~/.config/gh", "~/.config/hub", "~/.config/glab-cli", "~/.config/tea",
+    "~/.npmrc", "~/.yarnrc.yml", "~/.config/pnpm/rc", "~/.pypirc", "~/.pip/pip.conf", "~/.config/pip/pip.conf",
+    "~/.config/uv/credentials", "~/.local/share/uv/credentials", "~/.config/pypoetry/auth.toml",
+    "~/.local/share/python_keyring", "~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.gem/credentials",
+    "~/.local/share/gem/credentials", "~/.bundle/config", "~/.composer/auth.json", "~/.config/composer/auth.json",
+    "~/.m2/settings-security.xml", "~/.hex", "~/.nuget/NuGet/NuGet.Config", "~/.config/NuGet/NuGet.Config",
+    // Databases.
+    "~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.config/dbeaver", "~/.local/share/DBeaverData",
+    // Browsers and mail.
+    "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge",
+    "~/.config/vivaldi", "~/.config/opera", "~/.librewolf", "~/.zen", "~/.config/mozilla", "~/.thunderbird", "~/.var/app",
+    "~/snap/firefox", "~/snap/chromium", "~/snap/thunderbird", "~/.config/Signal", "~/.config/Slack", "~/.config/discord",
+    "~/.local/share/TelegramDesktop",
+    // What was typed.
+    "~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.history", "~/.local/share/fish/fish_history",
+    "~/.local/share/atuin", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history",
+    "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history", "~/.lesshst", "~/.viminfo", "~/.wget-hsts",
+    // The system's own, which matter where agents are root.
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/krb5.keytab",
+    "/etc/wireguard", "/etc/NetworkManager/system-connections", "/etc/docker/key.json", "/etc/rancher",
+    "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet",
+];
+
+/// What agents keep of themselves in a home: hidden from all but the program that it is of.
+#[rustfmt::skip]
+pub const AGENTS: &[(&str, &[&str])] = &[
+    ("claude",       &["~/.claude/.credentials.json", "~/.claude.json", "~/.claude/projects", "~/.claude/history.jsonl"]),
+    ("codex",        &["~/.codex"]),
+    ("gemini",       &["~/.gemini"]),
+    ("qwen",         &["~/.qwen"]),
+    ("opencode",     &["~/.local/share/opencode", "~/.config/opencode"]),
+    ("cursor-agent", &["~/.cursor", "~/.config/cursor"]),
+    ("copilot",      &["~/.copilot", "~/.config/github-copilot"]),
+    ("aider",        &["~/.aider", "~/.aider.conf.yml"]),
+    ("goose",        &["~/.config/goose", "~/.local/share/goose"]),
+    ("amp",          &["~/.config/amp", "~/.local/share/amp"]),
+    ("crush",        &["~/.config/crush", "~/.local/share/crush"]),
+    ("q",            &["~/.local/share/amazon-q"]),
+];
+
+/// Sockets by which a program could have others act for it, outside of its sandbox.
+#[rustfmt::skip]
+const SOCKETS: &[(&str, &str)] = &[
+    ("/run/docker.sock",                       "docker"),
+    ("/run/podman",                            "podman"),
+    ("/run/containerd",                        "containerd"),
+    ("/run/crio",                              "CRI-O"),
+    ("/run/k3s",                               "k3s"),
+    ("/run/libvirt",                           "libvirt"),
+    ("/var/lib/lxd/unix.socket",               "LXD"),
+    ("/var/snap/lxd/common/lxd/unix.socket",   "LXD"),
+    ("/var/lib/incus/unix.socket",             "Incus"),
+    ("/run/dbus/system_bus_socket",            "D-Bus (system)"),
+    ("/run/systemd/private",                   "systemd"),
+    ("/run/snapd.socket",                      "snapd"),
+    ("/run/screen",                            "screen"),
+    ("/tmp/.X11-unix",                         "X11"),
+    ("~/.docker/run/docker.sock",              "docker"),
+    ("~/.gnupg/S.gpg-agent",                   "gpg-agent"),
+];
+
+/// Variables that name a socket, as a path or as `unix:path=…` or `unix://…`.
+const SOCKET_VARIABLES: &[(&str, &str)] = &[
+    ("SSH_AUTH_SOCK", "ssh-agent"),
+    ("DOCKER_HOST", "docker"),
+    ("CONTAINER_HOST", "podman"),
+    ("DBUS_SESSION_BUS_ADDRESS", "D-Bus (session)"),
+    ("TMUX", "tmux"),
+    ("GNOME_KEYRING_CONTROL", "keyring"),
+];
+
+/// What every program needs of a system, for a sandbox that lets nothing else be read.
+#[rustfmt::skip]
+const SYSTEM: &[&str] = &[
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/dev", "/proc",
+    "/sys", "/var/cache/fontconfig", "/var/cache/ldconfig", "/var/lib/ca-certificates", "/var/lib/dpkg", "/var/lib/rpm",
+    "/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve", "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf", "/run/nscd",
+];
+
+/// Where toolchains live in a home.
+#[rustfmt::skip]
+const TOOLCHAINS: &[&str] = &[
+    "~/.cargo", "~/.rustup", "~/go", "~/.goenv", "~/.nvm", "~/.volta", "~/.fnm", "~/.local/share/fnm", "~/.nodenv", "~/.n",
+    "~/.npm-global", "~/.bun", "~/.deno", "~/.local/share/pnpm", "~/.pyenv", "~/.rye", "~/.local/share/uv", "~/.local/pipx",
+    "~/.local/share/pipx", "~/.conda", "~/miniconda3", "~/anaconda3", "~/miniforge3", "~/.rbenv", "~/.rvm", "~/.gem",
+    "~/.local/share/gem", "~/.asdf", "~/.local/share/mise", "~/.local/share/rtx", "~/.sdkman", "~/.jenv", "~/.jabba",
+    "~/.m2", "~/.gradle", "~/.ghcup", "~/.stack", "~/.cabal", "~/.opam", "~/.elan", "~/.juliaup", "~/.julia", "~/.dotnet",
+    "~/.nuget/packages", "~/.zvm", "~/.swiftly", "~/.nimble", "~/.choosenim", "~/.local/bin", "~/.local/lib",
+    "~/.local/share/claude", "~/.claude/local", "~/.gitconfig", "~/.config/git", "~/.editorconfig", "~/bin",
+    "~/.linuxbrew", "/home/linuxbrew",
+];
+
+/// Variables that name the place of a toolchain.
+const TOOLCHAIN_VARIABLES: &[&str] = &[
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "GOROOT",
+    "GOPATH",
+    "GOMODCACHE",
+    "NVM_DIR",
+    "VOLTA_HOME",
+    "BUN_INSTALL",
+    "DENO_INSTALL",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "CONDA_PREFIX",
+    "RBENV_ROOT",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "MISE_DATA_DIR",
+    "SDKMAN_DIR",
+    "JAVA_HOME",
+    "DOTNET_ROOT",
+    "ANDROID_HOME",
+];
+
+/// The machine as its user has it: a home, and variables.
+pub struct Machine<'a> {
+    pub home: Option<&'a Path>,
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// A socket that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Socket {
+    pub path: PathBuf,
+    /// Whose it is: `docker`.
+    pub of: &'static str,
+}
+
+impl Machine<'_> {
+    /// A place as a list or the settings have it; nothing where it needs a home and there is none.
+    pub fn path(&self, written: &str) -> Option<PathBuf> {
+        match written.strip_prefix("~/") {
+            Some(rest) => self.home.map(|home| home.join(rest)),
+            None => Some(PathBuf::from(written)),
+        }
+    }
+
+    fn paths(&self, written: &[&str]) -> Vec<PathBuf> {
+        written.iter().filter_map(|place| self.path(place)).collect()
+    }
+
+    /// Every shipped place, but for what this program keeps of itself.
+    pub fn hidden(&self, program: Option<&str>) -> Vec<PathBuf> {
+        let own = program.map(|program| Path::new(program).file_name().unwrap_or_default());
+        let of_agents = AGENTS.iter().filter(|(name, _)| own.is_none_or(|own| own != *name));
+        let of_agents = of_agents.flat_map(|(_, places)| self.paths(places));
+        self.paths(HIDDEN).into_iter().chain(of_agents).collect()
+    }
+
+    /// The sockets that are on this machine now.
+    pub fn sockets(&self) -> Vec<Socket> {
+        let known = SOCKETS.iter().filter_map(|(place, of)| Some(Socket { path: self.path(place)?, of }));
+        let named = SOCKET_VARIABLES.iter().filter_map(|(name, of)| {
+            let value = (self.variable)(name)?.into_string().ok()?;
+            Some(Socket { path: socket_path(&value)?, of })
+        });
+        let user = nix::unistd::geteuid();
+        // All that runs for one login: its D-Bus, gpg-agent, keyring, sound, screen.
+        let runtime = (self.variable)("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let runtime = runtime.unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
+        let session = Socket { path: runtime, of: "the login's own (D-Bus, gpg-agent, keyring, …)" };
+        let tmux = Socket { path: PathBuf::from(format!("/tmp/tmux-{user}")), of: "tmux" };
+        let mut found: Vec<Socket> = Vec::new();
+        for socket in known.chain(named).chain([session, tmux]) {
+            let Ok(path) = socket.path.canonicalize() else { continue };
+            if path != Path::new("/") && found.iter().all(|known| !path.starts_with(&known.path)) {
+                found.push(Socket { path, ..socket });
+            }
+        }
+        found
+    }
+
+    /// The sockets that these variables name: whoever passes one on means it to be used.
+    pub fn passed_on(&self, names: &[String]) -> Vec<PathBuf> {
+        let value = |name: &String| (self.variable)(name)?.into_string().ok();
+        let known = |name: &&String| SOCKET_VARIABLES.iter().any(|(known, _)| known == name);
+        names.iter().filter(known).filter_map(value).filter_map(|value| socket_path(&value)).collect()
+    }
+
+    /// The system and the toolchains, and where this program lies.
+    pub fn system(&self, program: Option<&str>) -> Vec<PathBuf> {
+        let mut found = self.paths(SYSTEM);
+        found.extend(self.paths(TOOLCHAINS));
+        let absolute = |path: PathBuf| Some(path).filter(|path| path.is_absolute());
+        let named = TOOLCHAIN_VARIABLES.iter().filter_map(|name| (self.variable)(name));
+        found.extend(named.map(PathBuf::from).filter_map(absolute));
+        let searched = (self.variable)("PATH").unwrap_or_default();
+        let searched: Vec<PathBuf> = std::env::split_paths(&searched).filter_map(absolute).collect();
+        found.extend(searched.iter().map(|folder| installation(folder)));
+        let programs =
+            program.into_iter().flat_map(|program| searched.iter().map(move |at| at.join(program)));
+        let real =
+            programs.filter_map(|program| program.canonicalize().ok()).find(|program| program.is_file());
+        // A program that is started through a link has the rest of itself beside what the link leads to.
+        found.extend(real.as_deref().and_then(Path::parent).map(Path::to_path_buf));
+        // Nobody who has a program in their home means all of it.
+        found.retain(|path| self.home.is_none_or(|home| !home.starts_with(path)) && path.exists());
+        found
+    }
+}
+
+/// What belongs to a folder of programs: for `~/.x/versions/1/bin` all of `~/.x/versions/1`, for `~/.local/bin` itself.
+fn installation(folder: &Path) -> PathBuf {
+    let is_bin = folder.file_name().is_some_and(|name| name == "bin");
+    match folder.parent() {
+        Some(parent) if is_bin && parent.file_name().is_some_and(|name| name != ".local") => {
+            parent.to_owned()
+        }
+        _ => folder.to_owned(),
+    }
+}
+
+/// The path in the value of a variable that names a socket; tmux has more behind a comma.
+fn socket_path(value: &str) -> Option<PathBuf> {
+    let value = value.trim_start_matches("unix:").trim_start_matches("path=");
+    let value = if value.starts_with("//") { &value[2..] } else { value };
+    let path = PathBuf::from(value.split([',', ';']).next()?);
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine<'a>(home: &'a Path, variable: &'a dyn Fn(&str) -> Option<OsString>) -> Machine<'a> {
+        Machine { home: Some(home), variable }
+    }
+
+    #[test]
+    fn an_agent_keeps_its_own_login_and_no_other() {
+        let none = |_: &str| None;
+        let machine = machine(Path::new("/home/a"), &none);
+        let hidden = machine.hidden(Some("/usr/bin/codex"));
+        assert!(!hidden.contains(&"/home/a/.codex".into()));
+        assert!(hidden.contains(&"/home/a/.gemini".into()) && hidden.contains(&"/home/a/.ssh".into()));
+        assert!(machine.hidden(None).contains(&"/home/a/.codex".into()));
+    }
+
+    #[test]
+    fn a_socket_is_found_in_whatever_way_a_variable_names_it() {
+        for value in ["/s/a", "unix:path=/s/a", "unix:///s/a", "unix:path=/s/a,guid=1", "/s/a,12,0"] {
+            assert_eq!(socket_path(value), Some("/s/a".into()), "{value}");
+        }
+        for value in ["", "tcp://host:1", "unix:abstract=x"] {
+            assert_eq!(socket_path(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_program_in_the_home_does_not_open_all_of_it() {
+        let path = |name: &str| (name == "PATH").then(|| "/usr/bin:/tmp/bin:/tmp".into());
+        let machine = machine(Path::new("/tmp"), &path);
+        let found = machine.system(None);
+        assert!(found.contains(&"/usr".into()) && !found.contains(&"/tmp".into()), "{found:?}");
+    }
+}
