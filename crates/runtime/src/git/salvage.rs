@@ -137,7 +137,7 @@ impl Repository {
         }
         let reference = saved_reference(task, effect);
         let message = format!("Saved work of {task}\n\nIts branch, by {effect}.\n");
-        let commit = self.commit(&self.tree_of(tip)?, &[base, tip.clone()], &message, now())?;
+        let commit = self.commit(&self.tree_of(tip)?, &[base, tip.clone()], &message, now(), By::Person)?;
         self.set_in_land(&reference, &commit)?;
         self.copy_out(&reference, &commit)?;
         Ok(Some(Saved { reference, commit, left_out: Vec::new() }))
