@@ -356,7 +356,8 @@ pub fn state(context: Context) -> Result<(), Failure> {
 Example:
   adj stop
 
-Steps that are under way end with their turn, or after 30 seconds. Nothing is lost: `adj run` goes on from there.")]
+Running calls may end first, for up to 30 seconds (fleet.stop_timeout); then they are cut off, and the agent is told so \
+when it goes on. Nothing is lost: `adj run` goes on from there.")]
 pub struct Stop {
     /// End steps at once
     #[arg(long)]

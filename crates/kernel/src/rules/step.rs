@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Programs word their own interrupt as if the user had refused the call.
+const STOPPED: &str = "The fleet was stopped during your last turn and has been started again. A call that was under way then was cut off; nobody refused it, whatever its result says. See how far it got, and make it again if it is still needed.";
+
 pub(super) fn tree_ready(d: &mut Draft, worker: &WorkerName, id: &TaskId, tip: &SmolStr) -> Ruled {
     d.rule(Rule::TreeReady);
     d.emit(TreeStands { id: id.clone(), stands: true });
@@ -44,6 +47,9 @@ pub(super) fn step_outcome(
             charge(d, run, 0, *usage);
             tip_moved(d, id, tip.as_ref());
             session_used(d, id);
+            if !said_done && output == CUT_OFF {
+                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
+            }
             step_finished(d, id, worker, run, *said_done, output)?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {

@@ -160,6 +160,11 @@ impl Reader for Plain {
     fn inject(&mut self, _: &str) -> Option<Input> {
         None
     }
+
+    /// Nobody sees its calls: all that it does is one.
+    fn is_busy(&self) -> bool {
+        true
+    }
 }
 
 /// An error with the last lines of what the program complained about, where it ended by itself.

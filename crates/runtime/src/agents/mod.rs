@@ -149,6 +149,9 @@ pub struct Input {
     pub text: String,
 }
 
+/// What an interrupt is called in the journal, whatever the program.
+pub const INTERRUPT: &str = "interrupt";
+
 /// Reads one step of one program.
 ///
 /// After a restart a fresh reader is told the whole journal by [`Reader::sent`] and then given every line again. It
@@ -174,6 +177,11 @@ pub trait Reader: Send {
 
     /// The bytes that tell the program something while it works; nothing where it cannot be told.
     fn inject(&mut self, text: &str) -> Option<Input>;
+
+    /// Whether a call of the agent's is running: what it has done so far would be cut off by an interrupt.
+    fn is_busy(&self) -> bool {
+        false
+    }
 
     /// What it means when the program prints nothing, as things stand.
     fn silence(&self) -> Silence {
@@ -361,7 +369,7 @@ pub enum AgentError {
 
 /// The bytes that refuse what `line` asks, where it asks something: for a keeper whose server is gone.
 pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
-    let reason = "nobody is there to allow it: the server is away";
+    let reason = "nobody could be asked: the fleet was stopped. Nobody refused the call; make it again later";
     match protocol {
         claude::PROTOCOL => claude::deny(line, reason),
         script::PROTOCOL => script::deny(line, reason),

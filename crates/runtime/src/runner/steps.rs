@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use kernel::Effect;
-use kernel::command::{Happened, StepFailure, Usage};
+use kernel::command::{CUT_OFF, Happened, StepFailure, Usage};
 use machines::Wire;
 use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub enum Word {
         text: String,
         heard: oneshot::Sender<bool>,
     },
-    /// Come to the end of the turn: the fleet stops.
+    /// The fleet stops: let the call that is running end, then come to the end of the turn.
     Interrupt,
     /// End the processes; whoever asks is told what was used.
     End(Option<oneshot::Sender<Usage>>),
@@ -334,7 +334,9 @@ struct Follower<'a> {
     gone: Vec<oneshot::Sender<Usage>>,
     /// The kernel wants to hear of it.
     wanted: bool,
-    /// The fleet stops; the turn is to end.
+    /// The fleet stops, since then; what is running may end first.
+    stopping: Option<Instant>,
+    /// The turn was told to end.
     interrupted: Option<Instant>,
     /// The step is not wanted any more; the program was told, and may still name its price.
     unwanted: Option<Instant>,
@@ -360,6 +362,8 @@ impl<'a> Follower<'a> {
     ) -> Result<Follower<'a>, String> {
         let limit = shared.rules().settings.limits.line_bytes;
         let reader = reader_of(&step)?;
+        let journal = keeper::client::journal(&step.dir).map_err(|error| error.to_string())?;
+        let interrupted = journal.iter().any(|entry| entry.id == agents::INTERRUPT);
         let open = |path: std::path::PathBuf| {
             let tail =
                 Tail::open(&path, 0).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
@@ -383,7 +387,9 @@ impl<'a> Follower<'a> {
             early: Vec::new(),
             gone: Vec::new(),
             wanted: true,
-            interrupted: None,
+            stopping: None,
+            // A process before this one may have told it so, and been gone before it ended.
+            interrupted: interrupted.then(Instant::now),
             unwanted: None,
             ending: None,
             grown_at: Instant::now(),
@@ -412,11 +418,14 @@ impl<'a> Follower<'a> {
         loop {
             let more = self.read_some().await?;
             self.answer_early().await;
-            let patience = match (self.unwanted, self.interrupted, &self.ending) {
-                (Some(at), _, None) => at + LAST_WORDS,
-                (_, Some(at), None) => at + INTERRUPT,
+            self.stop_when_ready().await;
+            let patience = match (self.unwanted, self.stopping, self.interrupted, &self.ending) {
+                (Some(at), _, _, None) => at + LAST_WORDS,
+                (_, _, Some(at), None) => at + INTERRUPT,
+                (_, Some(at), None, None) => at + self.stop_timeout(),
                 _ => self.grown_at + self.silence_max(),
             };
+            let waits_to_stop = self.waits_to_stop();
             let connection = self.connection.as_mut().expect("it was opened");
             tokio::select! {
                 biased;
@@ -455,7 +464,9 @@ impl<'a> Follower<'a> {
                     _ => {}
                 },
                 () = std::future::ready(()), if more => {}
-                () = tokio::time::sleep_until(patience), if self.ending.is_none() => {
+                // Looked at again at once: what is running is cut off then.
+                () = tokio::time::sleep_until(patience), if waits_to_stop => {}
+                () = tokio::time::sleep_until(patience), if self.ending.is_none() && !waits_to_stop => {
                     let why = match (self.unwanted, self.interrupted) {
                         (Some(_), _) => "ended",
                         (_, Some(_)) => "interrupted",
@@ -636,15 +647,7 @@ impl<'a> Follower<'a> {
                 }
             }
             Word::Interrupt => {
-                if self.interrupted.is_none() {
-                    self.interrupted = Some(Instant::now());
-                    let input = self.reader.interrupt();
-                    match (input, &mut self.connection) {
-                        (Some(input), _) => self.send(input).await,
-                        (None, Some(connection)) => drop(connection.interrupt().await),
-                        (None, None) => {}
-                    }
-                }
+                self.stopping.get_or_insert_with(Instant::now);
             }
             Word::End(tell) => {
                 let price_wanted = tell.is_some() && self.ending.is_none();
@@ -661,6 +664,31 @@ impl<'a> Follower<'a> {
                     None => self.end("ended").await,
                 }
             }
+        }
+    }
+
+    fn stop_timeout(&self) -> Duration {
+        self.shared.rules().settings.fleet.stop_timeout
+    }
+
+    /// The fleet stops, and the step has not been told to end.
+    fn waits_to_stop(&self) -> bool {
+        let told = self.interrupted.is_some() || self.unwanted.is_some() || self.ending.is_some();
+        self.stopping.is_some() && !told
+    }
+
+    /// Tells the program to end its turn: when no call of it is running, or has been for too long since the fleet stops.
+    async fn stop_when_ready(&mut self) {
+        let Some(since) = self.stopping.filter(|_| self.waits_to_stop()) else { return };
+        if self.reader.is_busy() && since.elapsed() < self.stop_timeout() {
+            return;
+        }
+        self.interrupted = Some(Instant::now());
+        let input = self.reader.interrupt();
+        match (input, &mut self.connection) {
+            (Some(input), _) => self.send(input).await,
+            (None, Some(connection)) => drop(connection.interrupt().await),
+            (None, None) => {}
         }
     }
 
@@ -708,10 +736,10 @@ impl<'a> Follower<'a> {
             }
             // We ended it because the fleet stops: the next step goes on from here.
             (_, Reason::Ended) if self.interrupted.is_some() || self.ending.is_none() => {
-                Happened::StepFinished { done: false, output: "interrupted".to_owned(), tip, usage }
+                Happened::StepFinished { done: false, output: CUT_OFF.to_owned(), tip, usage }
             }
             (Ended::Failed { .. }, _) if self.interrupted.is_some() => {
-                Happened::StepFinished { done: false, output: "interrupted".to_owned(), tip, usage }
+                Happened::StepFinished { done: false, output: CUT_OFF.to_owned(), tip, usage }
             }
             (_, Reason::Alone) => failed("the step was alone for too long", StepFailure::Lost, usage),
             (Ended::Failed { error, why, usage }, _) => failed(error, why, usage),

@@ -423,6 +423,33 @@ fn a_fleet_that_stops_interrupts_claude_and_goes_on_in_its_session() {
     assert_eq!(repository.step_errors(), Vec::<String>::new());
 }
 
+/// The call that runs is not cut off; one that runs for too long is, and the model hears that nobody refused it.
+#[test]
+fn a_fleet_that_stops_lets_a_call_of_claude_end_and_says_so_where_it_cannot() {
+    let call = "touch begun; until [ -e \"$TMPDIR/go\" ]; do sleep 0.05; done; echo whole > kept.txt";
+    let replies = json!([[{ "tools": [bash(call)] }, { "hang": true }], [{ "text": "On." }], work()]);
+    for (name, seconds) in [("lets", "5m"), ("cuts", "1s")] {
+        let repository = project(name, "", "", &replies);
+        repository.set(&[("review = \"auto\"", &format!("review = \"auto\"\nstop_timeout = \"{seconds}\""))]);
+        let fleet = repository.begin("run");
+        let tree = wait("the call to run", || {
+            let tree = repository.tree(repository.standing().first()?);
+            tree.join("begun").exists().then_some(tree)
+        });
+        fleet.signal(nix::sys::signal::Signal::SIGINT);
+        fleet.wait_for("waiting for running calls to end");
+        if name == "lets" {
+            repository.go("c-1");
+        }
+        fleet.done();
+        assert_eq!(tree.join("kept.txt").exists(), name == "lets", "{name}");
+        repository.lands();
+        assert_eq!(repository.step_errors(), Vec::<String>::new());
+        let told = repository.log().iter().any(|record| record.to_string().contains("nobody refused it"));
+        assert!(told, "the next prompt says so");
+    }
+}
+
 #[test]
 fn what_a_person_says_reaches_claude_while_it_works() {
     let replies =

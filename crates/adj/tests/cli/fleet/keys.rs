@@ -21,6 +21,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reach", include_str!("reach.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
+    ("stopping", include_str!("stopping.rs")),
 ];
 
 #[rustfmt::skip]
@@ -36,6 +37,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("fleet.max_steps", "policies::no_tests_no_changes_and_no_steps_left_need_a_person"),
     ("fleet.max_fix_rounds", "people::a_stuck_worker_goes_on_when_a_person_tries_it_again"),
     ("fleet.step_timeout", "faults::agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running"),
+    ("fleet.stop_timeout", "stopping::a_call_that_is_running_ends_before_the_fleet_does"),
     ("fleet.review", "policies::tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day"),
     ("fleet.plan", "setup::settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead"),
     ("fleet.restore", "settings::a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say"),

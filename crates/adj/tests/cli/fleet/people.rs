@@ -480,7 +480,7 @@ fn adj_stop_now_loses_nothing() {
 fn one_interrupt_stops_cleanly() {
     check_stopped("stop-int", |_, running| {
         running.signal(Signal::SIGINT);
-        running.wait_for("every agent comes to the end of its turn");
+        running.wait_for("waiting for running calls to end");
     });
 }
 
@@ -488,7 +488,7 @@ fn one_interrupt_stops_cleanly() {
 fn a_second_interrupt_ends_the_agents_and_loses_nothing() {
     check_stopped("stop-int-int", |_, running| {
         running.signal(Signal::SIGINT);
-        running.wait_for("every agent comes to the end of its turn");
+        running.wait_for("waiting for running calls to end");
         running.signal(Signal::SIGINT);
     });
 }
@@ -515,7 +515,7 @@ do = [ { commit = "Do {task}" }, { done = true } ]
         (!repository.read(&repository.tree(&format!("{name}-t-1/t-1.txt"))).is_empty()).then_some(())
     });
     running.signal(Signal::SIGINT);
-    running.wait_for("every agent comes to the end of its turn");
+    running.wait_for("waiting for running calls to end");
     running.signal(Signal::SIGINT);
     running.wait_for("ending every agent now");
     let (code, lines) = running.ended();

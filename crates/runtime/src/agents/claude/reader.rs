@@ -5,8 +5,8 @@
 
 use super::super::transcript::argument;
 use super::super::{
-    Ended, Exit, ExitReason, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence, StopReason,
-    TEXT_BYTES_MAX, micros, said_done, shortened,
+    Ended, Exit, ExitReason, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence,
+    StopReason, TEXT_BYTES_MAX, micros, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -724,10 +724,10 @@ impl Reader for Claude {
     }
 
     fn interrupt(&mut self) -> Option<Input> {
-        if self.finished || !self.started || !self.sent.insert("interrupt".to_owned()) {
+        if self.finished || !self.started || !self.sent.insert(INTERRUPT.to_owned()) {
             return None;
         }
-        Some(control("interrupt", json!({ "subtype": "interrupt" })))
+        Some(control(INTERRUPT, json!({ "subtype": "interrupt" })))
     }
 
     fn inject(&mut self, text: &str) -> Option<Input> {
@@ -738,6 +738,10 @@ impl Reader for Claude {
         let id = format!("say-{}", self.told);
         self.sent.insert(id.clone());
         Some(self.user_message(&id, text))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.calls.values().any(|question| self.answered.contains(&question.request))
     }
 
     fn silence(&self) -> Silence {

@@ -94,6 +94,8 @@ struct Scripted {
     /// Calls that wait, and those that were answered.
     open: BTreeSet<String>,
     answered: BTreeSet<String>,
+    /// Calls that were allowed and have no result.
+    running: BTreeSet<String>,
     told: u32,
     interrupted: bool,
     /// Every turn so far named its price.
@@ -142,13 +144,11 @@ impl Scripted {
                 self.open.insert(call.clone());
                 vec![Said::Asked { call: call.into(), tool: tool.into(), argument, input }]
             }
-            Shown::Result { call, tool, ok, output, millis } => vec![Said::ToolResult {
-                call: call.into(),
-                tool: tool.into(),
-                ok,
-                output: shortened(&output, TEXT_BYTES_MAX),
-                millis,
-            }],
+            Shown::Result { call, tool, ok, output, millis } => {
+                self.running.remove(&call);
+                let output = shortened(&output, TEXT_BYTES_MAX);
+                vec![Said::ToolResult { call: call.into(), tool: tool.into(), ok, output, millis }]
+            }
             Shown::Retry { status, attempt, delay_ms } => {
                 let what = "the scripted service is away".to_owned();
                 vec![Said::Retry { status: Some(status), attempt, delay_ms, what }]
@@ -164,11 +164,14 @@ impl Scripted {
 impl Reader for Scripted {
     fn sent(&mut self, id: &str, text: &str) {
         // By what was sent and not by its id: a keeper that was alone has answered too.
-        if let Ok(Heard::Answer { call, .. }) = serde_json::from_str(text) {
+        if let Ok(Heard::Answer { call, allow, .. }) = serde_json::from_str(text) {
+            if allow {
+                self.running.insert(call.clone());
+            }
             self.answered.insert(call);
         } else if id.starts_with("say-") {
             self.told += 1;
-        } else if id == "interrupt" {
+        } else if id == super::INTERRUPT {
             self.interrupted = true;
         }
     }
@@ -226,6 +229,9 @@ impl Reader for Scripted {
             return None;
         }
         self.answered.insert(call.to_owned());
+        if allow {
+            self.running.insert(call.to_owned());
+        }
         let answer = Heard::Answer { call: call.to_owned(), allow, note: note.to_owned() };
         Some(Input { id: format!("answer-{call}"), text: protocol::line(&answer) })
     }
@@ -234,7 +240,11 @@ impl Reader for Scripted {
         if self.end.is_some() || std::mem::replace(&mut self.interrupted, true) {
             return None;
         }
-        Some(Input { id: "interrupt".to_owned(), text: protocol::line(&Heard::Interrupt) })
+        Some(Input { id: super::INTERRUPT.to_owned(), text: protocol::line(&Heard::Interrupt) })
+    }
+
+    fn is_busy(&self) -> bool {
+        self.end.is_none() && !self.running.is_empty()
     }
 
     fn inject(&mut self, text: &str) -> Option<Input> {
