@@ -54,8 +54,8 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
         once: false,
         until_idle: true,
         workers: None,
-        settings: read_settings(&project)?.0,
-        trusted: true,
+        in_force: read_settings(&project)?,
+        notes: Vec::new(),
     };
     let ended = fleet.run(&project, context.out, &globals)?;
     let landed = git(&dir, &["rev-list", "--first-parent", "--merges", "--count", "main"])?;

@@ -75,6 +75,8 @@ pub struct Failure {
     exit: Exit,
     message: String,
     hint: Option<String>,
+    /// What stands below the message, line by line.
+    lines: Vec<String>,
     /// More members of the problem document.
     members: Map<String, Value>,
     /// The reader of our output has gone. Nobody is there to be told.
@@ -85,7 +87,8 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, members: Map::new(), unheard: false, told: false }
+        let (hint, lines, members) = (None, Vec::new(), Map::new());
+        Self { exit, message: message.into(), hint, lines, members, unheard: false, told: false }
     }
 
     /// Only the code to end with: what was wrong has been printed.
@@ -118,15 +121,26 @@ impl Failure {
         let fields = members.get("errors").and_then(Value::as_array).into_iter().flatten();
         let options: Vec<String> = fields.filter_map(|error| option_of(error["field"].as_str()?)).collect();
         let hint = hint.or_else(|| (!options.is_empty()).then(|| format!("see {}", options.join(", "))));
-        Self { exit, message, hint, members, unheard: false, told: false }
+        Self { exit, message, hint, lines: Vec::new(), members, unheard: false, told: false }
     }
 
     pub fn exit(&self) -> Exit {
         self.exit
     }
 
+    /// Which rule or fault it is, where the answer says so.
+    pub fn code(&self) -> Option<&str> {
+        self.members.get("code").and_then(Value::as_str)
+    }
+
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Each of them is told in a line of its own.
+    pub fn lines(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.lines.extend(lines);
         self
     }
 
@@ -147,6 +161,9 @@ impl Failure {
 
     fn tell(&self, quiet: bool, stderr: &mut dyn Write) -> io::Result<()> {
         writeln!(stderr, "error: {}", visible(&self.message))?;
+        for line in &self.lines {
+            writeln!(stderr, "  {}", visible(line))?;
+        }
         match &self.hint {
             Some(hint) if !quiet => writeln!(stderr, "hint: {}", visible(hint)),
             _ => Ok(()),
@@ -164,6 +181,9 @@ impl Failure {
         });
         if let Some(hint) = &self.hint {
             problem["hint"] = json!(hint);
+        }
+        if !self.lines.is_empty() {
+            problem["problems"] = json!(self.lines);
         }
         for (name, value) in &self.members {
             problem[name] = value.clone();

@@ -24,7 +24,8 @@ use machines::task::Status;
 use runtime::clock;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
-use runtime::settings::{Adapter, Settings, trust};
+use runtime::settings::trust::{self, InForce};
+use runtime::settings::{Adapter, Settings, SettingsError};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -54,8 +55,9 @@ Example:
   adj run --detach; adj logs A -f; adj stop
 
 Tickets become tasks, idle workers take them, and what is green and approved lands on main.
-Ctrl-C stops cleanly: every agent comes to the end of its turn, and all work is kept. A second
-Ctrl-C ends the agents at once; what they have written is kept too. `adj run` goes on from there.";
+Ctrl-C stops cleanly: running calls may end first, for up to 30 seconds (fleet.stop_timeout), and
+all work is kept. A second Ctrl-C ends the agents at once; what they have written is kept too.
+`adj run` goes on from there.";
 
 /// How often the view is drawn at most, and how long it stands still at most.
 const FRAME: Duration = Duration::from_millis(80);
@@ -76,12 +78,16 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         )
         .hint("`adj ps` shows it, `adj stop` stops it"));
     }
-    let (settings, trusted) = read_settings(&project)?;
-    check_agent(&settings)?;
-    if let Some(why) = runner::sandbox_refusal(&settings) {
+    let in_force = read_settings(&project)?;
+    let (note, settings) = (in_force.note(), &in_force.settings);
+    check_agent(settings)?;
+    if let Some(why) = runner::sandbox_refusal(settings) {
         return Err(Failure::new(Exit::Unreachable, why)
             .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
+    let keys =
+        settings.agents.iter().filter_map(|(name, agent)| crate::outside::missing_key(name.as_str(), agent));
+    let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
     if command.detach {
         return detach(command, &project, context);
     }
@@ -90,8 +96,8 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         once: command.once,
         until_idle: command.until_idle,
         workers: command.workers,
-        settings,
-        trusted,
+        in_force,
+        notes,
     };
     let quiet = context.globals.quiet;
     let ended = fleet.run(&project, context.out, &context.globals)?;
@@ -133,13 +139,14 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
 
 /// Runs main's own tests without a fleet. The project is owned for as long, so none can start meanwhile.
 pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
-    let (settings, _) = read_settings(project)?;
+    let in_force = read_settings(project)?;
     let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (notices, mut heard) = mpsc::unbounded_channel();
     let options = Options {
         layout: project.layout().clone(),
-        settings,
+        settings: in_force.settings,
+        read: in_force.read,
         adj: std::env::current_exe()?,
         workers: None,
         once: true,
@@ -157,12 +164,23 @@ pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
     Ok(tested)
 }
 
-pub fn read_settings(project: &Project) -> Result<(Settings, bool), Failure> {
-    let layout = project.layout();
+pub fn read_settings(project: &Project) -> Result<InForce, Failure> {
     // What came in with an agent's branch holds only once it is trusted, also for a fleet that starts after it.
-    trust::in_force(layout).map(|in_force| (in_force.settings, in_force.trusted)).map_err(|error| {
-        Failure::new(Exit::Usage, error.to_string()).hint("`adj config check` lists all that is wrong")
-    })
+    trust::in_force(project.layout()).map_err(|error| wrong_settings(&error))
+}
+
+fn wrong_settings(error: &SettingsError) -> Failure {
+    let problems = error.problems();
+    let (message, hint) = match problems.len() {
+        0 => (error.to_string(), "`adj config check` says what is wrong"),
+        1 => ("adjutant.toml is not valid: 1 problem".to_owned(), "correct it; `adj config check` tries it"),
+        more => (
+            format!("adjutant.toml is not valid: {more} problems"),
+            "correct them; `adj config check` tries it",
+        ),
+    };
+    let lines = problems.iter().map(|problem| format!("adjutant.toml:{problem}"));
+    Failure::new(Exit::Usage, message).lines(lines).hint(hint)
 }
 
 /// Without its program every step would fail, and every worker be stuck half a minute later.
@@ -184,9 +202,9 @@ pub struct Fleet {
     pub once: bool,
     pub until_idle: bool,
     pub workers: Option<u32>,
-    pub settings: Settings,
-    /// False: these are the settings of before; the file came in with an agent's branch.
-    pub trusted: bool,
+    pub in_force: InForce,
+    /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
+    pub notes: Vec<String>,
 }
 
 /// What a fleet left when it ended.
@@ -208,7 +226,7 @@ impl Fleet {
         let paint = Paint::new(globals, terminal);
         let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
         let quiet = globals.quiet || globals.json;
-        let test = self.settings.test.command.clone();
+        let test = self.in_force.settings.test.command.clone();
         let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun).tested_by(test);
         let before = owner.handle().world().spend.clone();
         let story = runtime.block_on(self.serve(project, &owner, screen))?;
@@ -223,11 +241,12 @@ impl Fleet {
         let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
         let (notices, mut heard) = mpsc::unbounded_channel();
         let keys = Arc::new(AgentKeys { tokens: tokens.clone(), handle: handle.clone() });
-        let sandbox = runner::sandbox_note(&self.settings);
-        let held = runner::sandbox_held(&self.settings);
+        let sandbox = runner::sandbox_note(&self.in_force.settings);
+        let held = runner::sandbox_held(&self.in_force.settings);
         let options = Options {
             layout: project.layout().clone(),
-            settings: self.settings,
+            settings: self.in_force.settings,
+            read: self.in_force.read,
             adj: std::env::current_exe()?,
             workers: self.workers,
             once: self.once,
@@ -265,8 +284,7 @@ impl Fleet {
             );
             screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
         }
-        let untrusted = (!self.trusted).then(|| runner::UNTRUSTED.to_owned());
-        for note in sandbox.into_iter().chain(untrusted) {
+        for note in sandbox.into_iter().chain(self.notes) {
             screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
@@ -332,7 +350,7 @@ async fn watch(
 
 fn stop(runner: &Runner, screen: &mut Screen<'_>) -> io::Result<()> {
     let (how, text) = match runner.stopping() {
-        Stop::No => (Stop::Clean, "stopping: every agent comes to the end of its turn"),
+        Stop::No => (Stop::Clean, "stopping: waiting for running calls to end; Ctrl-C again ends them now"),
         _ => (Stop::Now, "ending every agent now; what they have written is kept"),
     };
     runner.stop(how);

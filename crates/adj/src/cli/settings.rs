@@ -115,8 +115,8 @@ fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
     match items.iter().filter(|item| item["level"] == "error").count() {
         0 => Ok(()),
         _ if context.globals.json => Err(Failure::told(exit)),
-        1 => Err(Failure::new(exit, "1 thing is wrong")),
-        wrong => Err(Failure::new(exit, format!("{wrong} things are wrong"))),
+        1 => Err(Failure::new(exit, "1 problem found")),
+        wrong => Err(Failure::new(exit, format!("{wrong} problems found"))),
     }
 }
 
@@ -147,6 +147,14 @@ Example:
 
 Settings that came in with an agent's branch hold only after this: they name programs that run as you.")]
     Trust,
+    /// Go on with the defaults after adjutant.toml was deleted
+    #[command(after_help = "\
+Example:
+  git rm adjutant.toml
+  adj config forget
+
+A settings file that is gone, as on a branch without it, leaves the last settings in force. This ends that.")]
+    Forget,
 }
 
 pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
@@ -162,7 +170,7 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
         Config::Check => {
             let found = project.get_all("/config/check", &[])?;
             if found.is_empty() && !context.globals.json && !context.globals.quiet {
-                return Ok(writeln!(context.out, "the settings are right")?);
+                return Ok(writeln!(context.out, "adjutant.toml is valid")?);
             }
             findings(Value::Array(found), Exit::Usage, context)
         }
@@ -177,6 +185,13 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
             Ok(writeln!(context.out, "{}  trusted", visible(&cell(&config["file"])))?)
+        }
+        Config::Forget => {
+            let config = project.ask(Method::Post, "/config/forget", json!({}), None)?;
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&config))?);
+            }
+            Ok(writeln!(context.out, "the defaults are in force")?)
         }
     }
 }

@@ -228,12 +228,12 @@ fn findings_are_printed_with_what_to_do_and_an_error_among_them_is_the_commands(
     ]);
     snapshot("doctor.txt", &canned.ok(&["doctor"]));
     let checked = canned.run(&["config", "check"]);
-    assert_eq!((checked.code, checked.stderr.as_str()), (2, "error: 1 thing is wrong\n"));
+    assert_eq!((checked.code, checked.stderr.as_str()), (2, "error: 1 problem found\n"));
     snapshot("config-check.txt", &checked.stdout);
     let checked = canned.run(&["config", "check", "--json"]);
     let document: Value = serde_json::from_str(&checked.stdout).unwrap();
     assert_eq!((checked.code, document, checked.stderr.as_str()), (2, json!([wrong]), ""));
-    assert_eq!(canned.ok(&["config", "check"]), "the settings are right\n");
+    assert_eq!(canned.ok(&["config", "check"]), "adjutant.toml is valid\n");
     assert_eq!(canned.ok(&["config", "show"]), "[fleet]\nworkers = 3\n");
     assert_eq!(canned.ok(&["config", "schema"]), "{\n  \"type\": \"object\"\n}\n");
     assert_eq!(canned.ok(&["config", "trust"]), "adjutant.toml  trusted\n");

@@ -113,6 +113,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_steps", Kind::Number(1, MANY), "20", "Steps after which a task goes to the gate, whether or not the agent says that it is done."),
             key("max_fix_rounds", Kind::Number(0, MANY), "3", "How often a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "How long one step of an agent may take."),
+            key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C let running calls go on before they are cut off."),
             key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves what passed the gate."),
             key("plan", Kind::Choice(|| vec!["ticket"]), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When agents that wait for a service go on: when all services are healthy, or each when its own is."),

@@ -8,6 +8,7 @@ pub mod keys;
 mod nearest;
 mod policy;
 mod schema;
+mod show;
 mod template;
 pub mod trust;
 mod values;
@@ -20,6 +21,7 @@ mod tests;
 pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
+pub use show::show;
 pub use template::{Found, template};
 
 use kernel::config::{self, Colour, Micros, Restore, Review, Role, ToolRule};
@@ -83,6 +85,7 @@ pub struct Fleet {
     pub max_steps: u32,
     pub max_fix_rounds: u32,
     pub step_timeout: Duration,
+    pub stop_timeout: Duration,
     pub review: Review,
     pub restore: Restore,
 }
@@ -502,7 +505,11 @@ impl Settings {
         let lists =
             [(&policy.red, Colour::Red), (&policy.yellow, Colour::Yellow), (&policy.green, Colour::Green)];
         let own = lists.into_iter().flat_map(|(patterns, colour)| {
-            patterns.iter().map(move |pattern| ToolRule { pattern: pattern.into(), colour, commands_only: false })
+            patterns.iter().map(move |pattern| ToolRule {
+                pattern: pattern.into(),
+                colour,
+                commands_only: false,
+            })
         });
         own.chain(policy::shipped()).collect()
     }
@@ -686,6 +693,7 @@ fn fleet(
         max_steps: scope.number("max_steps").unwrap_or_default(),
         max_fix_rounds: scope.number("max_fix_rounds").unwrap_or_default(),
         step_timeout: scope.time("step_timeout"),
+        stop_timeout: scope.time("stop_timeout"),
         review: scope.word("review"),
         restore: scope.word("restore"),
     };

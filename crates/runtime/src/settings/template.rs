@@ -87,6 +87,8 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
         ("agents.*", "adapter") => {
             Some(quoted(machines::Wire::name(found.adapter.unwrap_or(Adapter::Claude))))
         }
+        // A task of real size takes more turns than the kind's own limit has.
+        ("agents.*", "max_turns") => example_of("agents.*.max_turns").map(str::to_owned),
         ("agents.*", "env") => match found.adapter.unwrap_or(Adapter::Claude) {
             Adapter::Claude => {
                 Some(r#"["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"]"#.to_owned())
@@ -109,8 +111,11 @@ fn example(section: &Section, key: &Key) -> &'static str {
     if !key.default.is_empty() {
         return key.default;
     }
-    let path = format!("{}.{}", section.path, key.path);
-    EXAMPLES.iter().find(|(known, _)| *known == path).map_or("\"…\"", |(_, example)| example)
+    example_of(&format!("{}.{}", section.path, key.path)).unwrap_or("\"…\"")
+}
+
+fn example_of(path: &str) -> Option<&'static str> {
+    EXAMPLES.iter().find(|(known, _)| *known == path).map(|(_, example)| *example)
 }
 
 fn note(found: &tests::Found) -> String {

@@ -1,5 +1,6 @@
 //! Which content of `adjutant.toml` is in force. The file names programs that run as the user, so what came in with an
-//! agent's branch holds only after the user said so; until then the content of before does.
+//! agent's branch holds only after the user said so; until then the content of before does. So it does where the file is
+//! gone: a branch without it, or an editor that is about to write it, must not lift a budget or let go of a tool.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,14 +11,41 @@ use super::{Settings, SettingsError};
 use crate::files::write_whole;
 use crate::layout::Layout;
 
+/// What people are told of settings that they have not trusted.
+pub const UNTRUSTED: &str = "adjutant.toml came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then the settings of before hold";
+/// What people are told of a settings file that is gone.
+pub const GONE: &str = "adjutant.toml is gone: the settings of before hold; put it back (`git checkout main -- adjutant.toml`), or `adj config forget` to go on with the defaults";
+
 /// The settings in force.
 #[derive(Clone, Debug)]
 pub struct InForce {
     pub settings: Settings,
     /// False: the file has a content that the user has not trusted, and these are the settings of before.
     pub trusted: bool,
-    /// The content that they were read from; what `adj init` would write where there is none.
+    /// The file is not there, and these are the settings of before.
+    pub gone: bool,
+    /// The content that they were read from; empty where there is none.
     pub text: String,
+    pub read: Read,
+}
+
+/// What the file itself had when the settings were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub content: Option<Vec<u8>>,
+    /// It is what is in force.
+    pub holds: bool,
+}
+
+impl InForce {
+    /// What people should hear of it.
+    pub fn note(&self) -> Option<&'static str> {
+        match (self.trusted, self.gone) {
+            (false, _) => Some(UNTRUSTED),
+            (_, true) => Some(GONE),
+            _ => None,
+        }
+    }
 }
 
 fn kept(layout: &Layout) -> PathBuf {
@@ -39,23 +67,72 @@ fn distrusted(layout: &Layout) -> Vec<String> {
 
 /// The settings that hold now.
 pub fn in_force(layout: &Layout) -> Result<InForce, SettingsError> {
-    let content = std::fs::read(layout.settings()).unwrap_or_default();
-    let trusted = !distrusted(layout).contains(&digest(&content));
-    let path = if trusted { layout.settings() } else { kept(layout) };
+    let content = std::fs::read(layout.settings());
+    let missing = content.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let content = content.ok();
+    let gone = missing && kept(layout).exists();
+    let trusted = missing || !distrusted(layout).contains(&digest(content.as_deref().unwrap_or_default()));
+    let path = if trusted && !gone { layout.settings() } else { kept(layout) };
     let settings = Settings::read(&path)?;
-    let text = std::fs::read_to_string(path).unwrap_or_else(|_| super::template(&super::Found::default()));
-    Ok(InForce { settings, trusted, text })
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    // Where it changed between the two looks, whoever waits for changes reads it again.
+    let holds = trusted && content.as_deref() == Some(text.as_bytes());
+    Ok(InForce { settings, trusted, gone, text, read: Read { content, holds } })
+}
+
+/// Whether the settings of before hold because the file is gone.
+pub fn is_gone(layout: &Layout) -> bool {
+    !layout.settings().exists() && kept(layout).exists()
+}
+
+/// Keeps what is in force, for the time when the file is gone. To be called where settings take effect.
+pub fn hold(layout: &Layout, read: &Read) -> io::Result<()> {
+    match &read.content {
+        Some(content) if read.holds => keep(layout, content),
+        _ => Ok(()),
+    }
+}
+
+/// The same for what is in force now.
+pub fn remember(layout: &Layout) -> io::Result<()> {
+    in_force(layout).map_or(Ok(()), |in_force| hold(layout, &in_force.read))
+}
+
+fn keep(layout: &Layout, content: &[u8]) -> io::Result<()> {
+    match std::fs::read(kept(layout)) {
+        Ok(known) if known == content => Ok(()),
+        _ => write_whole(&kept(layout), content),
+    }
+}
+
+/// The user has done away with the file: the defaults hold. False where the file is there, and nothing was done.
+pub fn forget(layout: &Layout) -> io::Result<bool> {
+    if layout.settings().exists() {
+        return Ok(false);
+    }
+    match std::fs::remove_file(kept(layout)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(true),
+    }
 }
 
 /// This content comes with an agent's branch. When it returns, it is not in force, whenever it arrives in the checkout.
 pub fn arrives(layout: &Layout, content: &[u8]) -> io::Result<()> {
-    let now = std::fs::read(layout.settings()).unwrap_or_default();
     let (mut known, coming) = (distrusted(layout), digest(content));
     if known.contains(&coming) {
         return Ok(());
     }
-    if !known.contains(&digest(&now)) {
-        write_whole(&kept(layout), &now)?;
+    // Where there has been no file, the defaults are what holds on.
+    let now = match std::fs::read(layout.settings()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !kept(layout).exists() => Some(Vec::new()),
+        now => now.ok(),
+    };
+    let holds = |now: &Vec<u8>| {
+        let reads = std::str::from_utf8(now).is_ok_and(|text| Settings::parse(text).is_ok());
+        !known.contains(&digest(now)) && reads
+    };
+    if let Some(now) = now.filter(holds) {
+        keep(layout, &now)?;
     }
     known.push(coming);
     write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
@@ -65,5 +142,6 @@ pub fn arrives(layout: &Layout, content: &[u8]) -> io::Result<()> {
 pub fn trust(layout: &Layout) -> io::Result<()> {
     let content = digest(&std::fs::read(layout.settings())?);
     let known: Vec<_> = distrusted(layout).into_iter().filter(|known| *known != content).collect();
-    write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
+    write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())?;
+    remember(layout)
 }

@@ -195,6 +195,11 @@ impl Scope {
         self.values.get(key).map_or(self.place.clone(), |(_, place)| place.clone())
     }
 
+    /// Where the value stands; nothing where the file does not say it.
+    pub fn written(&self, key: &str) -> Option<Range<usize>> {
+        self.values.get(key).map(|(_, place)| place.clone())
+    }
+
     /// Whether the value is a problem of its own, so that what follows from its absence need not be told too.
     pub fn is_misread(&self, key: &str) -> bool {
         self.misread.contains(key)
