@@ -163,6 +163,7 @@ fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result
         }
         None => checks("gate", &task["gate"]["checks"], out)?,
     }
+    put_back(&task["comments"], out)?;
     if let Some(output) = task["testOutput"].as_str() {
         writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", cell(&task["id"]))?;
         write!(out, "{}", visible_lines(output, "  "))?;
@@ -213,6 +214,14 @@ fn checks(label: &str, items: &Value, out: &mut dyn Write) -> std::io::Result<()
         let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&item[name])));
         let answer = if answer == "yes" { answer } else { answer.to_uppercase() };
         writeln!(out, "{label:<12} {answer:<7}  {item}")?;
+    }
+    Ok(())
+}
+
+/// What the agent changed and the gate put back: it is not in the diff below.
+fn put_back(comments: &Value, out: &mut dyn Write) -> std::io::Result<()> {
+    for comment in comments.as_array().into_iter().flatten().filter(|comment| comment["kind"] == "put_back") {
+        writeln!(out, "{:<12} {}", "dropped", visible(&cell(&comment["text"])))?;
     }
     Ok(())
 }

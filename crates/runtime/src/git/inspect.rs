@@ -8,6 +8,7 @@ use super::identity::By;
 use super::names::{check_branch, check_path, tree_name};
 use super::salvage::DIFF_BYTES_MAX;
 use super::{GitError, Oid, Repository, locked, now};
+use crate::tickets;
 
 /// The largest file that is searched for conflict markers.
 /// Commits of a branch that are listed.
@@ -26,7 +27,7 @@ pub struct Inspection {
     pub changed: Vec<String>,
     /// Files with conflict markers that were not there before, and the line of the first.
     pub conflict_markers: Vec<(String, usize)>,
-    /// Changed files in the folder of tickets.
+    /// Tickets of main whose keys were changed, or that were taken away.
     pub tickets_changed: Vec<String>,
     pub touches_config: bool,
     /// Repositories inside this one: they cannot be landed.
@@ -75,18 +76,19 @@ impl Repository {
         let paths = |wanted: &dyn Fn(&Changed) -> bool| -> Vec<String> {
             changed.iter().filter(|file| wanted(file)).map(Changed::shown).collect()
         };
+        let tickets_changed = self.tickets_as_they_were(&changed, tickets)?;
         Ok(Inspection {
             empty: changed.is_empty(),
             conflict_markers: self.conflict_markers(&changed)?,
-            tickets_changed: paths(&|file| is_ticket(file, tickets)),
+            tickets_changed: tickets_changed.iter().map(|(file, _)| file.shown()).collect(),
             touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
             submodules: paths(&Changed::is_submodule),
             changed: paths(&|_| true),
         })
     }
 
-    /// A commit on top of the tip in which the folder of tickets is as it was where the branch left main. The task's
-    /// tree sees it, in its files too.
+    /// A commit on top of the tip in which the keys of main's tickets are as they were where the branch left main. The
+    /// task's tree sees it, in its files too.
     pub fn put_back(
         &self,
         task: &TaskId,
@@ -103,9 +105,15 @@ impl Repository {
         let tip = self.bring_tip(task, name, branch)?;
         let base = self.merge_base(&tip, main)?;
         let changed = self.changed(&base, &tip)?;
-        let not_the_agents = |file: &Changed| is_ticket(file, tickets);
-        let puts: Vec<Put> =
-            changed.into_iter().filter(not_the_agents).map(|file| (file.path, file.old)).collect();
+        let mut puts: Vec<Put> = Vec::new();
+        for (file, content) in self.tickets_as_they_were(&changed, tickets)? {
+            let old = file.old.clone();
+            let entry = match (content, old) {
+                (Some(content), Some(old)) => Some(Entry { mode: old.mode, oid: self.write_blob(&content)? }),
+                (_, old) => old,
+            };
+            puts.push((file.path.clone(), entry));
+        }
         if puts.is_empty() {
             return Ok(tip);
         }
@@ -121,6 +129,42 @@ impl Repository {
         self.publish(task, branch, &commit)?;
         self.settle(task, name, &commit)?;
         Ok(commit)
+    }
+
+    /// The tickets whose keys are not as main has them, each with the content that it should have: its own text below
+    /// main's keys, or `None` for all that main has. What main has not is no ticket of ours yet.
+    fn tickets_as_they_were<'a>(
+        &self,
+        changed: &'a [Changed],
+        tickets: Option<&str>,
+    ) -> Result<Vec<(&'a Changed, Option<Vec<u8>>)>, GitError> {
+        let Some(folder) = tickets else { return Ok(Vec::new()) };
+        let in_folder: Vec<&Changed> = changed.iter().filter(|file| file.is_in(folder)).collect();
+        let oids = |file: &&Changed| [file.old.clone(), file.new.clone()].into_iter().flatten();
+        let wanted: Vec<Oid> = in_folder.iter().flat_map(oids).map(|entry| entry.oid).collect();
+        let contents = self.contents(&wanted)?;
+        let text = |entry: &Option<Entry>| {
+            let entry = entry.as_ref().filter(|entry| entry.mode.starts_with("100"))?;
+            contents.get(&entry.oid)
+        };
+        let mut put_back = Vec::new();
+        for file in in_folder {
+            let is_folder = file.path == folder.trim_end_matches('/').as_bytes();
+            match (&file.old, text(&file.old), text(&file.new)) {
+                // Something else in the place of the folder, or a ticket that is too large to be looked into.
+                (None, ..) if is_folder => put_back.push((file, None)),
+                (None, ..) => {}
+                (Some(_), None, _) => put_back.push((file, None)),
+                (Some(_), Some(old), _) if !tickets::has_front(old) => {}
+                (Some(_), Some(_), None) => put_back.push((file, None)),
+                (Some(_), Some(old), Some(new)) => match tickets::with_front_of(new, old) {
+                    Ok(content) if content == *new => {}
+                    Ok(content) => put_back.push((file, Some(content))),
+                    Err(_) => put_back.push((file, None)),
+                },
+            }
+        }
+        Ok(put_back)
     }
 
     /// What the tip changes since it left main, as a diff; cut off with a word about it where it is too long.
@@ -273,19 +317,7 @@ impl Repository {
         small.sort();
         small.dedup();
         let output = self.land("reading files").args(["cat-file", "--batch"]).input(list(&small)).ok()?;
-        let mut contents = BTreeMap::new();
-        let mut rest = output.as_slice();
-        // `<oid> blob <size>`, a newline, the content, a newline.
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let header = String::from_utf8_lossy(&rest[..end]).into_owned();
-            let parts: Vec<&str> = header.split(' ').collect();
-            let [oid, _, size] = parts[..] else { break };
-            let (Some(oid), Ok(size)) = (Oid::new(oid), size.parse::<usize>()) else { break };
-            let Some(content) = rest.get(end + 1..end + 1 + size) else { break };
-            contents.insert(oid, content.to_vec());
-            rest = rest.get(end + size + 2..).unwrap_or_default();
-        }
-        Ok(contents)
+        Ok(read_batch(&output))
     }
 
     /// A file of a commit: its mode and object.
@@ -362,8 +394,20 @@ impl Repository {
     }
 }
 
-fn is_ticket(file: &Changed, tickets: Option<&str>) -> bool {
-    tickets.is_some_and(|tickets| file.is_in(tickets))
+/// What `git cat-file --batch` printed: `<oid> blob <size>`, a newline, the content, a newline.
+pub(super) fn read_batch(output: &[u8]) -> BTreeMap<Oid, Vec<u8>> {
+    let mut contents = BTreeMap::new();
+    let mut rest = output;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let header = String::from_utf8_lossy(&rest[..end]).into_owned();
+        let parts: Vec<&str> = header.split(' ').collect();
+        let [oid, _, size] = parts[..] else { break };
+        let (Some(oid), Ok(size)) = (Oid::new(oid), size.parse::<usize>()) else { break };
+        let Some(content) = rest.get(end + 1..end + 1 + size) else { break };
+        contents.insert(oid, content.to_vec());
+        rest = rest.get(end + size + 2..).unwrap_or_default();
+    }
+    contents
 }
 
 fn is_marker(line: &[u8]) -> bool {

@@ -22,12 +22,14 @@ const FILE_BYTES_MAX: usize = 16 << 20;
 /// How many files in the way are named.
 const FILES_NAMED_MAX: usize = 50;
 
-/// A file to be put on top of a merge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file to be changed on top of a merge.
 pub struct Edit {
     pub path: String,
-    pub content: Vec<u8>,
+    /// What becomes of what the merge has there. `None` leaves it as it is.
+    pub change: Rewrite,
 }
+
+type Rewrite = fn(Option<&[u8]>) -> Option<Vec<u8>>;
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +127,9 @@ impl Repository {
         let mut entries = Vec::new();
         for edit in edits {
             check_path(&edit.path)?;
-            let call = self.land("writing a file").args(["hash-object", "-w", "--stdin"]);
-            let blob = call.input(edit.content.clone()).oid()?;
+            let merged = self.file_in(tree, &edit.path)?;
+            let Some(content) = (edit.change)(merged.as_deref()) else { continue };
+            let blob = self.write_blob(&content)?;
             let mode = match self.entry(tree, &edit.path)? {
                 Some(entry) if entry.mode == "100755" => entry.mode,
                 _ => "100644".to_owned(),
@@ -134,6 +137,10 @@ impl Repository {
             entries.push((edit.path.clone().into_bytes(), Some(Entry { mode, oid: blob })));
         }
         self.with_entries(tree, entries)
+    }
+
+    pub(super) fn write_blob(&self, content: &[u8]) -> Result<Oid, GitError> {
+        self.land("writing a file").args(["hash-object", "-w", "--stdin"]).input(content.to_vec()).oid()
     }
 
     /// A checkout of the commit for its tests: exactly its files, and what git ignores, so that a build goes on where the

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kernel::command::{Happened, RedBy};
+use kernel::Ask;
+use kernel::command::{Happened, Outcome, RedBy};
 use kernel::world::Place;
 use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
@@ -55,10 +56,15 @@ async fn look(
         .await
         .map_err(|error| error.to_string())?;
     let Looked { tip, found, dropped, left_out } = looked;
-    for path in &dropped {
+    for what in &dropped {
         shared.notice(format!(
-            "{task}: the agent's change to `{path}` was dropped; it is not the agent's to change"
+            "{task}: the agent's change to {what} was dropped; it is not the agent's to change"
         ));
+    }
+    if !dropped.is_empty() {
+        let what = Happened::PutBack { what: dropped };
+        let told = shared.submit(Ask::Outcome(Outcome { effect: id.clone(), what }), None).await;
+        told.map_err(|error| error.to_string())?;
     }
     for path in &left_out {
         shared.notice_once(format!("{task}: `{path}` cannot be committed and stays in the tree"));
@@ -162,7 +168,8 @@ fn take_in(
     let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message, agent)?;
     let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
     let looked = look_at(repository, tip, tickets)?;
-    let dropped = looked.found.tickets_changed.clone();
+    let keys = looked.found.tickets_changed.iter().map(|path| format!("the front matter of `{path}`"));
+    let dropped: Vec<String> = keys.collect();
     if dropped.is_empty() {
         return Ok(Looked { left_out: left.left_out, ..looked });
     }

@@ -766,7 +766,10 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "It" }, { done = 
     repository.ticket("f-2", &["f-1"]);
     repository.commit("Tickets");
     let said = repository.begin("run --until-idle").done();
-    assert!(said.contains("the agent's change to `.tickets/f-2.md` was dropped"), "{said}");
+    assert!(
+        said.contains("the agent's change to the front matter of `.tickets/f-2.md` was dropped"),
+        "{said}"
+    );
     let landed = repository.git("log --first-parent --format=%H main -- f-1.check");
     let ticket = repository.git(&format!("show {landed}:.tickets/f-2.md"));
     assert!(ticket.contains("status: open") && ticket.contains("priority: 2"), "{ticket}");

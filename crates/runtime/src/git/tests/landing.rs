@@ -119,15 +119,22 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
     project.agent_commits("new", "new\n");
     let tip = project.take().tip;
     let main = project.repository.main_tip().unwrap();
-    let edit = |path: &str, content: &str| Edit { path: path.to_owned(), content: content.into() };
-    let edits = [edit("tickets/deep/c1.md", "closed\n"), edit("README", "edited\n"), edit("src/one", "1\n")];
+    let edit =
+        |path: &str, change: fn(Option<&[u8]>) -> Option<Vec<u8>>| Edit { path: path.to_owned(), change };
+    let edits = [
+        edit("tickets/deep/c1.md", |before| before.is_none().then(|| b"closed\n".to_vec())),
+        edit("README", |before| before.is_some().then(|| b"edited\n".to_vec())),
+        edit("new", |merged| Some(merged?.to_ascii_uppercase())),
+        edit("src/one", |_| None),
+    ];
     let merged = project.repository.merge(&main, &tip, "Land", &edits, AT).unwrap();
     let Merged::Clean { commit, .. } = merged else { panic!("{merged:?}") };
     assert_eq!(project.repository.move_main(&commit, &main).unwrap(), Moved::Moved);
     let changed = project.git(&["diff", "--name-only", main.as_str(), "main"]);
     assert_eq!(changed, "README\nnew\ntickets/deep/c1.md");
+    assert_eq!(project.git(&["show", "main:new"]), "NEW", "what the branch brings is what is changed");
     assert_eq!(project.git(&["fsck", "--strict"]), "");
-    let bad = [edit("../out", "x")];
+    let bad = [edit("../out", |_| None)];
     assert!(project.repository.merge(&commit, &project.agent_commits("x", "x"), "Land", &bad, AT).is_err());
 }
 
@@ -135,7 +142,7 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
 fn an_inspection_says_what_a_branch_changes() {
     let project = Project::with(Isolation::Clone, |folder, root| {
         write(&root.join("marked"), "<<<<<<< a drawing\n>>>>>>> kept\n");
-        write(&root.join("tickets/c1.md"), "open\n");
+        write(&root.join("tickets/c1.md"), "---\nstatus: open\n---\n");
         folder.git(root, &["add", "-A"]);
         folder.git(root, &["commit", "-q", "-m", "more"]);
     });
@@ -149,7 +156,7 @@ fn an_inspection_says_what_a_branch_changes() {
         ("one-side", "<<<<<<< only\n"),
         (".gitattributes", "broken binary -diff -text\n"),
         ("adjutant.toml", "main = \"x\"\n"),
-        ("tickets/c1.md", "closed\n"),
+        ("tickets/c1.md", "---\nstatus: closed\n---\n"),
         ("ticketsnot/c1.md", "x\n"),
         ("agents/A-c2/x", "x\n"),
         ("src/agents/x", "x\n"),
@@ -172,31 +179,49 @@ fn an_inspection_says_what_a_branch_changes() {
     assert!(project.repository.diff_stat(&tip, &main).unwrap().contains("tickets/c1.md"));
 }
 
+/// Of the tickets only the keys of those that main has are ours: text and new tickets are work like any other.
 #[test]
 fn files_that_are_not_the_agents_to_change_are_put_back() {
+    let ticket = |status: &str, text: &str| format!("---\nid: x\nstatus: {status}\n---\n{text}\n");
     let project = Project::with(Isolation::Clone, |folder, root| {
-        write(&root.join("tickets/c1.md"), "open\n");
+        for name in ["c1", "c2", "c3", "c4", "link"] {
+            write(&root.join(format!("tickets/{name}.md")), &ticket("open", "before"));
+        }
+        write(&root.join("tickets/README"), "no ticket\n");
         folder.git(root, &["add", "-A"]);
-        folder.git(root, &["commit", "-q", "-m", "a ticket"]);
+        folder.git(root, &["commit", "-q", "-m", "tickets"]);
     });
     project.prepare();
-    write(&project.tree().join("tickets/c1.md"), "closed by the agent\n");
-    write(&project.tree().join("tickets/c2.md"), "made up\n");
+    let at = |name: &str| project.tree().join("tickets").join(name);
+    write(&at("c1.md"), &ticket("closed", "after"));
+    write(&at("c2.md"), &ticket("open", "after"));
+    write(&at("c3.md"), "no ticket any more\n");
+    fs::remove_file(at("c4.md")).unwrap();
+    fs::remove_file(at("link.md")).unwrap();
+    std::os::unix::fs::symlink("c2.md", at("link.md")).unwrap();
+    write(&at("new.md"), &ticket("closed", "made up"));
+    write(&at("README"), "changed\n");
     // A name that is no text.
     write(&project.tree().join(OsStr::from_bytes(b"tickets/\xff.md")), "made up\n");
     let tip = project.agent_commits("work", "work\n");
     let main = project.repository.main_tip().unwrap();
     project.take();
     let seen = project.repository.inspect(&tip, &main, Some("tickets")).unwrap();
-    assert_eq!(seen.tickets_changed, ["tickets/c1.md", "tickets/c2.md", "tickets/\u{fffd}.md"]);
+    assert_eq!(seen.tickets_changed, ["tickets/c1.md", "tickets/c3.md", "tickets/c4.md", "tickets/link.md"]);
     let put_back =
         || project.repository.put_back(&task(), TREE, BRANCH, &main, Some("tickets"), "Not theirs");
     let tip = put_back().unwrap();
-    assert_eq!(project.repository.inspect(&tip, &main, Some("tickets")).unwrap().changed, ["work"]);
+    let seen = project.repository.inspect(&tip, &main, Some("tickets")).unwrap();
+    assert_eq!(
+        seen.changed,
+        ["tickets/README", "tickets/c1.md", "tickets/c2.md", "tickets/new.md", "tickets/\u{fffd}.md", "work"]
+    );
+    assert!(seen.tickets_changed.is_empty(), "{:?}", seen.tickets_changed);
     assert_eq!(oid(&project.agent(&["rev-parse", "HEAD"])), tip);
     assert_eq!(project.agent(&["status", "--porcelain"]), "");
-    assert_eq!(fs::read_to_string(project.tree().join("tickets/c1.md")).unwrap(), "open\n");
-    assert!(!project.tree().join("tickets/c2.md").exists());
+    assert_eq!(fs::read_to_string(at("c1.md")).unwrap(), ticket("open", "after"));
+    assert_eq!(fs::read_to_string(at("c3.md")).unwrap(), ticket("open", "before"));
+    assert_eq!(fs::read_to_string(at("new.md")).unwrap(), ticket("closed", "made up"));
     assert_eq!(project.leftovers().commit, None);
     assert_eq!(put_back().unwrap(), tip);
 }
