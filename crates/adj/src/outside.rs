@@ -230,7 +230,8 @@ impl Outside for Real {
         Ok(Configured {
             file: there.then(|| path.display().to_string()),
             trusted: in_force.trusted,
-            text: in_force.text,
+            gone: in_force.gone,
+            text: settings::show(&in_force.text).map_err(of_settings)?,
             settings: json!(in_force.settings.kernel()),
         })
     }
@@ -268,7 +269,26 @@ impl Outside for Real {
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, "adjutant.toml", text, Some(hint)));
         }
+        if trust::is_gone(&self.layout) {
+            let hint = "put it back, or `adj config forget` to go on with the defaults".to_owned();
+            let text = "it is gone; the settings of before hold".to_owned();
+            findings.push(finding(Level::Warning, "adjutant.toml", text, Some(hint)));
+        }
         Ok(findings)
+    }
+
+    fn config_forget(&self) -> Result<Configured, Problem> {
+        let path = self.layout.settings();
+        if !trust::forget(&self.layout).map_err(|error| of_io(&path, error))? {
+            return Err(Problem::new(409, "SETTINGS", "adjutant.toml is there, and holds")
+                .hint("delete it first; then the defaults hold"));
+        }
+        self.config()
+    }
+
+    fn ticket_problems(&self) -> Result<Vec<Finding>, Problem> {
+        let look = runtime::runner::look_alone(&self.layout);
+        Ok(look.problems.into_iter().map(|problem| self.of_ticket(problem)).collect())
     }
 
     fn config_schema(&self) -> Result<Value, Problem> {
@@ -321,6 +341,7 @@ impl Outside for Real {
         let command = settings.test.command.clone();
         let found =
             command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
+        findings.extend(self.look_at_tickets(&settings));
         findings.push(match found {
             Some(command) => look_at_tests(&command),
             None if Repository::find(self.layout.root()).is_ok_and(|found| found.bare) => {
@@ -355,6 +376,7 @@ impl Outside for Real {
             findings.push(finding(Level::Ok, "adjutant.toml", text, None));
         } else {
             std::fs::write(&path, text).map_err(|error| of_io(&path, error))?;
+            trust::remember(&self.layout).map_err(|error| of_io(&path, error))?;
             let hint = match repository.bare() {
                 true => "look at it, then `adj run`; a bare repository has no checkout to commit it in",
                 false => "look at it, commit it, then `adj run`",
@@ -456,6 +478,35 @@ impl Real {
         there.map(say).collect()
     }
 
+    fn look_at_tickets(&self, settings: &Settings) -> Vec<Finding> {
+        if settings.tickets.source != settings::TicketSource::Files {
+            return Vec::new();
+        }
+        let look = runtime::runner::look_alone(&self.layout);
+        let closed = |seen: &&runtime::tickets::Seen| seen.ticket.status == runtime::tickets::Status::Closed;
+        let (all, open) = (look.seen.len(), look.seen.len() - look.seen.iter().filter(closed).count());
+        let dir = settings.tickets.dir.display();
+        let mut findings = match all {
+            0 => Vec::new(),
+            _ => vec![finding(
+                Level::Ok,
+                "tickets",
+                format!("{all} in {dir}, {open} of them not closed"),
+                None,
+            )],
+        };
+        findings.extend(look.problems.into_iter().map(|problem| self.of_ticket(problem)));
+        findings
+    }
+
+    /// What is wrong with a ticket's file, by its name from the project's root.
+    fn of_ticket(&self, problem: runtime::tickets::Problem) -> Finding {
+        let file =
+            problem.file.strip_prefix(self.layout.root()).unwrap_or(&problem.file).display().to_string();
+        let subject = if problem.line > 0 { format!("{file}:{}", problem.line) } else { file };
+        finding(Level::Warning, &subject, problem.what, Some(problem.hint))
+    }
+
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
         let subject = format!("agent {name}");
         let program = agent.command.first().cloned().unwrap_or_default();
@@ -471,7 +522,7 @@ impl Real {
             Some(path) if agent.adapter == settings::Adapter::Claude && !has_key(agent) => finding(
                 Level::Warning,
                 &subject,
-                format!("{}, and no key is passed on to it: none of its `env` is set", path.display()),
+                format!("{}, and {}", path.display(), no_key(agent)),
                 Some(format!(
                     "set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token`, and name it in \
                      [agents.{name}] env"
@@ -546,6 +597,23 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
         }
     });
     findings
+}
+
+/// That no key is passed on to an agent that needs one; nothing where one is.
+pub fn missing_key(name: &str, agent: &settings::Agent) -> Option<String> {
+    let needed = agent.adapter == settings::Adapter::Claude && !has_key(agent);
+    needed.then(|| format!("agent {name}: {}", no_key(agent)))
+}
+
+/// Which variables could hold a login, and that none of them does.
+fn no_key(agent: &settings::Agent) -> String {
+    let keys: Vec<String> =
+        agent.env.iter().filter(|name| !name.ends_with("_URL")).map(|name| format!("`{name}`")).collect();
+    match keys.as_slice() {
+        [] => "its `env` names no variable with a key".to_owned(),
+        [one] => format!("{one} is not set in this environment"),
+        more => format!("none of {} is set in this environment", more.join(", ")),
+    }
 }
 
 /// Whether anything that could be a login is passed on: the address of a service is none.

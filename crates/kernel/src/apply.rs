@@ -81,6 +81,11 @@ impl World {
                 task.comments.push_back(Arc::new(comment));
             }),
             Event::TicketSeen(e) => self.ticket_seen(e),
+            Event::TicketGone(e) => {
+                let ticket = self.tickets.get_mut(&e.id).ok_or_else(|| no("ticket", &e.id))?;
+                Arc::make_mut(ticket).gone = e.gone.then_some(Gone { blocked: e.blocked });
+                Ok(())
+            }
 
             Event::LeaseGiven(e) => self.edit_task(&e.id, |task| {
                 task.lease = Some(Lease { holder: e.holder.clone(), attempt: e.attempt });
@@ -572,6 +577,7 @@ impl World {
             fingerprint: e.fingerprint,
             openings,
             task: e.task.clone(),
+            gone: self.tickets.get(&e.id).and_then(|ticket| ticket.gone),
         };
         self.tickets.insert(e.id.clone(), Arc::new(ticket));
         if let Ok(id) = TaskId::new(&e.id) {

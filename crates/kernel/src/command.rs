@@ -80,6 +80,10 @@ pub enum Ask {
         decision: Decision,
     },
     SeeTicket(SeenTicket),
+    /// The file of a ticket that was seen is not there any more.
+    MissTicket {
+        id: TaskId,
+    },
 
     // The fleet.
     StartFleet {
@@ -193,6 +197,9 @@ pub struct NewTask {
     pub reviewer: Option<SmolStr>,
     pub depends_on: Vec<TaskId>,
 }
+
+/// What a step says that ended because the fleet stopped.
+pub const CUT_OFF: &str = "interrupted";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -366,6 +373,12 @@ pub enum Happened {
     },
 
     TicketWritten,
+    /// The gate put back what is not the agent's to change; it goes on from there.
+    PutBack {
+        what: Vec<String>,
+    },
+    /// The ticket was left as it is: its file is gone or no ticket, or git has it and only its close is written.
+    TicketLeft,
     BranchDeleted,
     Health {
         healthy: bool,

@@ -139,6 +139,8 @@ events! {
     DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);
     TicketSeen = "ticket_seen" { id: SmolStr, status: SmolStr, fingerprint: u64, opened: bool, task: Option<TaskId> } in |e| format!("ticket/{}", e.id);
+    /// The ticket's file is gone, or is back. `blocked`: its absence blocked the task.
+    TicketGone = "ticket_gone" { id: SmolStr, gone: bool, blocked: bool } in |e| format!("ticket/{}", e.id);
 
     LeaseGiven = "lease_given" { id: TaskId, holder: Holder, attempt: u32 } in |e| of_task(&e.id);
     LeaseEnded = "lease_ended" { id: TaskId, attempt: u32 } in |e| of_task(&e.id);

@@ -278,7 +278,7 @@ impl<'c> Draft<'c> {
             };
             self.comment(id, &by.to_string(), kind, text);
         }
-        Ok(())
+        rules::ticket_follows(self, id, taken.from, taken.to)
     }
 
     pub fn comment(&mut self, id: &TaskId, by: &str, kind: &'static str, text: String) {
@@ -459,6 +459,10 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         }
         Ask::SeeTicket(ticket) => {
             rules::ticket_seen(d, ticket)?;
+            Reply::default()
+        }
+        Ask::MissTicket { id } => {
+            rules::ticket_missed(d, id)?;
             Reply::default()
         }
 

@@ -16,6 +16,7 @@ mod release;
 mod service;
 mod step;
 
+pub use people::knows_ticket;
 pub(crate) use {
     approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
 };
@@ -65,7 +66,10 @@ macro_rules! rules {
 }
 
 rules! {
-    TicketSeen: "an open ticket is seen" => "a task in INBOX with its dependencies, once per opening";
+    TicketSeen: "an open ticket is seen" => "a task in INBOX with its dependencies, once per opening; not claimed while somebody else has the ticket in_progress";
+    TicketFollows: "a task with a ticket is begun, or given back" => "the ticket is written: in_progress, or open again";
+    TicketGone: "a ticket's file is gone" => "task: INBOX and ASSIGNED are not claimed, IN_PROGRESS and NEEDS_APPROVAL go to BLOCKED (manual); nothing where it is in REVIEW, blocked, closed or being landed";
+    TicketBack: "a ticket's file is back" => "the task is claimable again; what its absence blocked goes on";
     TicketClosed: "a ticket is closed by hand" => "task: INBOX and ASSIGNED go to CANCELED, later ones to BLOCKED (manual); nothing where it is closed, blocked or being landed";
     CommentedAtWork: "a person comments on a task while its agent is at work" => "the agent is told at once where its program can hear it, otherwise with its next step";
     TicketChanged: "a ticket's text is changed" => "the agent hears of it with the next step";

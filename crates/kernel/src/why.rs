@@ -2,7 +2,7 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{BudgetScope, Dependency, Health, Holder, SentBack, Task, day_of};
+use crate::world::{BudgetScope, Dependency, Health, Holder, SentBack, Task, Ticket, day_of};
 use machines::Millis;
 use machines::names::{AgentName, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
@@ -251,6 +251,9 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
                 .map_or("it waits for none".to_owned(), |service| format!("it waits for `{service}`")),
         ),
     ];
+    if let Some(ticket) = world.ticket_of(task).filter(|_| !task.is_final()) {
+        guards.extend(ticket_guards(task, ticket));
+    }
     let started = world.counts.get(&Status::InProgress).copied().unwrap_or(0);
     if let Some(cap) = world.config.policy.cap_in_progress.filter(|_| status != Status::InProgress) {
         guards.push(guard("statusCap", started < cap, format!("{started} of {cap} tasks are IN_PROGRESS")));
@@ -280,6 +283,50 @@ pub fn needs_person(reason: &str) -> &str {
         "by_hand" => "it was moved to REVIEW by hand, so no checks ran",
         other => other,
     }
+}
+
+/// Why the task's ticket keeps it from being taken, in a few words.
+pub fn ticket_holds(world: &World, task: &Task) -> Option<&'static str> {
+    let ticket = world.ticket_of(task).filter(|_| !task.is_final())?;
+    let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
+    match ticket.gone {
+        Some(_) => Some("the ticket's file is gone"),
+        None if waiting && ticket.status == "in_progress" => Some("somebody else has the ticket in_progress"),
+        None => None,
+    }
+}
+
+/// What the task's ticket says: whether its file is there, and whether somebody else is at work on it.
+fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
+    let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
+    let id = &task.id;
+    let mut guards = vec![guard(
+        "ticketThere",
+        ticket.gone.is_none(),
+        match ticket.gone {
+            Some(_) => format!(
+                "the file of ticket `{}` is gone; put it back, or end the task with `adj task cancel {id}`",
+                ticket.id
+            ),
+            None => format!("the file of ticket `{}` is there", ticket.id),
+        },
+    )];
+    if waiting {
+        let taken = ticket.status == "in_progress";
+        guards.push(guard(
+            "ticketOpen",
+            !taken,
+            if taken {
+                format!(
+                    "ticket `{0}` is in_progress: somebody else works on it; set it to open, or `adj assign WORKER {id}`",
+                    ticket.id
+                )
+            } else {
+                format!("ticket `{}` is {}", ticket.id, ticket.status)
+            },
+        ));
+    }
+    guards
 }
 
 fn nothing_unfinished(task: &Task) -> Guard {
@@ -324,7 +371,9 @@ pub(crate) fn task_blocker(world: &World, task: &Task, agent: &AgentName) -> Opt
 pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day: i64) -> Option<String> {
     let blocked = task.status() == Status::Blocked;
     let guards = task_guards(world, task, agent).into_iter().filter(|guard| {
-        !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
+        // A ticket that somebody has in_progress, or whose file is gone, is the person's to decide about too.
+        !matches!(guard.guard, "ticketOpen" | "ticketThere")
+            && !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
     });
     // Tests that are not known yet hold up its agent, not who has it in hand.
     let known = world.main_is_known();

@@ -479,6 +479,16 @@ pub struct Ticket {
     /// How often it was opened: each opening is one task.
     pub openings: u32,
     pub task: Option<TaskId>,
+    /// Its file is not there.
+    #[serde(default)]
+    pub gone: Option<Gone>,
+}
+
+/// A ticket's file is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gone {
+    /// Its absence blocked the task.
+    pub blocked: bool,
 }
 
 /// Waits between two tries double so often at most.
@@ -695,6 +705,11 @@ impl World {
         }
     }
 
+    /// The ticket that a task came from.
+    pub fn ticket_of(&self, task: &Task) -> Option<&Ticket> {
+        self.tickets.get(task.ticket.as_ref()?).map(Arc::as_ref)
+    }
+
     pub fn dependencies_done(&self, task: &Task) -> bool {
         task.depends_on.iter().all(|id| self.dependency(id) == Dependency::Done)
     }
@@ -717,6 +732,11 @@ impl World {
 impl Task {
     pub fn status(&self) -> Status {
         self.machine.status
+    }
+
+    /// Nothing is left to do with it.
+    pub fn is_final(&self) -> bool {
+        matches!(self.status(), Status::Done | Status::Canceled)
     }
 
     /// Whether there is something to land. What is not known counts as code wherever somebody worked on it.

@@ -29,7 +29,14 @@ pub fn list(call: &Call) -> Routed {
     let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(wanted).collect();
     tasks.sort_by_key(|task| task.order);
     let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
-    let items: Vec<Value> = tasks.into_iter().take(limit).map(view::task_line).collect();
+    let line = |task: &Task| {
+        let mut line = view::task_line(task);
+        if let Some(held) = kernel::why::ticket_holds(&world, task) {
+            line["held"] = json!(held);
+        }
+        line
+    };
+    let items: Vec<Value> = tasks.into_iter().take(limit).map(line).collect();
     Ok(ok(json!({"items": items, "next": next})))
 }
 
@@ -73,8 +80,28 @@ pub fn add(call: &Call) -> Routed {
 pub fn show(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
-    let task = world.task(&id).ok_or_else(|| no_task(&id))?;
+    let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
     Ok(ok(view::task(&world, task, &call.request.actor)))
+}
+
+/// There is a file for it, which is not read.
+pub const BROKEN_TICKET: &str = "BROKEN_TICKET";
+
+/// The same, with what is wrong with the file where there is a ticket of that name.
+fn no_ticket(call: &Call, id: &TaskId) -> Problem {
+    let name = format!("{id}.md");
+    let of_it = |finding: &super::outside::Finding| {
+        let file = finding.subject.rsplit('/').next().unwrap_or_default();
+        file == name || file.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'))
+    };
+    let problems = call.site.outside.ticket_problems().unwrap_or_default();
+    match problems.into_iter().find(of_it) {
+        Some(problem) => {
+            let detail = format!("ticket `{id}` is not a task: {}: {}", problem.subject, problem.text);
+            Problem::new(404, BROKEN_TICKET, detail).hint(problem.hint.unwrap_or_default())
+        }
+        None => no_task(id),
+    }
 }
 
 pub fn no_task(id: &TaskId) -> Problem {
@@ -184,7 +211,7 @@ pub fn remove_dependency(call: &Call, id: &str, on: &str) -> Routed {
 pub fn why(call: &Call, id: &str) -> Routed {
     let world = call.world();
     let id: TaskId = name(id)?;
-    let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_task(&id))?;
+    let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_ticket(call, &id))?;
     let guards = super::fleet::as_seen_from_here(call, guards);
     let task = world.task(&id);
     let status = task.map(|task| format!("task.{}", task.status()));

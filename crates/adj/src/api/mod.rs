@@ -22,6 +22,7 @@ use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
 pub use outside::{Outside, WAIT_MAX};
 pub use problem::{Problem, holder_name};
@@ -203,6 +204,8 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Get, ["config", "check"]) => outside::config_check(&call),
         (Get, ["config", "schema"]) => outside::config_schema(&call),
         (Post, ["config", "trust"]) => outside::config_trust(&call),
+        (Post, ["config", "forget"]) => outside::config_forget(&call),
+        (Get, ["tickets", "problems"]) => outside::ticket_problems(&call),
         (Get, ["doctor"]) => outside::doctor(&call),
         (Post, ["init"]) => outside::init(&call),
 

@@ -66,6 +66,12 @@ pub trait Outside: Send + Sync {
     /// From then on the settings file is in force with exactly the content that it has now.
     fn config_trust(&self) -> Result<Configured, Problem>;
 
+    /// From then on the defaults are in force, where the settings file is gone.
+    fn config_forget(&self) -> Result<Configured, Problem>;
+
+    /// What is wrong with ticket files; empty where all is well.
+    fn ticket_problems(&self) -> Result<Vec<Finding>, Problem>;
+
     /// What was looked at on this machine and in this repository, and how it stands.
     fn doctor(&self) -> Result<Vec<Finding>, Problem>;
 
@@ -232,6 +238,8 @@ pub struct Configured {
     pub file: Option<String>,
     /// Whether its content is trusted; where it is not, the last trusted content is in force.
     pub trusted: bool,
+    /// The file is gone, and the settings of before are in force.
+    pub gone: bool,
     /// The settings in force, as the file would say them.
     pub text: String,
     /// The same, for programs.
@@ -425,6 +433,19 @@ pub(super) fn config_trust(call: &Call) -> Routed {
         control.reread();
     }
     Ok(ok(json!(trusted)))
+}
+
+pub(super) fn config_forget(call: &Call) -> Routed {
+    call.by_a_person("forget the settings")?;
+    let forgotten = call.site.outside.config_forget()?;
+    if let Some(control) = call.site.control {
+        control.reread();
+    }
+    Ok(ok(json!(forgotten)))
+}
+
+pub(super) fn ticket_problems(call: &Call) -> Routed {
+    Ok(ok(json!({"items": call.site.outside.ticket_problems()?, "next": null})))
 }
 
 pub(super) fn doctor(call: &Call) -> Routed {

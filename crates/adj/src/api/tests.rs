@@ -260,7 +260,7 @@ impl Outside for Fake {
 
     fn config(&self) -> Result<Configured, Problem> {
         let (text, settings) = ("[fleet]\n".into(), json!({"fleet": {}}));
-        Ok(Configured { file: Some("adjutant.toml".into()), trusted: true, text, settings })
+        Ok(Configured { file: Some("adjutant.toml".into()), trusted: true, gone: false, text, settings })
     }
 
     fn config_check(&self) -> Result<Vec<Finding>, Problem> {
@@ -274,6 +274,14 @@ impl Outside for Fake {
 
     fn config_trust(&self) -> Result<Configured, Problem> {
         self.config()
+    }
+
+    fn config_forget(&self) -> Result<Configured, Problem> {
+        self.config()
+    }
+
+    fn ticket_problems(&self) -> Result<Vec<Finding>, Problem> {
+        Ok(Vec::new())
     }
 
     fn doctor(&self) -> Result<Vec<Finding>, Problem> {

@@ -29,6 +29,7 @@ pub fn ps(context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(workers)))?);
     }
+    project.warn_of_settings(&context.globals);
     let paint = Paint::stdout(&context.globals);
     let narrow = terminal::size().is_some_and(|(width, _)| width < NARROW);
     let head: &[&str] = match narrow {

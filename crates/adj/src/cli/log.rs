@@ -125,6 +125,7 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&why))?);
     }
+    project.warn_of_settings(&context.globals);
     let paint = Paint::stdout(&context.globals);
     let out = context.out;
     let state = cell(&why["state"]);
@@ -199,6 +200,7 @@ fn condition(guard: &str) -> String {
         "noLease" => "held by",
         "nothingUnfinished" => "unfinished work",
         "ownAgent" => "assigned agent",
+        "ticketThere" | "ticketOpen" => "ticket",
         "dependencyDone" => "dependency",
         "notBlocked" => "blocked",
         "decided" | "answered" => "question",

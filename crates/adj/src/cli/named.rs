@@ -4,6 +4,7 @@
 use super::project::Project;
 use super::text::{cell, visible};
 use super::{Exit, Failure};
+use crate::api::BROKEN_TICKET;
 use serde_json::Value;
 
 /// A name may be that of one kind of thing or of another; the first kind that knows it answers.
@@ -15,7 +16,8 @@ pub fn first_found<T>(
 ) -> Result<T, Failure> {
     for path in paths {
         match ask(path) {
-            Err(failure) if failure.exit() == Exit::NotFound => {}
+            // A ticket with a fault is what was meant.
+            Err(failure) if failure.exit() == Exit::NotFound && failure.code() != Some(BROKEN_TICKET) => {}
             answered => return answered,
         }
     }

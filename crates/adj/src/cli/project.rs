@@ -216,6 +216,8 @@ impl Project {
             self.check_caller()?;
             match self.own() {
                 Ok(owner) => {
+                    // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
+                    let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
                     let answer = self.answered(&owner.handle(), &request);
                     self.after_one_shot(&owner.handle());
                     return answer;
@@ -264,7 +266,44 @@ impl Project {
 
     fn reading(&self) -> Result<Reading, Failure> {
         self.check_caller()?;
-        Ok(Reading::new(self.read_log()?)?)
+        let reading = Reading::new(self.read_log()?)?;
+        if self.see_tickets(&reading) { Ok(Reading::new(self.read_log()?)?) } else { Ok(reading) }
+    }
+
+    /// Tickets are files: whoever asks sees them as they are, also before a fleet has run. What they say goes through an
+    /// owner; where there is none to be had, the log says what it knows. True: something new was told.
+    fn see_tickets(&self, reading: &Reading) -> bool {
+        let layout = &self.layout;
+        let untold =
+            runtime::runner::untold(&runtime::runner::look_alone(layout), &api::Project::world(reading));
+        // A log that is not begun is not begun for nothing.
+        if untold.is_empty() {
+            return false;
+        }
+        let Ok(owner) = self.own() else { return false };
+        let told = runtime::runner::see_alone(&owner.handle(), layout).is_ok();
+        self.after_one_shot(&owner.handle());
+        told
+    }
+
+    /// Says where the settings of before hold because the file is gone.
+    pub fn warn_of_settings(&self, globals: &Globals) {
+        if !globals.json && !globals.quiet && runtime::settings::trust::is_gone(&self.layout) {
+            eprintln!("warning: {}", runtime::settings::trust::GONE);
+        }
+    }
+
+    /// The same, and which files are no tickets: what is not in the list that follows.
+    pub fn warn_of_tickets(&self, globals: &Globals) {
+        if globals.json || globals.quiet {
+            return;
+        }
+        self.warn_of_settings(globals);
+        for problem in self.get_all("/tickets/problems", &[]).unwrap_or_default() {
+            let [subject, text, hint] = ["subject", "text", "hint"]
+                .map(|name| super::text::visible(&super::text::cell(&problem[name])));
+            eprintln!("warning: {subject}: {text}; {hint}");
+        }
     }
 
     /// `None`: nobody owns the project for longer than a command takes.

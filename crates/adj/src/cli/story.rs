@@ -584,7 +584,7 @@ pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<String> 
         let lasting = |guard: &&kernel::why::Guard| {
             !guard.holds
                 && match guard.guard {
-                    "dayBudgetSettled" | "ownAgent" => true,
+                    "dayBudgetSettled" | "ownAgent" | "ticketOpen" | "ticketThere" => true,
                     // A question is open, or was answered with no; what steps set aside comes back by itself.
                     "dayBudget" | "agentBudget" => !guard.detail.contains("under way"),
                     "serviceHealthy" => guard.detail.contains("credentials"),

@@ -41,7 +41,7 @@ This says which agent may take it; `adj assign WORKER TASK` gives it to a worker
         #[command(flatten)]
         once: Once,
     },
-    /// Say something about a task; the next step is told what a person said
+    /// Comment on a task; the agent hears what a person says at once, or with its next step
     #[command(after_help = "\
 Example:
   adj task comment c-abc1 'use the list of the other page'")]
@@ -403,6 +403,7 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Value::Array(tasks)))?);
     }
+    project.warn_of_tickets(&context.globals);
     let mut table = Table::new(&["ID", "STATUS", "PRIO", "ASSIGNED", "TITLE"]);
     for task in &tasks {
         table.row(["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name])));
@@ -420,6 +421,7 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
 pub fn board(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let tasks = project.get_all("/tasks", &[])?;
+    project.warn_of_tickets(&context.globals);
     if context.globals.json {
         let mut board = Map::new();
         for status in Status::ALL {
@@ -444,7 +446,8 @@ pub fn board(context: Context) -> Result<(), Failure> {
         let heading = format!("{} ({})", status.name(), there.len());
         writeln!(context.out, "{}", paint.as_meant(colour, heading))?;
         for task in there {
-            let line = format!("  {}  {}", cell(&task["id"]), visible(&cell(&task["title"])));
+            let held = task["held"].as_str().map(|held| format!("  ({held})")).unwrap_or_default();
+            let line = format!("  {}  {}{held}", cell(&task["id"]), visible(&cell(&task["title"])));
             writeln!(context.out, "{}", text::fitting(&line))?;
         }
     }

@@ -330,12 +330,7 @@ pub(super) fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
     let (ticket, place) = (task.ticket.clone(), task.place.clone());
     if let Some(ticket) = ticket {
         let note = (status == Status::Canceled).then(|| "canceled".to_owned());
-        d.ask(Effect::WriteTicket {
-            task: id.clone(),
-            ticket,
-            status: SmolStr::new_static(task::ticket_status(status)),
-            note,
-        });
+        write_ticket(d, id, ticket, status, note);
     }
     if let Some(place) = place {
         d.emit(AfterwardsAdded {

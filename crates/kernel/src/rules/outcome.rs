@@ -53,6 +53,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             d.end(id, "done");
             main_tests_outcome(d, what)?;
         }
+        (Effect::RunGate { task, .. }, Happened::PutBack { what }) => put_back(d, task, what),
         (Effect::RunGate { task, worker, max_steps_reached }, what) => {
             done(d, id, task);
             gate_outcome(d, task, worker.as_ref(), *max_steps_reached, what)?;
@@ -119,7 +120,11 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             // It is written down: whether main was moved is known only to git, so it is asked again.
             other => tried(d, id, &describe(other)),
         },
-        (Effect::WriteTicket { .. }, Happened::TicketWritten) => d.end(id, "done"),
+        (Effect::WriteTicket { ticket, status, .. }, Happened::TicketWritten) => {
+            d.end(id, "done");
+            ticket_says(d, ticket, status);
+        }
+        (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, "done"),
         (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, "done"),
         (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. }, other) => tried(d, id, &describe(other)),
         (Effect::CheckHealth { service }, what) => {
@@ -137,6 +142,15 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
     }
     Ok(Reply::default())
+}
+
+/// Whoever reviews it should know, and so should the agent: it would do the same again.
+fn put_back(d: &mut Draft, id: &TaskId, what: &[String]) {
+    let what = what.join(", ");
+    d.comment(id, "system", "put_back", format!("not the agent's to change, and put back: {what}"));
+    let note =
+        format!("Your change to {what} was put back: it is not yours to change. Do not change it again.");
+    d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
 }
 
 fn conflict(files: &[String]) -> String {

@@ -174,8 +174,10 @@ pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
     }
     let name = SmolStr::new(ticket.id.as_str());
     let known = d.world.tickets.get(&name).cloned();
-    let text = format!("{}\0{}\0{:?}\0{}", ticket.title, ticket.body, ticket.depends_on, ticket.priority);
-    let fingerprint = fnv(text.as_bytes());
+    if let Some(gone) = known.as_ref().and_then(|known| known.gone) {
+        ticket_back(d, &name, gone)?;
+    }
+    let fingerprint = ticket_fingerprint(ticket);
     let was_open = known.as_ref().is_some_and(|known| known.status != "closed");
     let is_open = ticket.status != "closed";
     let opened = is_open && !was_open;
@@ -195,6 +197,20 @@ pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
         ticket_closed(d, &id)?;
     }
     Ok(())
+}
+
+fn ticket_fingerprint(ticket: &SeenTicket) -> u64 {
+    let text = format!("{}\0{}\0{:?}\0{}", ticket.title, ticket.body, ticket.depends_on, ticket.priority);
+    fnv(text.as_bytes())
+}
+
+/// Whether seeing the ticket as it is would change nothing.
+pub fn knows_ticket(world: &crate::World, ticket: &SeenTicket) -> bool {
+    world.tickets.get(ticket.id.as_str()).is_some_and(|known| {
+        known.gone.is_none()
+            && known.status == ticket.status
+            && known.fingerprint == ticket_fingerprint(ticket)
+    })
 }
 
 /// A new task; for a ticket that was closed and opened again, one that is linked to the old.
@@ -294,6 +310,95 @@ pub(super) fn ticket_closed(d: &mut Draft, id: &TaskId) -> Ruled {
         // Blocked, closed, or about to land: nothing.
         _ => Ok(()),
     }
+}
+
+/// `tk` and its users go by the file: it says whether somebody is at work. Its close is asked for by [`tidy_up`].
+pub(crate) fn ticket_follows(d: &mut Draft, id: &TaskId, from: Status, to: Status) -> Ruled {
+    let status = task::ticket_status(to);
+    let Some(ticket) = d.task(id)?.ticket.clone() else { return Ok(()) };
+    if status != task::ticket_status(from) && status != task::ticket_status(Status::Done) {
+        d.rule(Rule::TicketFollows);
+        write_ticket(d, id, ticket, to, None);
+    }
+    Ok(())
+}
+
+/// Asks for a ticket to be written. What was asked before and is not done is no longer wanted: two writes have no order.
+pub(super) fn write_ticket(
+    d: &mut Draft,
+    id: &TaskId,
+    ticket: SmolStr,
+    status: Status,
+    note: Option<String>,
+) {
+    let older = |effect: &Effect| matches!(effect, Effect::WriteTicket { ticket: of, .. } if *of == ticket);
+    let older: Vec<_> =
+        d.world.effects.iter().filter(|(_, effect)| older(effect)).map(|(id, _)| id.clone()).collect();
+    for effect in older {
+        d.end(&effect, "superseded");
+    }
+    let status = SmolStr::new_static(task::ticket_status(status));
+    d.ask(Effect::WriteTicket { task: id.clone(), ticket, status, note });
+}
+
+/// We wrote it, so this is what the file says. Whatever it says next is somebody else's word.
+pub(super) fn ticket_says(d: &mut Draft, ticket: &SmolStr, status: &SmolStr) {
+    let Some(known) = d.world.tickets.get(ticket).filter(|known| known.status != *status).cloned() else {
+        return;
+    };
+    d.emit(TicketSeen {
+        id: ticket.clone(),
+        status: status.clone(),
+        fingerprint: known.fingerprint,
+        opened: false,
+        task: known.task.clone(),
+    });
+}
+
+/// The file of a ticket is not there. It may come back, so nothing is canceled; and nothing more is paid for meanwhile.
+pub(crate) fn ticket_missed(d: &mut Draft, id: &TaskId) -> Ruled {
+    if !matches!(d.command.actor, Actor::System | Actor::Human(_)) {
+        return Err(forbidden("report a ticket"));
+    }
+    let name = SmolStr::new(id.as_str());
+    let known = d.world.tickets.get(&name).cloned();
+    let Some(known) = known.filter(|known| known.gone.is_none() && known.status != "closed") else {
+        return Ok(());
+    };
+    let Some(task) =
+        known.task.clone().filter(|task| d.world.task(task).is_some_and(|task| !task.is_final()))
+    else {
+        return Ok(());
+    };
+    d.rule(Rule::TicketGone);
+    let blocked = matches!(d.task(&task)?.status(), Status::InProgress | Status::NeedsApproval)
+        && !landing_is_written(d, &task);
+    let text = "the ticket's file is gone; the task waits until it is back";
+    d.comment(&task, "system", "ticket", text.to_owned());
+    if blocked {
+        if let Some(run) = d.world.run_of(&task).map(|run| run.id.clone()) {
+            pause_run(d, &run, run::PauseReason::UserInput)?;
+        }
+        release(d, &task, ReleaseReason::Blocked)?;
+        block(d, &task, BlockReason::Manual, text.to_owned())?;
+    }
+    d.emit(TicketGone { id: name, gone: true, blocked });
+    Ok(())
+}
+
+fn ticket_back(d: &mut Draft, name: &SmolStr, gone: crate::world::Gone) -> Ruled {
+    d.rule(Rule::TicketBack);
+    d.emit(TicketGone { id: name.clone(), gone: false, blocked: false });
+    let Some(id) = d.world.tickets.get(name).and_then(|known| known.task.clone()) else { return Ok(()) };
+    let task = d.task(&id)?;
+    let still = task.status() == Status::Blocked && task.machine.block_reason == Some(BlockReason::Manual);
+    if gone.blocked && still {
+        // Whoever put the file back is a person, whoever noticed it.
+        let person = Actor::Human(SmolStr::new_static("ticket"));
+        let clarification = Some("the ticket's file is back".to_owned());
+        d.move_task(&id, &person, Status::InProgress, Payload { clarification, ..Payload::default() })?;
+    }
+    Ok(())
 }
 
 pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {

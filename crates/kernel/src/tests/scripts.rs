@@ -1313,3 +1313,63 @@ fn main_that_our_landing_moved_is_known_to_pass() {
          fleet 1       -> asked test_main 0, task t2 IN_PROGRESS",
     );
 }
+
+/// TicketFollows, and TicketSeen of one that somebody else has.
+#[test]
+fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_not_claimed() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket-taken t2  -> task t2 INBOX
+         fleet 2          -> task t1 IN_PROGRESS, task t2 INBOX, asked write_ticket 1
+         written t1
+         cancel t1        -> task t1 CANCELED, asked write_ticket 1
+         written t1
+         ticket t2        -> task t2 IN_PROGRESS, asked write_ticket 1
+         left t2          -> asked write_ticket 0",
+    );
+    assert_eq!(table.world.tickets["t1"].status, "closed");
+    assert_eq!(table.world.tickets["t2"].status, "open", "git has it: it is left as it was");
+}
+
+/// A person's word takes a ticket that somebody else has.
+#[test]
+fn a_person_assigns_a_ticket_that_is_in_progress() {
+    check(
+        Table::new(config()),
+        "ticket-taken t1
+         fleet 1          -> task t1 INBOX
+         assign t1 A      -> task t1 IN_PROGRESS",
+    );
+}
+
+/// What we close we know to be closed: opened again, it is a new task.
+#[test]
+fn a_ticket_that_we_closed_and_that_is_opened_again_is_a_new_task() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         cancel t1        -> task t1 CANCELED
+         ticket t1        -> task t1 CANCELED
+         written t1
+         ticket t1        -> task t1-r2 INBOX",
+    );
+}
+
+/// TicketGone and TicketBack.
+#[test]
+fn a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 1          -> task t1 IN_PROGRESS
+         ticket-gone t2   -> task t2 INBOX
+         ticket-gone t1   -> task t1 BLOCKED (manual), worker A idle
+         ticket-gone t1   -> task t1 BLOCKED (manual)
+         ended
+         ticket t1        -> task t1 IN_PROGRESS, worker A ready
+         cancel t1        -> task t2 INBOX
+         ticket t2        -> task t2 IN_PROGRESS",
+    );
+}

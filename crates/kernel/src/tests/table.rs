@@ -240,6 +240,10 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
     };
     match words[0] {
         "ticket" => table.ticket(id, "open", words.get(2..).unwrap_or_default(), "do it"),
+        "ticket-taken" => table.ticket(id, "in_progress", &[], "do it"),
+        "ticket-gone" => table.tell(Actor::System, Ask::MissTicket { id: task(id) }),
+        "written" => table.outcome("write_ticket", id, Happened::TicketWritten),
+        "left" => table.outcome("write_ticket", id, Happened::TicketLeft),
         "ticket-closed" => table.ticket(id, "closed", &[], "do it"),
         "ticket-changed" => table.ticket(id, "open", &[], "do it well"),
         "fleet" => table.tell(Actor::System, Ask::StartFleet { workers: id.parse().unwrap() }),

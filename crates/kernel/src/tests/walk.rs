@@ -127,6 +127,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             gate_red(RedBy::InDoubt),
             gate_red(RedBy::Environment),
             Happened::GateEmpty { tip: text("tip1") },
+            Happened::PutBack { what: vec!["`.tickets/t1.md`".to_owned()] },
         ],
         Effect::SaveWork { .. } => vec![Happened::WorkSaved { reference: "r".to_owned() }],
         Effect::RemoveTree { .. } => vec![Happened::TreeRemoved { reference: None }],
@@ -152,7 +153,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             Happened::MainWasMoved,
             Happened::CheckoutInTheWay { why: "it has changes".to_owned(), command: "git stash".to_owned() },
         ],
-        Effect::WriteTicket { .. } => vec![Happened::TicketWritten],
+        Effect::WriteTicket { .. } => vec![Happened::TicketWritten, Happened::TicketLeft],
         Effect::DeleteBranch { .. } => vec![Happened::BranchDeleted],
         Effect::CheckHealth { .. } => {
             vec![
@@ -238,6 +239,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
     }
     acts.push((ann(), Ask::RetryTask { id: id.clone() }));
     acts.push((ann(), Ask::RestartTask { id: id.clone(), note: Some("from main".to_owned()) }));
+    acts.push((Actor::System, Ask::MissTicket { id: id.clone() }));
     acts.push((ann(), Ask::Comment { id: id.clone(), text: "like this".to_owned() }));
     acts.push((ann(), Ask::Approve { id, tip: None, note: String::new() }));
     acts.push((ann(), Ask::StopFleet));

@@ -19,6 +19,7 @@
 //! - every call can be repeated after a crash at any place in it.
 
 mod command;
+mod elsewhere;
 mod error;
 mod identity;
 mod inside;

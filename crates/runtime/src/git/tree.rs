@@ -873,13 +873,21 @@ impl Repository {
 }
 
 /// The call that makes a commit object, of whoever the call says.
-pub(super) fn commit_tree(call: super::Call, tree: &Oid, parents: &[Oid], message: &str, at: i64) -> super::Call {
+pub(super) fn commit_tree(
+    call: super::Call,
+    tree: &Oid,
+    parents: &[Oid],
+    message: &str,
+    at: i64,
+) -> super::Call {
     // With `@` in front it is never taken for anything but a number of seconds.
     let date = format!("@{at} +0000");
-    let mut call = call
-        .env("GIT_AUTHOR_DATE", &date)
-        .env("GIT_COMMITTER_DATE", &date)
-        .args(["commit-tree", tree.as_str(), "-F", "-"]);
+    let mut call = call.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date).args([
+        "commit-tree",
+        tree.as_str(),
+        "-F",
+        "-",
+    ]);
     for parent in parents {
         call = call.args(["-p", parent.as_str()]);
     }

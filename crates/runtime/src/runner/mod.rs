@@ -48,7 +48,7 @@ use crate::settings::{self, Health, Service, Settings, trust};
 pub use kept::{KeptRun, runs_of};
 pub use place::prompt_now;
 pub use steps::{Step, StepFile};
-pub use tickets::write_alone;
+pub use tickets::{Look, look_alone, see_alone, untold, write_alone};
 
 /// A lease of this process lasts as long as the process: the log has one owner, and whoever comes next releases what
 /// was held.
@@ -57,8 +57,8 @@ const LEASE_MILLIS: Millis = 365 * 24 * 3600 * 1000;
 const LEASED_MAX: usize = 1_000;
 /// How long something that only we need waits between two tries: at first, and at most.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
-/// How long a step may take to come to its turn's end when the fleet is stopped.
-const STOP_SECONDS: u64 = 30;
+/// How long everything may take to end when the fleet is stopped, beyond what running calls are given.
+const STOP_SECONDS: u64 = 15;
 /// How often a checkout that holds up a landing is looked at: a few file times, nothing that git must read.
 const CHECKOUT_LOOK: Duration = Duration::from_secs(1);
 /// How often the disk is looked at.
@@ -70,13 +70,12 @@ const FULL_DISK_SECONDS: u64 = 2;
 /// Less than this, and no further tree is made.
 const DISK_BYTES_MIN: u64 = 256 << 20;
 
-/// What people are told of settings that they have not trusted.
-pub const UNTRUSTED: &str = "adjutant.toml came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then the settings of before hold";
-
 /// How a fleet is run.
 pub struct Options {
     pub layout: Layout,
     pub settings: Settings,
+    /// What the settings file had when they were read.
+    pub read: trust::Read,
     /// The program that keepers are started from: `adj` itself.
     pub adj: PathBuf,
     /// How many workers, if not as many as the settings say.
@@ -102,7 +101,7 @@ pub trait Keys: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     No,
-    /// Every step comes to its turn's end first.
+    /// Calls that are running may end first, then every step comes to its turn's end.
     Clean,
     /// Every process is ended now; all that was written stays.
     Now,
@@ -154,6 +153,8 @@ pub(crate) struct Shared {
     workers: Option<u32>,
     keys: Option<Arc<dyn Keys>>,
     settings: RwLock<Arc<Rules>>,
+    /// What the settings file had when the fleet was opened.
+    read: Option<Vec<u8>>,
     stop: watch::Sender<Stop>,
     /// Somebody wants the settings to be read anew.
     reread: tokio::sync::Notify,
@@ -215,8 +216,9 @@ impl Runner {
         options: Options,
         notices: mpsc::UnboundedSender<String>,
     ) -> Result<Runner, RunError> {
-        let Options { layout, settings, adj, workers, once, until_idle, keys } = options;
+        let Options { layout, settings, read, adj, workers, once, until_idle, keys } = options;
         raise_file_limit();
+        trust::hold(&layout, &read).map_err(|why| RunError::Io { path: layout.state(), why })?;
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = settle(&layout, &settings, &notices)?;
         if let Some(obstacle) = repository.obstacles()?.into_iter().next() {
@@ -238,6 +240,7 @@ impl Runner {
             workers,
             keys,
             settings: RwLock::new(Arc::new(Rules { settings, prompts })),
+            read: read.content,
             stop: watch::Sender::new(Stop::No),
             reread: tokio::sync::Notify::new(),
             steps: Mutex::default(),
@@ -311,7 +314,7 @@ impl Runner {
         recovery::recover(shared).await?;
         tidy::begin(shared);
         shared.look_at_disk().await?;
-        tickets::see_all(shared).await?;
+        tickets::see_all(shared, true).await?;
         shared.see_main().await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
         shared.ask(Ask::StartFleet { workers }).await?;
@@ -339,7 +342,7 @@ impl Runner {
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
         let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
         let mut main = tokio::time::interval(Duration::from_secs(MAIN_SECONDS));
-        let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings);
+        let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings, shared.read.clone());
         loop {
             if *stop.borrow_and_update() != Stop::No {
                 return self.end(tasks).await;
@@ -349,7 +352,12 @@ impl Runner {
             shared.take(&mut taken, &mut tasks).await?;
             if (shared.until_idle || shared.once) && shared.is_idle(&taken) {
                 if tasks.is_empty() {
-                    return Ok(());
+                    // What has just landed may have brought tickets.
+                    tickets::see_all(shared, false).await?;
+                    if shared.is_idle(&taken) {
+                        return Ok(());
+                    }
+                    continue;
                 }
                 // Every step that is under way waits for a person's answer, and perhaps other work for its worker.
                 if shared.waits_for_answers(&taken) && shared.leave_unanswered().await? {
@@ -359,6 +367,7 @@ impl Runner {
             tokio::select! {
                 _ = head.changed() => {}
                 () = until(next) => {}
+                () = until(shared.tickets.look_again()) => tickets::see_all(shared, false).await?,
                 _ = stop.changed() => {}
                 () = shared.reread.notified() => shared.reload().await?,
                 _ = disk.tick() => {
@@ -375,7 +384,7 @@ impl Runner {
                 // Whoever mends main wants to see it noticed.
                 _ = main.tick(), if shared.main_is_red() => shared.see_main().await?,
                 changed = watch.changed() => match changed {
-                    tickets::Changed::Tickets => tickets::see_all(shared).await?,
+                    tickets::Changed::Tickets => tickets::see_all(shared, false).await?,
                     tickets::Changed::Settings => shared.reload().await?,
                 },
                 Some(ended) = tasks.join_next() => match ended {
@@ -392,7 +401,8 @@ impl Runner {
         let shared = &self.shared;
         shared.ask(Ask::StopFleet).await?;
         let mut stop = shared.stop.subscribe();
-        let patience = tokio::time::sleep(Duration::from_secs(STOP_SECONDS));
+        let calls = shared.rules().settings.fleet.stop_timeout;
+        let patience = tokio::time::sleep(calls + Duration::from_secs(STOP_SECONDS));
         tokio::pin!(patience);
         let mut how = *stop.borrow_and_update();
         shared.tell_steps(how);
@@ -456,7 +466,10 @@ pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
     let wanted = &settings.sandbox;
     let support = sandbox::support();
     if wanted.mode == settings::SandboxMode::Strict && support.level != sandbox::Level::Full {
-        return Some(format!("sandbox.mode is \"strict\", and the sandbox is not whole here: {}", support.what));
+        return Some(format!(
+            "sandbox.mode is \"strict\", and the sandbox is not whole here: {}",
+            support.what
+        ));
     }
     if wanted.network == settings::Network::None && !support.namespaces {
         return Some(format!(
@@ -794,7 +807,7 @@ impl Shared {
                 Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
                 Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
                 Effect::WriteTicket { task, ticket, status, note } => {
-                    tickets::write(self, task, ticket, status, note.as_deref()).await
+                    tickets::write(self, id, task, ticket, status, note.as_deref()).await
                 }
                 Effect::CheckHealth { service } => Some(health(self, service).await),
                 Effect::Timer { .. } => None,
@@ -854,12 +867,13 @@ impl Shared {
     async fn reload(&self) -> Result<(), RunError> {
         let read = trust::in_force(&self.layout).map_err(|error| error.to_string());
         let read = read.and_then(|in_force| {
-            let settings = in_force.settings;
+            let note = in_force.note();
+            let (settings, read) = (in_force.settings, in_force.read);
             let prompts = Prompts::load(&settings, self.layout.root()).map_err(|error| error.to_string())?;
-            Ok((Rules { settings, prompts }, in_force.trusted))
+            Ok((Rules { settings, prompts }, read, note))
         });
         match read {
-            Ok((rules, trusted)) => {
+            Ok((rules, read, note)) => {
                 let problems = rules.settings.kernel().problems();
                 if !problems.is_empty() {
                     self.notice(format!("adjutant.toml is kept as it was: {}", problems.join("; ")));
@@ -874,7 +888,10 @@ impl Shared {
                 self.make_caches().await;
                 let workers = self.workers.unwrap_or(self.rules().settings.fleet.workers);
                 self.ask(Ask::StartFleet { workers }).await?;
-                self.notice(if trusted { "adjutant.toml was read anew" } else { UNTRUSTED });
+                if let Err(why) = trust::hold(&self.layout, &read) {
+                    self.notice(RunError::Io { path: self.layout.state(), why }.to_string());
+                }
+                self.notice(note.unwrap_or("adjutant.toml was read anew"));
             }
             Err(error) => self.notice(format!("adjutant.toml is kept as it was: {error}")),
         }

@@ -1,19 +1,25 @@
 //! Tickets and the settings file: what people change while the fleet runs, and what we write back.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::command::Happened;
-use kernel::{Answer, Ask};
+use kernel::command::{Happened, Outcome};
+use kernel::{Actor, Answer, Ask, Command, World};
 use machines::Wire;
-use machines::names::TaskId;
+use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::{RunError, Shared};
+use crate::clock;
 use crate::git::{Edit, Repository};
 use crate::layout::Layout;
+use crate::log::Millis;
 use crate::settings::{Settings, TicketSource, trust};
-use crate::tickets::{self, ChangeError, OwnWrites, Status, Ticket, Tickets};
+use crate::tickets::{self, ChangeError, OwnWrites, Problem, Seen, Status, Ticket, Tickets};
+
+/// How long a file must be away before its ticket is gone: editors take a file away before they write it anew.
+const GONE_AFTER: Millis = 1_000;
 
 /// The project's tickets, as far as this process knows them.
 pub struct Desk {
@@ -28,8 +34,26 @@ struct Files {
     bytes_max: u64,
     scanned: Mutex<Tickets>,
     /// What the kernel has been told of each.
-    told: Mutex<std::collections::BTreeMap<TaskId, tickets::Fingerprint>>,
+    told: Mutex<BTreeMap<TaskId, tickets::Fingerprint>>,
+    /// Whose file was not there, and since when.
+    missing: Mutex<BTreeMap<TaskId, Millis>>,
+    /// One write at a time, so that none that is no longer wanted comes after the one that is.
+    writing: Mutex<()>,
     own: OwnWrites,
+}
+
+/// What the files say.
+#[derive(Debug, Default)]
+pub struct Look {
+    pub seen: Vec<Seen>,
+    /// Files that are no tickets, and tickets that wait for each other in a circle.
+    pub problems: Vec<Problem>,
+    /// Tickets that have a file, readable or not. Nothing where the directory could not be read.
+    there: Option<BTreeSet<String>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Desk {
@@ -48,10 +72,36 @@ impl Desk {
                 root: layout.root().to_owned(),
                 bytes_max,
                 told: Mutex::default(),
+                missing: Mutex::default(),
+                writing: Mutex::default(),
                 own: OwnWrites::default(),
             }
         });
         Desk { files }
+    }
+
+    /// When the files are to be looked at again though nothing tells of a change.
+    pub fn look_again(&self) -> Option<Millis> {
+        let since = locked(&self.files.as_ref()?.missing).values().min().copied();
+        since.map(|since| since + GONE_AFTER)
+    }
+
+    fn look(&self, repository: Option<&Repository>) -> Look {
+        self.files.as_ref().map(|files| files.look(repository)).unwrap_or_default()
+    }
+}
+
+impl Look {
+    /// Tickets of the log whose file is gone, though their tasks are not done.
+    fn missing(&self, world: &World) -> Vec<TaskId> {
+        let Some(there) = &self.there else { return Vec::new() };
+        let open = |ticket: &kernel::world::Ticket| {
+            let task = ticket.task.as_ref().and_then(|task| world.task(task));
+            ticket.status != "closed" && ticket.gone.is_none() && task.is_some_and(|task| !task.is_final())
+        };
+        let missing =
+            world.tickets.values().filter(|ticket| open(ticket) && !there.contains(ticket.id.as_str()));
+        missing.filter_map(|ticket| TaskId::new(&ticket.id).ok()).collect()
     }
 }
 
@@ -64,71 +114,153 @@ impl Files {
     fn path(&self, ticket: &str) -> PathBuf {
         self.root.join(self.dir.join(format!("{ticket}.md")))
     }
+
+    /// The tickets as they are now. Where the checkout stands on another branch, what main has and nobody changed here is
+    /// read from main: a branch from before a ticket was closed does not open it again, and one without it does not
+    /// take it away.
+    fn look(&self, repository: Option<&Repository>) -> Look {
+        let scanned = locked(&self.scanned).scan();
+        let unreadable = scanned
+            .iter()
+            .any(|found| found.as_ref().is_err_and(|problem| problem.file == self.root.join(&self.dir)));
+        let mut found: BTreeMap<PathBuf, Result<Seen, Problem>> = BTreeMap::new();
+        let mut look = Look { there: (!unreadable).then(BTreeSet::new), ..Look::default() };
+        for file in scanned {
+            let path = match &file {
+                Ok(seen) => seen.path.clone(),
+                Err(problem) => problem.file.clone(),
+            };
+            found.insert(path, file);
+        }
+        let dir = self.dir.to_str();
+        let from_main = repository.zip(dir).map(|(repository, dir)| repository.unchanged_from_main(dir));
+        match from_main {
+            Some(Ok(files)) => {
+                for (name, bytes) in files {
+                    let path = self.root.join(&name);
+                    if path.parent() == Some(&self.root.join(&self.dir)) && name.ends_with(".md") {
+                        found.insert(path.clone(), tickets::parse_file(&path, &bytes));
+                    }
+                }
+            }
+            Some(Err(error)) => {
+                look.there = None;
+                let hint = "the tickets of this checkout are read";
+                look.problems.push(Problem::about(&self.root.join(&self.dir), &error.to_string(), hint));
+            }
+            None => {}
+        }
+        for (path, file) in found {
+            if let (Some(there), Some(stem)) = (&mut look.there, path.file_stem()) {
+                there.insert(stem.to_string_lossy().into_owned());
+            }
+            match file {
+                Ok(seen) => look.seen.push(seen),
+                Err(problem) => look.problems.push(problem),
+            }
+        }
+        let circles = tickets::circles(&look.seen);
+        look.seen.retain(|seen| !circles.iter().any(|problem| problem.file == seen.path));
+        look.problems.extend(circles);
+        look
+    }
 }
 
-/// Tells the kernel of every ticket that it has not been told of as it is.
-pub async fn see_all(shared: &Arc<Shared>) -> Result<(), RunError> {
+/// Tells the kernel of every ticket that it has not been told of as it is, and of those whose files are gone. At the
+/// `start` of a fleet a file that is not there is gone; later it may be on its way.
+pub async fn see_all(shared: &Arc<Shared>, start: bool) -> Result<(), RunError> {
     let desk = shared.clone();
-    let seen = shared
-        .blocking(move || match &desk.tickets.files {
-            Some(files) => files.scanned.lock().unwrap_or_else(PoisonError::into_inner).scan(),
-            None => Vec::new(),
-        })
-        .await;
+    let look = shared.blocking(move || desk.tickets.look(Some(&desk.repository))).await;
     let Some(files) = &shared.tickets.files else { return Ok(()) };
-    for seen in seen {
-        let seen = match seen {
-            Ok(seen) => seen,
-            Err(problem) => {
-                shared.notice_once(problem.to_string());
-                continue;
-            }
-        };
+    for problem in &look.problems {
+        shared.notice_once(problem.to_string());
+    }
+    for seen in &look.seen {
         let id = seen.ticket.id.clone();
-        let known = files.told.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
-        if known == Some(seen.fingerprint) {
+        if locked(&files.told).get(&id) == Some(&seen.fingerprint) {
             continue;
         }
-        let ask = Ask::SeeTicket(seen.ticket.to_seen(files.own.by_hand(&seen)));
+        let was_gone = shared.world().tickets.get(id.as_str()).is_some_and(|ticket| ticket.gone.is_some());
+        let ask = Ask::SeeTicket(seen.ticket.to_seen(files.own.by_hand(seen)));
         match shared.submit(ask, None).await? {
             Answer::Done(_) => {
-                files.told.lock().unwrap_or_else(PoisonError::into_inner).insert(id, seen.fingerprint);
+                locked(&files.told).insert(id.clone(), seen.fingerprint);
+                if was_gone {
+                    shared.notice(format!("ticket {id} is back"));
+                }
             }
             Answer::Refused(refusal) => shared.notice_once(format!("{}: {refusal}", seen.path.display())),
         }
     }
+    let now = clock::now();
+    let missing = look.missing(&shared.world());
+    locked(&files.missing).retain(|id, _| missing.contains(id));
+    for id in missing {
+        let since = *locked(&files.missing).entry(id.clone()).or_insert(now);
+        if !start && now - since < GONE_AFTER {
+            continue;
+        }
+        shared.ask(Ask::MissTicket { id: id.clone() }).await?;
+        locked(&files.missing).remove(&id);
+        locked(&files.told).remove(&id);
+        shared.notice(format!(
+            "ticket {id} is gone: there is no {}; its task waits until the file is back, or `adj task cancel {id}`",
+            files.name(id.as_str())
+        ));
+    }
     Ok(())
 }
 
-/// Writes a task's status to its ticket. Where main has the ticket, its close travels with the landing, and nothing
-/// else is written: a checkout that git sees changes in would be in the way of the next landing.
+/// Writes a task's status to its ticket. Where git has the ticket, its close travels with the landing, and nothing
+/// else is written while the task is under way: a checkout that git sees changes in would be in the way of a landing.
 pub async fn write(
     shared: &Arc<Shared>,
+    effect: &EffectId,
     task: &TaskId,
     ticket: &SmolStr,
     status: &SmolStr,
     note: Option<&str>,
 ) -> Option<Happened> {
-    let (desk, task, ticket) = (shared.clone(), task.clone(), ticket.clone());
+    let (desk, effect, task, ticket) = (shared.clone(), effect.clone(), task.clone(), ticket.clone());
     let (status, note) = (status.clone(), note.map(str::to_owned));
     let written = shared
-        .blocking(move || match &desk.tickets.files {
-            Some(files) => {
-                let landed = desk.world().task(&task).is_some_and(|task| task.landed.is_some());
-                write_file(files, Some(&desk.repository), &ticket, &status, note.as_deref(), landed)
+        .blocking(move || {
+            let Some(files) = &desk.tickets.files else { return Ok(Written::Left(None)) };
+            let _turn = locked(&files.writing);
+            let world = desk.world();
+            if !world.effects.contains_key(&effect) {
+                return Ok(Written::Left(None));
             }
-            None => Ok(None),
+            let landed = world.task(&task).is_some_and(|task| task.landed.is_some());
+            write_file(files, Some(&desk.repository), &ticket, &status, note.as_deref(), landed)
         })
         .await;
     Some(match written {
-        Ok(said) => {
-            if let Some(said) = said {
-                shared.notice(said);
+        Ok(written) => {
+            if let Written::Left(Some(said)) = &written {
+                shared.notice(said.clone());
             }
-            Happened::TicketWritten
+            written.happened()
         }
         Err(error) => Happened::Failed { error },
     })
+}
+
+/// What came of a write.
+enum Written {
+    /// The file says so now.
+    Yes,
+    /// It was left as it is; where people should hear of it, why.
+    Left(Option<String>),
+}
+
+impl Written {
+    fn happened(&self) -> Happened {
+        match self {
+            Written::Yes => Happened::TicketWritten,
+            Written::Left(_) => Happened::TicketLeft,
+        }
+    }
 }
 
 /// Also for a command that runs alone: a ticket is a file that people look at right away.
@@ -139,28 +271,31 @@ fn write_file(
     status: &str,
     note: Option<&str>,
     landed: bool,
-) -> Result<Option<String>, String> {
+) -> Result<Written, String> {
     let status = Status::ALL.iter().copied().find(|known| known.name() == status);
     let status = status.ok_or_else(|| "bug: this is not a status of a ticket".to_owned())?;
     let name = files.name(ticket);
-    if let Some(repository) = repository
-        && let Some(on_main) = repository.file_on_main(&name).map_err(|error| error.to_string())?
-    {
-        let travels = repository.checkout_copy_unchanged(&name).map_err(|error| error.to_string())?;
-        let closed = Ticket::parse(&on_main).is_ok_and(|ticket| ticket.status == Status::Closed);
-        let with_landing = landed && closed;
-        if with_landing || (status == Status::InProgress && travels) {
-            return Ok(None);
+    if let Some(repository) = repository {
+        let said = |error: crate::git::GitError| error.to_string();
+        let on_main = repository.file_on_main(&name).map_err(said)?;
+        if status != Status::Closed
+            && (on_main.is_some() || repository.tracks(Path::new(&name)).map_err(said)?)
+        {
+            return Ok(Written::Left(None));
+        }
+        let closed = |bytes: &[u8]| Ticket::parse(bytes).is_ok_and(|ticket| ticket.status == Status::Closed);
+        if landed && on_main.is_some_and(|bytes| closed(&bytes)) {
+            return Ok(Written::Yes);
         }
     }
-    let note = note.map(|note| (crate::clock::now(), note));
+    let note = note.map(|note| (clock::now(), note));
     match tickets::change(&files.path(ticket), status, note, files.bytes_max, &files.own) {
-        Ok(_) => Ok(None),
+        Ok(_) => Ok(Written::Yes),
         Err(ChangeError::Gone { .. }) => {
-            Ok(Some(format!("ticket {ticket} is gone; its status is not written")))
+            Ok(Written::Left(Some(format!("ticket {ticket} is gone; its status is not written"))))
         }
         Err(ChangeError::NotATicket(problem)) => {
-            Ok(Some(format!("ticket {ticket} is left as it is: {problem}")))
+            Ok(Written::Left(Some(format!("ticket {ticket} is left as it is: {problem}"))))
         }
         Err(error) => Err(error.to_string()),
     }
@@ -172,15 +307,22 @@ pub fn close_in_landing(shared: &Shared, ticket: &str) -> Result<Option<Edit>, S
     let Some(files) = &shared.tickets.files else { return Ok(None) };
     let name = files.name(ticket);
     let said = |error: crate::git::GitError| error.to_string();
-    let Some(bytes) = shared.repository.file_on_main(&name).map_err(said)? else { return Ok(None) };
-    if !shared.repository.checkout_copy_unchanged(&name).map_err(said)? {
+    if shared.repository.file_on_main(&name).map_err(said)?.is_none() {
         return Ok(None);
     }
-    match tickets::set_status(&bytes, Status::Closed) {
-        Ok(content) => Ok(Some(Edit { path: name, content })),
-        // It is in main and is no ticket that we can read: left as it is.
-        Err(_) => Ok(None),
+    let unchanged = if shared.repository.stands_on_main() {
+        shared.repository.checkout_copy_unchanged(&name).map_err(said)?
+    } else {
+        let dir = files.dir.to_string_lossy();
+        let files = shared.repository.unchanged_from_main(&dir).map_err(said)?;
+        files.iter().any(|(unchanged, _)| *unchanged == name)
+    };
+    if !unchanged {
+        return Ok(None);
     }
+    // What the agent wrote into its text stays. What is no ticket that we can read is left as it is.
+    let change = |merged: Option<&[u8]>| tickets::set_status(merged?, Status::Closed).ok();
+    Ok(Some(Edit { path: name, change }))
 }
 
 /// What somebody changed.
@@ -194,39 +336,80 @@ pub struct Watch {
     tickets: tickets::Watch,
     root: tickets::Watch,
     file: PathBuf,
+    /// What it had when it was last read.
     settings: Option<Vec<u8>>,
+    /// It may have changed before it was waited on.
+    unsure: bool,
 }
 
 impl Watch {
-    pub fn new(layout: &Layout, settings: &Settings) -> Watch {
-        let file = layout.settings();
+    /// `read` is what the settings file had when the settings in force were read.
+    pub fn new(layout: &Layout, settings: &Settings, read: Option<Vec<u8>>) -> Watch {
         Watch {
             tickets: tickets::Watch::new(&layout.root().join(&settings.tickets.dir)),
             root: tickets::Watch::new(layout.root()),
-            settings: std::fs::read(&file).ok(),
-            file,
+            settings: read,
+            file: layout.settings(),
+            unsure: true,
         }
     }
 
     pub async fn changed(&mut self) -> Changed {
         loop {
+            if std::mem::take(&mut self.unsure) && self.settings_changed() {
+                return Changed::Settings;
+            }
             tokio::select! {
                 () = self.tickets.changed() => return Changed::Tickets,
-                () = self.root.changed() => {
-                    let now = std::fs::read(&self.file).ok();
-                    if now != self.settings {
-                        self.settings = now;
-                        return Changed::Settings;
-                    }
-                }
+                () = self.root.changed() => self.unsure = true,
             }
         }
     }
+
+    fn settings_changed(&mut self) -> bool {
+        let now = std::fs::read(&self.file).ok();
+        let changed = now != self.settings;
+        self.settings = now;
+        changed
+    }
+}
+
+/// What the ticket files say now, for a command that runs alone. Git is asked only where the checkout stands on
+/// something else than main.
+pub fn look_alone(layout: &Layout) -> Look {
+    let Ok(in_force) = trust::in_force(layout) else { return Look::default() };
+    let settings = in_force.settings;
+    let head = std::fs::read_to_string(layout.root().join(".git/HEAD"));
+    if head.is_ok_and(|head| head.trim() == format!("ref: refs/heads/{}", settings.project.main)) {
+        return Desk::new(layout, &settings, false).look(None);
+    }
+    let Ok(repository) = super::open_repository(layout, &settings) else { return Look::default() };
+    Desk::new(layout, &settings, repository.bare()).look(Some(&repository))
+}
+
+/// What the log has not been told of the tickets: new ones, changed ones, and those whose files are gone.
+pub fn untold(look: &Look, world: &World) -> Vec<Ask> {
+    let seen = look.seen.iter().map(|seen| seen.ticket.to_seen(true));
+    let unknown = seen.filter(|ticket| !kernel::knows_ticket(world, ticket));
+    let mut asks: Vec<Ask> = unknown.map(Ask::SeeTicket).collect();
+    asks.extend(look.missing(world).into_iter().map(|id| Ask::MissTicket { id }));
+    asks
+}
+
+/// Tells the log of the tickets as they are now. What it refuses stays untold: `adj doctor` says what is wrong with it.
+pub fn see_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(), RunError> {
+    for ask in untold(&look_alone(layout), &handle.world()) {
+        handle.submit(by_system(ask), None)?;
+    }
+    Ok(())
+}
+
+fn by_system(ask: Ask) -> Command {
+    Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask }
 }
 
 /// Does what a command that is its own owner may do: it writes to the ticket files. Everything else waits for a fleet.
 pub fn write_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(), RunError> {
-    use kernel::command::Outcome;
     let world = handle.world();
     let waiting: Vec<_> = world
         .effects
@@ -241,8 +424,7 @@ pub fn write_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(),
     let Ok(settings) = trust::in_force(layout).map(|in_force| in_force.settings) else { return Ok(()) };
     let repository = super::open_repository(layout, &settings)?;
     let desk = Desk::new(layout, &settings, repository.bare());
-    let leased =
-        handle.lease("command", crate::clock::now(), crate::clock::now() + 60_000, super::LEASED_MAX)?;
+    let leased = handle.lease("command", clock::now(), clock::now() + 60_000, super::LEASED_MAX)?;
     for leased in leased {
         let fence = crate::log::Fence { effect: leased.id.clone(), attempt: leased.attempt };
         let wanted = waiting.iter().find(|(id, _)| id.as_str() == leased.id);
@@ -254,21 +436,15 @@ pub fn write_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(),
         let landed = world.task(task).is_some_and(|task| task.landed.is_some());
         let written = match &desk.files {
             Some(files) => write_file(files, Some(&repository), ticket, status, note.as_deref(), landed),
-            None => Ok(None),
+            None => Ok(Written::Left(None)),
         };
-        if written.is_err() {
+        let Ok(written) = written else {
             // The fleet tries again.
             handle.release(&fence)?;
             continue;
-        }
-        let command = kernel::Command {
-            id: crate::clock::unique(),
-            at: crate::clock::now(),
-            actor: kernel::Actor::System,
-            key: None,
-            ask: Ask::Outcome(Outcome { effect: id.clone(), what: Happened::TicketWritten }),
         };
-        handle.submit(command, Some(fence))?;
+        let outcome = Outcome { effect: id.clone(), what: written.happened() };
+        handle.submit(by_system(Ask::Outcome(outcome)), Some(fence))?;
     }
     Ok(())
 }

@@ -43,6 +43,7 @@ machines::wire_enum! {
         TicketChanged = "ticket-changed",
         MainRed = "main-red",
         TestsInDoubt = "tests-in-doubt",
+        TicketGone = "ticket-gone",
 
         AgentCrashesAlways = "agent-crashes-always",
         TestsStayRed = "tests-stay-red",

@@ -236,10 +236,27 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
                 }
             }
         }
+        Fault::TicketGone => {
+            ask(stage, Ask::MissTicket { id: id.clone() })?;
+            let minutes = stage.random.between(1, 30);
+            stage.later(minutes * 60_000, Item::TicketBack(id));
+        }
         // Struck at recovery, not here.
         _ => {}
     }
     Ok(())
+}
+
+/// The file stands where it was, and says what it said.
+pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
+    let Some(ticket) = stage.world.tickets.get(id.as_str()).cloned() else { return Ok(()) };
+    let Some(task) = ticket.task.as_ref().and_then(|task| stage.world.task(task)).cloned() else {
+        return Ok(());
+    };
+    if ticket.status == "closed" {
+        return Ok(());
+    }
+    stage.ticket(id, "open", task.priority, task.depends_on.clone(), &task.body, true)
 }
 
 /// Whatever a person could think of.
@@ -315,7 +332,12 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
                 stage.submit(lead, Ask::MoveTask { id: id.clone(), to, payload: Box::new(payload) }, None)?;
         }
         _ => {
-            let to = *stage.random.pick(Status::ALL).expect("there are statuses");
+            let asks = stage.world.task(id).is_some_and(|task| task.status() == Status::NeedsApproval);
+            let to = match asks && stage.random.once_in(2) {
+                // The rarest way out, which most seeds would never find.
+                true => Status::Done,
+                false => *stage.random.pick(Status::ALL).expect("there are statuses"),
+            };
             if to != Status::Canceled || stage.random.once_in(4) {
                 let payload = full_payload(stage);
                 ask(stage, Ask::MoveTask { id: id.clone(), to, payload: Box::new(payload) })?;

@@ -80,6 +80,8 @@ pub(super) enum Item {
     Disturb(Fault),
     /// Somebody mends main.
     MainMended,
+    /// Somebody puts a ticket's file back.
+    TicketBack(TaskId),
     /// A person looks at what waits.
     Person,
     /// The agent outside goes on.
@@ -326,6 +328,7 @@ impl<'t> Stage<'t> {
             Fault::OddMoves,
             Fault::TicketClosed,
             Fault::TicketChanged,
+            Fault::TicketGone,
             Fault::TreeGone,
         ];
         for fault in disturbing {
@@ -467,6 +470,7 @@ impl<'t> Stage<'t> {
                 }
                 Ok(())
             }
+            Item::TicketBack(id) => people::ticket_back(self, &id),
             Item::Person => people::look(self),
             Item::Outside(step) => people::outside_agent_acts(self, step),
         }

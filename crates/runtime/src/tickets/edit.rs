@@ -1,7 +1,7 @@
 //! Edits of a ticket's bytes. What is not meant stays as it was, byte for byte.
 
 use super::front::Front;
-use super::{Problem, Status, text};
+use super::{Problem, Status, text, time};
 use kernel::Millis;
 use machines::Wire;
 
@@ -14,6 +14,17 @@ pub fn set_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, Problem> {
     front.required("status", "`status: open`")?;
     let place = front.place("status")?.expect("it was found above");
     Ok([&bytes[..place.start], status.name().as_bytes(), &bytes[place.end..]].concat())
+}
+
+/// Whether the bytes begin with a front matter, as every ticket does.
+pub fn has_front(bytes: &[u8]) -> bool {
+    Front::read(bytes).is_ok()
+}
+
+/// The bytes with the front matter of others: text of one version of a ticket, keys of another.
+pub fn with_front_of(bytes: &[u8], keys: &[u8]) -> Result<Vec<u8>, Problem> {
+    let (text, front) = (Front::read(bytes)?, Front::read(keys)?);
+    Ok([&keys[..front.body], &bytes[text.body..]].concat())
 }
 
 /// The bytes with one more note of ours at the end of `## Notes`, which is made where there is none. Nothing changes
@@ -46,7 +57,7 @@ pub fn add_note(bytes: &[u8], at: Millis, note: &str) -> Result<Vec<u8>, Problem
     if !(has_notes && has_empty_line) {
         entry.push('\n');
     }
-    entry.push_str(&format!("**{}**\n\n{note}\n", time(at)));
+    entry.push_str(&format!("**{}**\n\n{note}\n", time::write(at)));
     if !after.is_empty() {
         entry.push('\n');
     }
@@ -75,31 +86,4 @@ fn harmless(note: &str) -> String {
         text.push_str(&line);
     }
     text.trim_end().to_owned()
-}
-
-/// As `tk` writes times: UTC, in seconds.
-fn time(at: Millis) -> String {
-    let seconds = at.div_euclid(1000);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days since 0000-03-01, in eras of 400 years: the leap day is then the last of its year.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z", second % 60)
-}
-
-#[cfg(test)]
-mod test {
-    #[test]
-    fn times_are_written_as_tk_writes_them() {
-        assert_eq!(super::time(0), "1970-01-01T00:00:00Z");
-        assert_eq!(super::time(951_782_400_000), "2000-02-29T00:00:00Z");
-        assert_eq!(super::time(1_773_576_123_999), "2026-03-15T12:02:03Z");
-    }
 }

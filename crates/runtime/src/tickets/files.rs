@@ -213,12 +213,27 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Option<(Ticket, Vec<u8>)>, Pr
             return Err(problem(format!("it cannot be read: {error}"), "make it readable"));
         }
     };
-    let ticket = Ticket::parse(&bytes).map_err(|problem| problem.of(path))?;
-    if ticket.id != id {
-        let what = format!("the ticket's id is `{}`, and its file is named `{id}`", ticket.id);
-        return Err(problem(what, "give both the same name; dependencies go by the id"));
-    }
+    let ticket = named(path, &id, &bytes)?;
     Ok(Some((ticket, bytes)))
+}
+
+/// The ticket in these bytes of this file.
+fn named(path: &Path, id: &TaskId, bytes: &[u8]) -> Result<Ticket, Problem> {
+    let ticket = Ticket::parse(bytes).map_err(|problem| problem.of(path))?;
+    if ticket.id != *id {
+        let what = format!("the ticket's id is `{}`, and its file is named `{id}`", ticket.id);
+        return Err(Problem::about(path, &what, "give both the same name; dependencies go by the id"));
+    }
+    Ok(ticket)
+}
+
+/// The same for a file whose bytes come from elsewhere, such as a commit.
+pub fn parse_file(path: &Path, bytes: &[u8]) -> Result<Seen, Problem> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let id = TaskId::new(stem)
+        .map_err(|bad| Problem::about(path, &bad.to_string(), "rename the file, and its id with it"))?;
+    let ticket = named(path, &id, bytes)?;
+    Ok(Seen { path: path.to_owned(), ticket: Arc::new(ticket), fingerprint: Fingerprint::of(bytes) })
 }
 
 enum ReadError {

@@ -4,17 +4,22 @@
 //! changes the line that it means and no other byte; a file that is no ticket is told with its place and stops nothing
 //! else; a file that changed since it was read is never overwritten.
 
+mod circles;
 mod edit;
 mod files;
 mod front;
 mod text;
+mod time;
 mod watch;
 
 #[cfg(test)]
 mod tests;
 
-pub use edit::{OUR_NOTE, add_note, set_status};
-pub use files::{Change, ChangeError, Fingerprint, OwnWrites, Seen, Tickets, change, read, write};
+pub use circles::circles;
+pub use edit::{OUR_NOTE, add_note, has_front, set_status, with_front_of};
+pub use files::{
+    Change, ChangeError, Fingerprint, OwnWrites, Seen, Tickets, change, parse_file, read, write,
+};
 pub use text::{Note, split_acceptance};
 pub use watch::Watch;
 
@@ -82,6 +87,11 @@ pub struct Problem {
 impl Problem {
     fn new(line: usize, what: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem { file: PathBuf::new(), line, what: what.into(), hint: hint.into() }
+    }
+
+    /// About a file or directory as a whole.
+    pub fn about(file: &Path, what: &str, hint: &str) -> Problem {
+        Problem::new(0, what, hint).of(file)
     }
 
     fn of(mut self, file: &Path) -> Problem {

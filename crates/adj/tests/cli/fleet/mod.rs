@@ -7,6 +7,7 @@ mod dead_ends;
 mod demo;
 mod disk;
 mod faults;
+mod gone;
 mod hostile;
 mod keys;
 mod kills;
@@ -22,6 +23,8 @@ mod reading;
 mod review;
 mod settings;
 mod setup;
+mod stopping;
+mod tickets;
 
 use super::Ran;
 use machines::names::TaskId;
@@ -54,6 +57,7 @@ pub const SETTINGS: &str = r#"
 agent = "player"
 workers = 2
 review = "auto"
+stop_timeout = "1s"
 
 [test]
 command = "sh tests.sh"
