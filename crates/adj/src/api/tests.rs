@@ -393,7 +393,8 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
     let site = Place { control: Some(Box::new(running.clone())), ..Place::new() };
     let status = json!({
-        "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "wanted": false,
+        "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
+        "wanted": false, "mainTests": null,
     });
     assert_eq!(site.get("/fleet").1, status);
     assert_eq!(site.get("/doctor").1["items"][0]["level"], "warning");

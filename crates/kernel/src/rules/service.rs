@@ -215,6 +215,8 @@ fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
             probe(d, &run)
         }
         None => {
+            // Asked for its health after the reset, it may be found well before the timer's own turn comes.
+            d.clear_timer(&Timer::Reset { service: service.clone() });
             d.emit(HealthSeen {
                 service: service.clone(),
                 healthy: true,

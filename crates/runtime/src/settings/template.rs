@@ -28,6 +28,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("agents.*.prompt", r#""Keep changes small.""#),
     ("agents.*.allowed_tools", r#"["Read", "Edit", "Write", "Bash"]"#),
     ("agents.*.max_turns", "200"),
+    ("agents.*.author", r#""Coder <coder@example.com>""#),
     ("agents.*.service", r#""database""#),
     ("agents.*.resume", "true"),
     ("agents.*.budget_usd", "100.0"),

@@ -57,6 +57,15 @@ fn plant(git_dir: &Path, canary: &Path) {
     write(&path, before + &config);
 }
 
+/// As `plant`, in settings that a person's own git reads. A person who signs has chosen the program that signs, and it
+/// is run; this one does not sign.
+fn plant_for_a_person(git_dir: &Path, canary: &Path) {
+    plant(git_dir, canary);
+    let path = git_dir.join("config");
+    let planted = fs::read_to_string(&path).unwrap();
+    write(&path, planted + "[commit]\n\tgpgSign = false\n");
+}
+
 const ATTRIBUTES: &str = "* filter=canary diff=canary merge=canary\nsrc/* filter=a=b.c\n";
 
 #[test]
@@ -131,7 +140,7 @@ fn nothing_that_the_users_repository_names_is_run_by_us() {
     for isolation in [Isolation::Clone, Isolation::Worktree] {
         let project = Project::with(isolation, |folder, root| {
             let canary = write_canary(&folder.path);
-            plant(&root.join(".git"), &canary);
+            plant_for_a_person(&root.join(".git"), &canary);
             write(&root.join(".git/info/attributes"), "ignored diff=canary merge=canary\n");
         });
         project.prepare();
@@ -157,7 +166,7 @@ fn nothing_that_the_users_repository_names_is_run_by_us() {
 fn a_landing_that_a_filter_would_have_to_write_waits_for_the_user() {
     let project = Project::with(Isolation::Clone, |folder, root| {
         let canary = write_canary(&folder.path);
-        plant(&root.join(".git"), &canary);
+        plant_for_a_person(&root.join(".git"), &canary);
     });
     project.prepare();
     write(&project.tree().join(".gitattributes"), "*.secret filter=canary\n");
@@ -177,7 +186,7 @@ fn what_an_agent_in_a_worktree_plants_in_the_users_settings_is_not_run_by_us() {
     let project = Project::with(Isolation::Worktree, |_, _| {});
     let canary = write_canary(&project.folder.path);
     project.prepare();
-    plant(&project.root().join(".git"), &canary);
+    plant_for_a_person(&project.root().join(".git"), &canary);
     let elsewhere = project.folder.path.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let config = project.root().join(".git/config");

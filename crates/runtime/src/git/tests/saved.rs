@@ -191,7 +191,7 @@ fn commits_are_made_in_the_users_name_or_in_ours() {
     project.prepare();
     write(&project.tree().join("left"), "x");
     let left = project.leftovers();
-    let who = project.git(&["log", "-1", "--format=%an <%ae>", left.tip.as_str()]);
+    let who = project.git(&["log", "-1", "--format=%cn <%ce>", left.tip.as_str()]);
     assert_eq!(who, "Adjutant <adjutant@localhost>");
     assert_eq!(project.agent(&["config", "user.email"]), "adjutant@localhost");
 }
