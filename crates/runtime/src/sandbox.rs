@@ -153,7 +153,8 @@ fn described(abi: u32, obstacle: Option<String>) -> Support {
     .filter_map(|(since, what)| (abi < since).then_some(what))
     .collect();
     let landlock = match abi {
-        0 => Err("this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)".to_string()),
+        0 => Err("this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)"
+            .to_string()),
         // Without it nothing can be moved from one directory to another, which git does with all that it writes.
         1 => Err("this kernel's Landlock does not let git work (Linux 5.19 has what it needs)".to_string()),
         _ if missing.is_empty() => Ok(None),
@@ -162,14 +163,16 @@ fn described(abi: u32, obstacle: Option<String>) -> Support {
     let (level, what) = match (landlock, &obstacle) {
         (Ok(None), None) => (
             Level::Full,
-            "namespaces and Landlock hold programs to their files, devices, processes' signals and sockets".to_string(),
+            "namespaces and Landlock hold programs to their files, devices, processes' signals and sockets"
+                .to_string(),
         ),
         (Ok(Some(missing)), None) => {
             (Level::Partial, format!("namespaces and Landlock hold programs to their files, but {missing}"))
         }
         (Ok(missing), Some(why)) => {
             let missing = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
-            let what = format!("Landlock holds programs to their files, but there are no namespaces ({why}), so ");
+            let what =
+                format!("Landlock holds programs to their files, but there are no namespaces ({why}), so ");
             (Level::Partial, format!("{what}{WITHOUT_NAMESPACES}{missing}"))
         }
         (Err(why), None) => {
@@ -334,7 +337,8 @@ impl Plan {
         closed.insert("/dev".into());
         if !rules.namespaces {
             // What lies in something open cannot be taken back.
-            let is_open = |path: &PathBuf| writable.iter().chain(&readable).any(|open| path.starts_with(open));
+            let is_open =
+                |path: &PathBuf| writable.iter().chain(&readable).any(|open| path.starts_with(open));
             let concealed = resolve(&rules.concealed)?.into_iter().filter(|path| path.exists());
             closed.extend(concealed.filter(|path| !is_open(path)));
         }

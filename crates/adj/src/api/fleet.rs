@@ -152,7 +152,8 @@ pub fn spawn(call: &Call) -> Routed {
     let name = name.unwrap_or_else(|| free_name(&call.world()));
     let agent: Option<AgentName> = agent.map(|agent| field("agent", &agent)).transpose()?;
     // A fleet keeps the rules as the settings are; where none runs, they may never have been read.
-    let rules = call.site.outside.rules().filter(|_| call.site.control.is_none());
+    let at_work = call.site.control.is_some_and(|control| control.status().running);
+    let rules = call.site.outside.rules().filter(|_| !at_work);
     if let Some(config) = rules.filter(|config| *config != *call.world().config) {
         call.submit_beside(Ask::Configure { config: Box::new(config) })?;
     }

@@ -266,7 +266,7 @@ pub struct Decide {
     #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
     note: String,
     /// Where the task goes, if not back to where it came from
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "STATUS", value_parser = super::task::words::<machines::task::Status>())]
     to: Option<String>,
 }
 

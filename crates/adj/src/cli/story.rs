@@ -136,6 +136,9 @@ impl Story {
     pub fn words(&mut self, world: &World, event: &Event) -> Option<(Tone, String)> {
         let of_run =
             |id: &machines::names::RunId| world.run(id).map(|run| (run.task.clone(), who(&run.holder)));
+        if let Event::TaskMoved(moved) = event {
+            self.held_up.remove(moved.id.as_str());
+        }
         match event {
             Event::LeaseGiven(given) => {
                 let Holder::Worker(name) = &given.holder else { return None };
@@ -285,10 +288,7 @@ impl Story {
             ),
             Event::LandingHeldUp(held) => {
                 // It is tried again and again; it is told again only where something else is in the way.
-                let Some(why) = &held.why else {
-                    self.held_up.remove(held.id.as_str());
-                    return None;
-                };
+                let why = held.why.as_ref()?;
                 let before = self.held_up.insert(held.id.to_string(), why.to_string());
                 if before.as_deref() == Some(why.as_str()) {
                     return None;

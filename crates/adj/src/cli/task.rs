@@ -229,7 +229,7 @@ pub struct Move {
 }
 
 /// The words that an option takes, for its help and its refusals.
-fn words<T: Wire>() -> clap::builder::PossibleValuesParser {
+pub(super) fn words<T: Wire>() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(T::ALL.iter().map(|word| word.name()))
 }
 

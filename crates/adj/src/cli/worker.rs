@@ -195,8 +195,9 @@ Example:
   adj clean --trash
 
 Nothing is lost: what a tree holds is saved first, and `adj salvage list` shows where. Tasks and history stay.
-The trash holds what git does not have of removed trees, such as ignored files; `--trash` deletes it, and
-removes no worker.")]
+
+The trash holds what git does not have of removed trees, such as ignored files.\n\
+`--trash` deletes it and removes no worker.")]
 pub struct Clean {
     /// Empty the trash, and remove no worker
     #[arg(long)]

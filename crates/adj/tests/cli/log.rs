@@ -130,16 +130,16 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
     here.ok(&["task", "add", "ünï \u{1b} \"q\"\n", "--id", "c-1"]);
     here.ok(&["task", "assign", "c-1", "coder", "--key", "k"]);
     here.ok(&["spawn", "3"]);
-    assert_eq!(here.ok(&["export", "all.jsonl"]), "exported 10 records\n");
+    assert_eq!(here.ok(&["export", "all.jsonl"]), "exported 11 records\n");
     let file = here.0.join("all.jsonl");
     let lines: Vec<String> =
         BufReader::new(std::fs::File::open(&file).unwrap()).lines().map(Result::unwrap).collect();
     assert!(lines[0].starts_with(r#"{"format":"adjutant-log","version":1,"#), "{}", lines[0]);
-    assert_eq!(lines.len(), 11);
+    assert_eq!(lines.len(), 12);
 
     let there = Repository::new();
     let path = file.to_str().unwrap();
-    assert_eq!(there.ok(&["import", path]), "imported 10 records\n");
+    assert_eq!(there.ok(&["import", path]), "imported 11 records\n");
     assert_eq!(there.json(&["verify"])["hash"], here.json(&["verify"])["hash"]);
     assert_eq!(there.ok(&["export", "-"]), here.ok(&["export", "-"]));
     there.fails(&["import", path], 3, "the project is not empty: its log has 10 records");

@@ -167,6 +167,7 @@ const DAY: &[&str] = &[
     "config check",
     "config schema",
     "config trust",
+    "config forget",
     "prompt ls",
     "prompt show init",
     "doctor",

@@ -663,13 +663,17 @@ impl<'t> Stage<'t> {
             };
             let lost = gone || keeper_lost;
             let ask = Ask::Recover {
-                worker: name,
+                worker: name.clone(),
                 tree,
                 step_under_way: !lost && step.is_some(),
                 said_done: keeper_lost && self.random.once_in(3),
                 resumable: !keeper_lost || self.random.once_in(2),
             };
-            self.system(ask)?;
+            self.system(ask.clone())?;
+            // Who gave its task back is told of once more by an owner that was cut off in the middle of this.
+            if self.world.worker(&name).is_some_and(|worker| worker.machine.task.is_none()) {
+                self.system(ask)?;
+            }
         }
         Ok(())
     }

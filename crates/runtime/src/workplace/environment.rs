@@ -13,7 +13,7 @@ use std::path::Path;
 const PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"];
 /// How this machine reaches the network: without these nothing gets out behind a proxy, and no certificate that the
 /// user's company signed is believed.
-const NETWORK: &[&str] = &[
+pub const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",

@@ -8,7 +8,7 @@ mod ports;
 pub mod tests;
 mod tree;
 
-pub use environment::{Given, environment};
+pub use environment::{Given, NETWORK, environment};
 pub use output::{failing_part, red_by};
 pub use ports::{Ports, PortsError};
 pub use tree::{Placed, SetUp, SetUpError, set_up, unmet};

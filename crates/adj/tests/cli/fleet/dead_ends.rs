@@ -43,7 +43,7 @@ fn a_task_that_comes_back_from_review_without_money_asks_with_numbers() {
     let why = repository.json("why t-1").to_string();
     assert!(why.contains("has spent $0.75 of $1.00"), "{why}");
     let little = repository.adj(&format!("approve {id} --raise 0.1"));
-    assert!(little.code == 3 && little.stderr.contains("it takes at least $0.25"), "{}", little.stderr);
+    assert!(little.code == 2 && little.stderr.contains("it takes at least $0.25"), "{}", little.stderr);
     repository.ok("approve t-1");
     waits_for_a_person(&repository);
     repository.ok("review t-1 --approve");
@@ -196,7 +196,7 @@ fn tickets_are_taken_by_priority_and_then_by_the_day_of_their_making() {
     let taken: Vec<&str> =
         lines.lines().filter_map(|line| Some(line.split_once("A takes ")?.1.split_once(':')?.0)).collect();
     assert_eq!(taken, ["pp-1", "zz-1", "mm-5", "aa-9"], "{lines}");
-    assert_eq!(repository.task("zz-1")["createdAt"], "2020-05-05T10:00:00Z");
+    assert_eq!(repository.task("zz-1")["createdAt"], "2020-05-05T10:00:00.000Z");
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn ids_of_new_tasks_count_up_and_pass_by_those_that_are_taken() {
     let id = |text: String| {
         serde_json::from_str::<Value>(&text).expect("a task")["id"].as_str().map(str::to_owned)
     };
-    assert_eq!((id(add()).as_deref(), id(add()).as_deref()), (Some("t-1"), Some("t-2")));
+    assert_eq!((id(add()).as_deref(), id(add()).as_deref()), (Some("t-4"), Some("t-5")), "t-3 is a ticket");
     repository.ok("run --until-idle");
     repository.ok("task add Named --id x-1");
-    assert_eq!((id(add()).as_deref(), id(add()).as_deref()), (Some("t-4"), Some("t-5")), "t-3 is a ticket");
+    assert_eq!((id(add()).as_deref(), id(add()).as_deref()), (Some("t-6"), Some("t-7")));
 }
 
 /// What was mended on main reaches a task only from its beginning: `retry` goes on where it was, `restart` does not.
@@ -227,7 +227,7 @@ fn a_task_that_is_started_over_begins_on_the_main_of_now_and_its_work_is_saved()
     let lines = waits_for_a_person(&repository);
     assert_eq!(repository.timers("backoff"), Vec::<i64>::new(), "nothing is waited for");
     assert!(
-        !lines.contains("failed:") && !lines.contains("tried again by a person"),
+        !lines.contains("step on") && !lines.contains("tried again by a person"),
         "no step failed: {lines}"
     );
     blocked(&repository, "t-1", "stuck");

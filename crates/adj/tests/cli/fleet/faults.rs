@@ -460,7 +460,7 @@ do = [ { run = "git mv {task}.check other.check" }, { commit = "Otherwise" }, { 
 #[test]
 fn what_a_gates_tests_write_is_not_committed_by_the_server_that_finds_them_again() {
     let tests = format!(
-        "case $PWD in *agents*) touch begun; while [ ! -e \"$TMPDIR/go\" ]; do sleep 0.05; done;; esac\n{TESTS}"
+        "case $PWD in *-f-1) touch begun; while [ ! -e \"$TMPDIR/go\" ]; do sleep 0.05; done;; esac\n{TESTS}"
     );
     let repository = repository("gate-killed", &[], &tests, ONE, &["f-1"]);
     let fleet = repository.begin("run --until-idle");
@@ -603,7 +603,7 @@ fn a_rebase_of_main_is_waited_for() {
     let rebase = ["-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"];
     assert!(repository.git_command(&rebase).status().expect("git runs").success());
     std::fs::write(folder.join("go"), "").expect("a file");
-    fleet.wait_for("waiting: a rebase of main is under way in");
+    fleet.wait_for("waits to land: a rebase of main is under way in");
     repository.git("rebase --continue");
     fleet.wait_for("f-1 landed");
     repository.ok("stop");

@@ -65,7 +65,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("budget.run_usd", "policies::a_run_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised"),
     ("budget.task_usd", "policies::a_task_that_reaches_its_budget_asks_and_goes_on_when_it_is_raised"),
     ("budget.day_usd", "policies::a_day_that_reaches_its_budget_asks_once_for_all_and_begins_nothing_new"),
-    ("budget.step_usd", "policies::a_step_of_unknown_price_is_said_loudly_and_charged_as_what_was_set_aside"),
+    ("budget.step_usd", "policies::a_step_of_unknown_price_is_said_loudly_and_stays_set_aside"),
 
     ("tickets.source", "settings::tickets_are_read_from_the_folder_that_the_settings_name_and_from_none_where_they_say_so"),
     ("tickets.dir", "settings::tickets_are_read_from_the_folder_that_the_settings_name_and_from_none_where_they_say_so"),

@@ -136,7 +136,7 @@ fn a_task_past_its_review_limit_is_assigned_only_with_what_was_not_clear() {
     assert!(ran.stderr.contains("--clarification") && !ran.stderr.contains("passes it on"), "{}", ran.stderr);
     blocked(&repository, "t-1", "review_cycles");
     let why = repository.ok("why t-1");
-    assert!(why.contains("adj assign WORKER t-1 --clarification TEXT"), "{why}");
+    assert!(why.contains("adj task move t-1 IN_PROGRESS --clarification TEXT"), "{why}");
     let refused = repository.refused("assign A t-1");
     assert!(refused.contains("Clarified requirements") && refused.contains("--clarification"), "{refused}");
     blocked(&repository, "t-1", "review_cycles");
