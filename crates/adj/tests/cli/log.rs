@@ -142,7 +142,7 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
     assert_eq!(there.ok(&["import", path]), "imported 11 records\n");
     assert_eq!(there.json(&["verify"])["hash"], here.json(&["verify"])["hash"]);
     assert_eq!(there.ok(&["export", "-"]), here.ok(&["export", "-"]));
-    there.fails(&["import", path], 3, "the project is not empty: its log has 10 records");
+    there.fails(&["import", path], 3, "the project is not empty: its log has 11 records");
     there.ok(&["task", "add", "goes on"]);
 
     // A line that was edited, left out or moved is named, and nothing is imported.
@@ -163,7 +163,7 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
     fresh.fails(
         &["import", &damaged(&|lines| drop(lines.pop()))],
         2,
-        "line 11: the file ends after record 9",
+        "line 12: the file ends after record 10",
     );
     fresh.fails(&["import", &damaged(&|lines| lines[4].push('x'))], 2, "line 5: trailing characters");
     fresh.fails(

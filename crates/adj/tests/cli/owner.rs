@@ -247,7 +247,8 @@ fn plain(text: &str) -> String {
         rest = after;
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
         let hexadecimal = word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        let is_time = word.starts_with("20") && word.ends_with('Z') && word.contains('T');
+        let is_clock = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+        let is_time = word.starts_with("20") && word.ends_with('Z') && word.contains('T') || is_clock;
         let is_age = word.strip_suffix('s').is_some_and(|age| age.parse::<u32>().is_ok());
         shown.push_str(match () {
             () if is_time => "<time>",

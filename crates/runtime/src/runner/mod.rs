@@ -314,13 +314,15 @@ impl Runner {
         recovery::recover(shared).await?;
         tidy::begin(shared);
         shared.look_at_disk().await?;
+        // Watched before it is read: what changes in between is told.
+        let watch = tickets::Watch::new(&shared.layout, &shared.rules().settings, shared.read.clone());
         tickets::see_all(shared, true).await?;
         shared.see_main().await?;
         let workers = self.shared.workers.unwrap_or(shared.rules().settings.fleet.workers);
         shared.ask(Ask::StartFleet { workers }).await?;
         let (over, end) = oneshot::channel();
         let following = tokio::spawn(follow::follow(shared.clone(), begun, end));
-        let ended = self.work().await;
+        let ended = self.work(watch).await;
         // The switch is turned off also where something went wrong: nobody is at work any more.
         let stopped = shared.ask(Ask::StopFleet).await;
         drop(over);
@@ -333,7 +335,7 @@ impl Runner {
         stopped.map(drop)
     }
 
-    async fn work(&self) -> Result<(), RunError> {
+    async fn work(&self, mut watch: tickets::Watch) -> Result<(), RunError> {
         let shared = &self.shared;
         let mut head = shared.handle.follow();
         let mut stop = shared.stop.subscribe();
@@ -342,7 +344,6 @@ impl Runner {
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
         let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
         let mut main = tokio::time::interval(Duration::from_secs(MAIN_SECONDS));
-        let mut watch = tickets::Watch::new(&shared.layout, &shared.rules().settings, shared.read.clone());
         loop {
             if *stop.borrow_and_update() != Stop::No {
                 return self.end(tasks).await;
