@@ -418,6 +418,7 @@ machines::wire_enum! {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "the macro writes what all such words derive")]
 impl Default for RedBy {
     fn default() -> Self {
         RedBy::Tests

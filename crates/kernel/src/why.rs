@@ -372,8 +372,11 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
     let blocked = task.status() == Status::Blocked;
     let guards = task_guards(world, task, agent).into_iter().filter(|guard| {
         // A ticket that somebody has in_progress, or whose file is gone, is the person's to decide about too.
-        !matches!(guard.guard, "ticketOpen" | "ticketThere")
-            && !(blocked && matches!(guard.guard, "statusOpen" | "ownAgent" | "serviceBack" | "statusCap"))
+        match guard.guard {
+            "ticketOpen" | "ticketThere" => false,
+            "statusOpen" | "ownAgent" | "serviceBack" | "statusCap" => !blocked,
+            _ => true,
+        }
     });
     // Tests that are not known yet hold up its agent, not who has it in hand.
     let known = world.main_is_known();

@@ -83,7 +83,7 @@ pub(crate) fn asked<'w>(
         };
         of_all && whose && stands
     };
-    world.approvals.values().filter(same).map(AsRef::as_ref).last()
+    world.approvals.values().rfind(same).map(AsRef::as_ref)
 }
 
 /// The question about a budget: the open one where others wait for the same money, or a new one.

@@ -68,6 +68,9 @@ impl Changed {
     }
 }
 
+/// A ticket that was changed, and the content that it should have; `None` where that is all that main has.
+type PutBack<'a> = (&'a Changed, Option<Vec<u8>>);
+
 impl Repository {
     /// What the tip changes relative to its merge base with main. `tickets` is the folder of tickets in the repository.
     pub fn inspect(&self, tip: &Oid, main: &Oid, tickets: Option<&str>) -> Result<Inspection, GitError> {
@@ -137,7 +140,7 @@ impl Repository {
         &self,
         changed: &'a [Changed],
         tickets: Option<&str>,
-    ) -> Result<Vec<(&'a Changed, Option<Vec<u8>>)>, GitError> {
+    ) -> Result<Vec<PutBack<'a>>, GitError> {
         let Some(folder) = tickets else { return Ok(Vec::new()) };
         let in_folder: Vec<&Changed> = changed.iter().filter(|file| file.is_in(folder)).collect();
         let oids = |file: &&Changed| [file.old.clone(), file.new.clone()].into_iter().flatten();

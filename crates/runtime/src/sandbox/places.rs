@@ -240,7 +240,7 @@ fn installation(folder: &Path) -> PathBuf {
 /// The path in the value of a variable that names a socket; tmux has more behind a comma.
 fn socket_path(value: &str) -> Option<PathBuf> {
     let value = value.trim_start_matches("unix:").trim_start_matches("path=");
-    let value = if value.starts_with("//") { &value[2..] } else { value };
+    let value = value.strip_prefix("//").unwrap_or(value);
     let path = PathBuf::from(value.split([',', ';']).next()?);
     path.is_absolute().then_some(path)
 }

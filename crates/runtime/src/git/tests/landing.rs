@@ -185,7 +185,7 @@ fn files_that_are_not_the_agents_to_change_are_put_back() {
     let ticket = |status: &str, text: &str| format!("---\nid: x\nstatus: {status}\n---\n{text}\n");
     let project = Project::with(Isolation::Clone, |folder, root| {
         for name in ["c1", "c2", "c3", "c4", "link"] {
-            write(&root.join(format!("tickets/{name}.md")), &ticket("open", "before"));
+            write(&root.join(format!("tickets/{name}.md")), ticket("open", "before"));
         }
         write(&root.join("tickets/README"), "no ticket\n");
         folder.git(root, &["add", "-A"]);
@@ -193,13 +193,13 @@ fn files_that_are_not_the_agents_to_change_are_put_back() {
     });
     project.prepare();
     let at = |name: &str| project.tree().join("tickets").join(name);
-    write(&at("c1.md"), &ticket("closed", "after"));
-    write(&at("c2.md"), &ticket("open", "after"));
+    write(&at("c1.md"), ticket("closed", "after"));
+    write(&at("c2.md"), ticket("open", "after"));
     write(&at("c3.md"), "no ticket any more\n");
     fs::remove_file(at("c4.md")).unwrap();
     fs::remove_file(at("link.md")).unwrap();
     std::os::unix::fs::symlink("c2.md", at("link.md")).unwrap();
-    write(&at("new.md"), &ticket("closed", "made up"));
+    write(&at("new.md"), ticket("closed", "made up"));
     write(&at("README"), "changed\n");
     // A name that is no text.
     write(&project.tree().join(OsStr::from_bytes(b"tickets/\xff.md")), "made up\n");
