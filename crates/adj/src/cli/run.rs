@@ -471,7 +471,7 @@ impl Ended {
         };
         let survived = screen::survived(&self.story);
         if !survived.is_empty() {
-            say("survived", &survived);
+            say("recovered", &survived);
         }
         say("cost", &self.cost());
         say("time", &duration(self.millis));

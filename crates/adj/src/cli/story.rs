@@ -220,7 +220,7 @@ impl Story {
             }
             Event::EmptyDiffSeen(seen) => self.wrong(
                 "DONE without a change",
-                format!("{}: \"DONE\", says the agent; nothing has changed", seen.id),
+                format!("{}: agent reported done, but nothing has changed", seen.id),
             ),
             Event::SentBackTo(sent) => match &sent.what {
                 SentBack::Gate(output) if output.starts_with("There is no change") => None,
