@@ -297,7 +297,7 @@ impl Story {
             }
             Event::TaskLanded(landed) => {
                 self.landed += 1;
-                Some((Tone::Good, format!("{} landed on {}", landed.id, "main")))
+                Some((Tone::Good, format!("{} landed on main", landed.id)))
             }
             Event::Restarted(restarted) => {
                 Some((Tone::Plain, format!("{} is started over, from main", restarted.id)))

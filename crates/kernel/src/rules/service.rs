@@ -135,6 +135,11 @@ pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
 pub(super) fn probe_succeeded(d: &mut Draft, run_id: &RunId) -> Ruled {
     let service = d.world.health.iter().find(|(_, health)| health.probe.as_ref() == Some(run_id));
     let Some(service) = service.map(|(name, _)| name.clone()) else { return Ok(()) };
+    well_again(d, service)
+}
+
+/// What waited for the service goes on.
+fn well_again(d: &mut Draft, service: ServiceName) -> Ruled {
     d.emit(HealthSeen {
         service,
         healthy: true,
@@ -217,17 +222,7 @@ fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
         None => {
             // Asked for its health after the reset, it may be found well before the timer's own turn comes.
             d.clear_timer(&Timer::Reset { service: service.clone() });
-            d.emit(HealthSeen {
-                service: service.clone(),
-                healthy: true,
-                at: d.at(),
-                resets_at: None,
-                probe: None,
-                error: None,
-                refused: false,
-            });
-            poll_health(d);
-            restore(d)
+            well_again(d, service.clone())
         }
     }
 }
