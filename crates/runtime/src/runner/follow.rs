@@ -159,9 +159,11 @@ fn need(world: &World, event: &Event) -> Option<Need> {
                 None if by_policy => return None,
                 None => "human".to_owned(),
             };
+            let why = passed.needs_person.as_deref().map(kernel::why::needs_person);
+            let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
             Some(Need {
                 kind: "review",
-                message: format!("{} waits for a review ({reason}): adj review {}", passed.id, passed.id),
+                message: format!("{} waits for a review{why}: adj review {}", passed.id, passed.id),
                 reason,
                 task: passed.id.to_string(),
                 approval: String::new(),

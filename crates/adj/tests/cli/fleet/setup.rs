@@ -281,7 +281,7 @@ do = [ { write = "c.txt", text = "c\n" }, { done = true } ]
             "approval|red_action|t-asks|The agent asks to use Bash: git push origin main adj approve {approval}, or adj deny {approval}|own"
         ),
         "blocked|stuck|t-stuck|t-stuck is BLOCKED (stuck): adj why t-stuck|own",
-        "review|touches_config|t-red|t-red waits for a review (touches_config): adj review t-red|own",
+        "review|touches_config|t-red|t-red waits for a review (it changes adjutant.toml): adj review t-red|own",
     ] {
         assert!(told.lines().any(|line| line == said), "{said}\nis not in\n{told}");
     }
