@@ -113,7 +113,7 @@ fn nobody_completes_a_task_that_needs_a_person_but_a_person() {
         repository.command("task move t-none DONE --payload").arg(wrong).output().expect("adj runs").into();
     assert!(ran.code == 2 && ran.stderr.contains("approvedAt"), "{}", ran.stderr);
     repository.go("t-lead");
-    running.wait_for("t-lead: \"DONE\"");
+    running.wait_for("t-lead: agent reported done");
     running.stop();
 }
 
