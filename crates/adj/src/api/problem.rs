@@ -118,6 +118,13 @@ impl From<LogError> for Problem {
             LogError::Newer { .. } => {
                 Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")
             }
+            LogError::Trigger { path, name, .. } => {
+                let name = name.replace('"', "\"\"");
+                Problem::new(500, "LOG_TRIGGER", detail).hint(format!(
+                    "nothing was written; `sqlite3 {} 'DROP TRIGGER \"{name}\"'` removes it, then `adj verify`",
+                    path.display()
+                ))
+            }
             LogError::TooLarge { .. } => Problem::new(413, "TOO_LARGE", detail),
             LogError::Missing { .. } => Problem::new(500, "LOG_MISSING", detail)
                 .hint("put the file back, or begin anew by removing what lies beside it"),

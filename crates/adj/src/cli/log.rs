@@ -9,7 +9,7 @@ use crate::api::{Problem, time};
 use clap::Args;
 use machines::Wire;
 use runtime::clock::now;
-use runtime::log::Log;
+use runtime::log::{Log, Stranger};
 use runtime::owner::{Folded, VERSION};
 use runtime::transfer::{self, TransferError};
 use serde_json::{Value, json};
@@ -241,6 +241,11 @@ pub fn verify(context: Context) -> Result<(), Failure> {
             .hint("it is begun with the first task"));
     };
     let mut checks: Vec<(&str, String)> = Vec::new();
+    let strangers = log.strangers().map_err(Problem::from)?;
+    if !strangers.is_empty() {
+        return Err(alien(&project.log_path(), &strangers));
+    }
+    checks.push(("schema", "no table, index, view or trigger but adjutant's own".to_owned()));
     let whole = Folded::read_all(&log, VERSION).map_err(Problem::from)?;
     let records = whole.head.seq;
     checks.push(("hash chain", format!("{records} records, each with the hash that its content has")));
@@ -287,6 +292,22 @@ pub fn verify(context: Context) -> Result<(), Failure> {
         writeln!(context.out, "{check:<11} ok  {found}")?;
     }
     Ok(())
+}
+
+/// Something in the file that somebody else made.
+fn alien(path: &Path, strangers: &[Stranger]) -> Failure {
+    let named = |stranger: &Stranger| match stranger.kind.as_str() {
+        "table" | "view" => format!("{} `{}`", stranger.kind, stranger.name),
+        kind => format!("{kind} `{}` on `{}`", stranger.name, stranger.table),
+    };
+    let all: Vec<String> = strangers.iter().map(named).collect();
+    let drops = strangers.iter().map(|stranger| {
+        format!("DROP {} \"{}\"", stranger.kind.to_uppercase(), stranger.name.replace('"', "\"\""))
+    });
+    let drops: Vec<String> = drops.collect();
+    let message = format!("`{}` holds what adjutant did not make: {}", shown(path), visible(&all.join(", ")));
+    let hint = format!("remove it with `sqlite3 {} '{}'`", shown(path), visible(&drops.join("; ")));
+    Failure::new(Exit::Failed, message).hint(hint)
 }
 
 /// Counts the answers that are kept for idempotency keys. Each names the command in whose entry it stands.

@@ -23,9 +23,15 @@ use serde_json::Value;
 /// Who owns the log says so here.
 const LOCK: &str = "adjutant.db.lock";
 
-/// A command that finds the project held asks again for so long: most commands are over in a moment.
-const HELD_WAIT: Duration = Duration::from_secs(2);
+/// A command that finds the project held waits in line, as long as the line moves: most commands are over in a moment.
+/// One and the same process is waited for so long, and all of them together for so long.
+const HELD_WAIT: Duration = Duration::from_secs(5);
+const LINE_WAIT: Duration = Duration::from_secs(300);
+/// How often is looked, at first and later on.
 const HELD_POLL: Duration = Duration::from_millis(20);
+const HELD_POLL_MAX: Duration = Duration::from_millis(160);
+/// Whoever has waited for so long is told what for.
+const HELD_SAID: Duration = Duration::from_secs(1);
 
 /// The project, found.
 pub struct Project {
@@ -33,6 +39,8 @@ pub struct Project {
     client: Client,
     /// The owner was named: where it does not listen, nobody answers for it.
     named: bool,
+    /// Nothing is said beside what was asked for.
+    quiet: bool,
     caller: Result<Actor, String>,
 }
 
@@ -40,7 +48,7 @@ impl Project {
     /// `--project`, or the git repository around the current directory. From a linked worktree it is the main one.
     pub fn find(globals: &Globals) -> Result<Project, Failure> {
         if let Some(server) = &globals.server {
-            return Project::served(server);
+            return Project::served(server, globals);
         }
         let start = match &globals.project {
             Some(folder) => folder.clone(),
@@ -67,11 +75,11 @@ impl Project {
             _ => {}
         }
         let socket = layout.socket();
-        Ok(Project::at(layout, socket, false))
+        Ok(Project::at(layout, socket, false, globals))
     }
 
     /// `--server unix:PATH`: the owner that listens there, wherever this is.
-    fn served(server: &str) -> Result<Project, Failure> {
+    fn served(server: &str, globals: &Globals) -> Result<Project, Failure> {
         let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
         let Some(path) = server.strip_prefix("unix:") else {
             return Err(cannot().hint(
@@ -82,15 +90,15 @@ impl Project {
         let folder = server::folder_of(&socket);
         let git_dir = folder.parent().unwrap_or(folder);
         let root = if git_dir.file_name() == Some(".git".as_ref()) { git_dir.parent() } else { None };
-        Ok(Project::at(Layout::new(root.unwrap_or(git_dir)), socket, true))
+        Ok(Project::at(Layout::new(root.unwrap_or(git_dir)), socket, true, globals))
     }
 
-    fn at(layout: Layout, socket: PathBuf, named: bool) -> Project {
+    fn at(layout: Layout, socket: PathBuf, named: bool, globals: &Globals) -> Project {
         let folder = server::folder_of(&socket).to_owned();
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
         let client = Client::new(socket, folder.join(LOCK), token, user());
-        Project { layout, client, named, caller }
+        Project { layout, client, named, quiet: globals.quiet, caller }
     }
 
     pub fn log_path(&self) -> PathBuf {
@@ -115,12 +123,10 @@ impl Project {
     /// The same for a fleet, which waits a moment where the log is held: a command is over soon, and a process that was
     /// killed while it started another lets go only when that one is on its way.
     pub fn own_log_soon(&self) -> Result<SqliteLog, Failure> {
-        let deadline = Instant::now() + HELD_WAIT;
+        let mut line = Line::new(self);
         loop {
             match self.own_log() {
-                Err(failure) if failure.exit() == Exit::Unreachable && Instant::now() < deadline => {
-                    std::thread::sleep(HELD_POLL);
-                }
+                Err(failure) if failure.exit() == Exit::Unreachable && line.wait() => {}
                 owned => return owned,
             }
         }
@@ -208,7 +214,7 @@ impl Project {
     pub fn ask(&self, method: Method, path: &str, body: Value, key: Option<&str>) -> Result<Value, Failure> {
         let request =
             Request { body, x_idempotency_key: key.map(str::to_owned), ..self.request(method, path) };
-        let deadline = Instant::now() + HELD_WAIT;
+        let mut line = Line::new(self);
         loop {
             if let Some(answer) = self.over_socket(&request)? {
                 return Ok(answer);
@@ -223,9 +229,7 @@ impl Project {
                     return answer;
                 }
                 // Another command, over in a moment; or an owner that has begun and does not listen yet.
-                Err(failure) if failure.exit() == Exit::Unreachable && Instant::now() < deadline => {
-                    std::thread::sleep(HELD_POLL);
-                }
+                Err(failure) if failure.exit() == Exit::Unreachable && line.wait() => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -369,6 +373,49 @@ impl Project {
         } else {
             Err(Failure::of_problem(answer.status, answer.body))
         }
+    }
+}
+
+/// The line of those who want to own the project for a moment. Nobody has a number in it: whoever looks when it is free is next.
+struct Line<'p> {
+    project: &'p Project,
+    begun: Instant,
+    /// Who was last seen to hold the project, and since when.
+    holder: Option<log::Owner>,
+    since: Instant,
+    pause: Duration,
+    said: bool,
+}
+
+impl Line<'_> {
+    fn new(project: &Project) -> Line<'_> {
+        let now = Instant::now();
+        Line { project, begun: now, holder: None, since: now, pause: HELD_POLL, said: false }
+    }
+
+    /// Waits a little. False: it has been long enough.
+    fn wait(&mut self) -> bool {
+        let now = Instant::now();
+        // While one lets go and the next takes it, nobody is named.
+        if let Some(holder) = self.project.owner()
+            && self.holder.as_ref() != Some(&holder)
+        {
+            self.holder = Some(holder);
+            self.since = now;
+        }
+        if now - self.since >= HELD_WAIT || now - self.begun >= LINE_WAIT {
+            return false;
+        }
+        if now - self.begun >= HELD_SAID && !self.said && !self.project.quiet {
+            let who = self.holder.as_ref().map(|holder| format!(" (now pid {})", holder.pid));
+            eprintln!("note: waiting for other commands to finish{}", who.unwrap_or_default());
+            self.said = true;
+        }
+        // Many who look at once would only keep each other from working.
+        let part = u32::try_from(runtime::clock::unique() % 64).unwrap_or_default();
+        std::thread::sleep(self.pause / 2 + self.pause * part / 64);
+        self.pause = (self.pause * 2).min(HELD_POLL_MAX);
+        true
     }
 }
 

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 
 pub use chain::Chain;
 pub use memory::MemoryLog;
-pub use sqlite::{Owner, SqliteLog};
+pub use sqlite::{Owner, SqliteLog, Stranger};
 
 /// Milliseconds since the Unix epoch. The log never reads a clock: whoever calls it says what time it is.
 pub type Millis = i64;
@@ -139,6 +139,9 @@ pub enum LogError {
     Missing { path: PathBuf, acknowledged: Option<Seq> },
     #[error("{} is not a log of adjutant: {why}", path.display())]
     Foreign { path: PathBuf, why: String },
+    /// It would change what is written after it was decided.
+    #[error("{} has a trigger `{name}` on its table `{table}`, which is not adjutant's", path.display())]
+    Trigger { path: PathBuf, name: String, table: String },
     #[error("the log's {what} is version {found}, and this version of adjutant knows up to {known}")]
     Newer { what: &'static str, found: u32, known: u32 },
     /// Only where it may not be upgraded: when it is opened for reading.
@@ -309,7 +312,8 @@ mod tests {
             LogError::Lost { acknowledged: 9, found: 7 },
             LogError::Missing { path: path.clone(), acknowledged: None },
             LogError::Missing { path: path.clone(), acknowledged: Some(9) },
-            LogError::Foreign { path, why: "its application id is 0x0".into() },
+            LogError::Foreign { path: path.clone(), why: "its application id is 0x0".into() },
+            LogError::Trigger { path, name: "t".into(), table: "records".into() },
             LogError::Newer { what: "schema", found: 7, known: 1 },
             LogError::Held { holder: Some(owner) },
             LogError::Held { holder: None },
@@ -330,6 +334,7 @@ mod tests {
                 "there is no log at log.db",
                 "there is no log at log.db, though record 9 was acknowledged",
                 "log.db is not a log of adjutant: its application id is 0x0",
+                "log.db has a trigger `t` on its table `records`, which is not adjutant's",
                 "the log's schema is version 7, and this version of adjutant knows up to 1",
                 "the log is held by process 4711 on mill",
                 "the log is held by a process that has not said its name",

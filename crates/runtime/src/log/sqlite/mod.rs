@@ -47,6 +47,14 @@ const CHECKPOINT_PAGES: i32 = 4_000;
 /// How long to wait for another process that reads, or that recovers the file after a crash.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
+/// A table, index, view or trigger that is not one of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    pub kind: String,
+    pub name: String,
+    pub table: String,
+}
+
 #[derive(Debug)]
 pub struct SqliteLog {
     path: PathBuf,
@@ -115,7 +123,10 @@ impl SqliteLog {
         let found = schema::check(&connection, path, schema::MIGRATIONS)?;
         let known = known_schema(schema::MIGRATIONS);
         match found {
-            0 => return Err(LogError::Missing { path: path.to_owned(), acknowledged: None }),
+            0 => {
+                let acknowledged = mark.map(|mark| mark.head.seq).filter(|seq| *seq > 0);
+                return Err(LogError::Missing { path: path.to_owned(), acknowledged });
+            }
             _ if found < known => return Err(LogError::Older { what: "schema", found, known }),
             _ => {}
         }
@@ -139,6 +150,12 @@ impl SqliteLog {
             self.ledger = load(self.connection()?)?;
         }
         Ok(self.ledger.head())
+    }
+
+    /// What somebody else made in the file: none of it is read, and a trigger changes what is written.
+    pub fn strangers(&self) -> Result<Vec<Stranger>, LogError> {
+        let found = schema::strangers(self.connection()?, schema::MIGRATIONS);
+        found.map_err(|error| unreadable("schema", error))
     }
 
     /// The random name that the log got when it was made.
@@ -434,6 +451,12 @@ fn prepare(connection: &Connection, path: &Path, mark: Option<Mark>) -> Result<(
     {
         let acknowledged = Some(mark.head.seq);
         return Err(LogError::Missing { path: path.to_owned(), acknowledged });
+    }
+    let triggers = schema::strangers(connection, schema::MIGRATIONS);
+    let triggers = triggers.map_err(|error| unreadable("schema", error))?;
+    if let Some(trigger) = triggers.into_iter().find(|stranger| stranger.kind == "trigger") {
+        let Stranger { name, table, .. } = trigger;
+        return Err(LogError::Trigger { path: path.to_owned(), name, table });
     }
     let mode = use_write_ahead_log(connection).map_err(|error| failure("opened", error))?;
     if mode != "wal" {

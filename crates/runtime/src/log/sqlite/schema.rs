@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use sha2::{Digest, Sha256};
 
-use super::{failure, unreadable};
+use super::{Stranger, failure, unreadable};
 use crate::crash;
 use crate::log::LogError;
 
@@ -17,6 +17,9 @@ use crate::log::LogError;
 pub(super) const APPLICATION: i64 = 0x41_64_6a_74;
 /// What is hashed, and how: see `chain.rs`.
 pub(super) const FORMAT: u32 = 1;
+
+const MIGRATIONS_TABLE: &str =
+    "CREATE TABLE migrations (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT;";
 
 pub(super) struct Migration {
     pub number: u32,
@@ -104,6 +107,12 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
         return Err(LogError::Newer { what: "schema", found, known });
     }
 
+    if found == 0 {
+        // They are written with the tables, in one transaction.
+        let why = "it names no schema, though the file is a log".to_owned();
+        return Err(LogError::Damaged { part: "migrations", why });
+    }
+
     let format: Option<String> = connection
         .query_row("SELECT value FROM meta WHERE key = 'format'", (), |row| row.get(0))
         .optional()
@@ -115,6 +124,30 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
         }
         _ => Err(LogError::Damaged { part: "meta", why: format!("its format is {format:?}") }),
     }
+}
+
+/// Everything in the file that no migration made, or that is not as it was made.
+pub(super) fn strangers(
+    connection: &Connection,
+    migrations: &[Migration],
+) -> rusqlite::Result<Vec<Stranger>> {
+    let made = Connection::open_in_memory()?;
+    made.execute_batch(MIGRATIONS_TABLE)?;
+    for migration in migrations {
+        made.execute_batch(migration.sql)?;
+    }
+    let made = objects(&made)?;
+    let there = objects(connection)?;
+    Ok(there.into_iter().filter(|object| !made.contains(object)).map(|(stranger, _)| stranger).collect())
+}
+
+fn objects(connection: &Connection) -> rusqlite::Result<Vec<(Stranger, Option<String>)>> {
+    let query = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
+    let mut statement = connection.prepare(query)?;
+    let rows = statement.query_map((), |row| {
+        Ok((Stranger { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)? }, row.get(3)?))
+    })?;
+    rows.collect()
 }
 
 fn recorded(connection: &Connection) -> rusqlite::Result<Vec<(u32, String)>> {
@@ -136,9 +169,7 @@ fn run(connection: &Connection, migration: &Migration) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     if migration.number == 1 {
         transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.execute_batch(
-            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL) STRICT;",
-        )?;
+        transaction.execute_batch(MIGRATIONS_TABLE)?;
     }
     transaction.execute_batch(migration.sql)?;
     crash::point("migration: tables are there");
