@@ -24,6 +24,14 @@ pub fn born(found: &std::fs::Metadata) -> Option<u64> {
     u64::try_from(since.as_nanos()).ok()
 }
 
+/// How many files, sockets and the like this process may have open.
+pub fn descriptors_max() -> usize {
+    use nix::sys::resource::{Resource, getrlimit};
+    // The least that a system gives where it does not say.
+    const LEAST: usize = 256;
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(LEAST, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
+}
+
 /// Writes a file that only its owner can read. After a crash it holds the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     replace(path, content, Synced::Content)

@@ -18,6 +18,8 @@ const ANSWER_SECONDS: u64 = 30;
 /// After so long without an answer the owner is asked whether it is there at all, and may take so long to say so.
 const SILENCE: Duration = Duration::from_secs(2);
 const PING: Duration = Duration::from_secs(1);
+/// An owner that has no place for another connection is asked again after this long.
+const FULL: Duration = Duration::from_millis(100);
 /// No answer is larger than this.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
@@ -69,9 +71,22 @@ impl Client {
         .map_err(|trouble| self.failure(trouble, request.method))
     }
 
+    /// Whoever has too many connections open is told so before anything is read of what it asks: it asks again.
     async fn ask_once(&self, request: &Request) -> Result<Option<(u16, Value)>, Trouble> {
         let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
         let limit = Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS));
+        let until = tokio::time::Instant::now() + limit;
+        loop {
+            let answered = self.ask_in(request, limit).await?;
+            let full = matches!(&answered, Some((503, body)) if body["code"] == server::TOO_MANY_CONNECTIONS);
+            if !full || tokio::time::Instant::now() >= until {
+                return Ok(answered);
+            }
+            tokio::time::sleep(FULL).await;
+        }
+    }
+
+    async fn ask_in(&self, request: &Request, limit: Duration) -> Result<Option<(u16, Value)>, Trouble> {
         if let Some(pid) = self.suspended() {
             return Err(Trouble::Suspended(pid));
         }

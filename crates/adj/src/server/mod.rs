@@ -2,27 +2,36 @@
 //!
 //! Invariants:
 //! - nothing is read of a body, and nothing is answered but 401, before the token has said who asks;
-//! - nothing that a caller sends is kept in memory beyond the limits below.
+//! - nothing that a caller sends is kept in memory beyond the limits below;
+//! - whoever connects and says nothing is not waited for, and takes no descriptor from anybody else.
 
+mod seats;
 pub mod socket;
 mod stream;
 pub mod tokens;
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use kernel::Actor;
 use serde_json::Value;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use seats::{Peer, Seat, Seats};
 
 use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
 
@@ -37,6 +46,15 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUESTS_MAX: usize = 64;
 /// So many callers may wait for something to happen, by long poll or by stream; more are answered at once.
 const WAITING_MAX: usize = 256;
+/// A connection over which no whole head of a request has come for so long is closed, the first as any later one.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Those for whom there is no place are told so, this many at once; they have this long to say what they want.
+const TURNED_AWAY_MAX: usize = 16;
+const TURNED_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
+/// The answer to them. Nothing was read of what they asked, so they can ask again.
+pub const TOO_MANY_CONNECTIONS: &str = "TOO_MANY_CONNECTIONS";
+/// The system has no descriptor left: it is asked again after this long.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// What is being answered when the owner stops is given this long.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -70,35 +88,94 @@ pub async fn serve(
         served,
         requests: Semaphore::new(REQUESTS_MAX),
         waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-        stopping: stopping.clone(),
+        stopping,
     });
-    let router = Router::new().fallback(take).with_state(shared);
-    let mut over = stopping;
-    let signal = async move {
-        stop.await;
-        let _ = stopped.send(true);
-    };
-    let all = axum::serve(listener, router).with_graceful_shutdown(signal);
-    let out_of_time = async {
-        let _ = over.wait_for(|stopped| *stopped).await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        served = async { all.await } => served,
-        () = out_of_time => Ok(()),
+    let seats = Seats::new(runtime::files::descriptors_max());
+    let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                // Whoever wanted to connect has gone, or there is no descriptor left for them.
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                }
+            },
+            Some(_) = connections.join_next() => continue,
+            () = &mut stop => break,
+        };
+        match seats.take(Peer::of(&stream)) {
+            Some(seat) => {
+                connections.spawn(talk(stream, shared.clone(), seat));
+            }
+            None => {
+                // More than these are not even told.
+                if let Ok(place) = turned_away.clone().try_acquire_owned() {
+                    connections.spawn(async move {
+                        turn_away(stream).await;
+                        drop(place);
+                    });
+                }
+            }
+        }
     }
+    drop(listener);
+    let _ = stopped.send(true);
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, all).await;
+    Ok(())
 }
 
-async fn take(State(shared): State<Arc<Shared>>, request: axum::extract::Request) -> Response {
+/// One connection, until its other end has had enough, is too slow, or must make room.
+async fn talk(stream: UnixStream, shared: Arc<Shared>, seat: Seat) {
+    let seat = Arc::new(seat);
+    let mut stopping = shared.stopping.clone();
+    let take = service_fn(|request: hyper::Request<Incoming>| {
+        let (shared, seat) = (shared.clone(), seat.clone());
+        async move { Ok::<_, Infallible>(take(&shared, &seat, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), take);
+    let mut connection = pin!(connection);
+    // How it ended is the other end's affair: what was asked has been answered or was not whole.
+    tokio::select! {
+        _ = &mut connection => return,
+        () = seat.asked_to_leave() => return,
+        _ = stopping.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// Tells whoever has as many connections open as it may.
+async fn turn_away(stream: UnixStream) {
+    let refuse = service_fn(|_: hyper::Request<Incoming>| async {
+        let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "as many connections are open as may be")
+            .hint("close some, and try again");
+        let mut response = respond(problem.status, &problem.document());
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Ok::<_, Infallible>(response)
+    });
+    let mut builder = http1::Builder::new();
+    let connection = builder.keep_alive(false).serve_connection(TokioIo::new(stream), refuse);
+    let _ = tokio::time::timeout(TURNED_AWAY_TIMEOUT, connection).await;
+}
+
+async fn take(shared: &Arc<Shared>, seat: &Seat, request: hyper::Request<Incoming>) -> Response {
     let (parts, body) = request.into_parts();
-    match taken(&shared, parts, body).await {
+    match taken(shared, seat, parts, Body::new(body)).await {
         Ok(response) => response,
         Err(problem) => respond(problem.status, &problem.document()),
     }
 }
 
-async fn taken(shared: &Arc<Shared>, parts: Parts, body: Body) -> Result<Response, Problem> {
+async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> Result<Response, Problem> {
     let actor = caller(&shared.served.tokens, &parts.headers)?;
+    seat.is_known();
     let request = Request {
         method: method(&parts.method)?,
         path: decoded(parts.uri.path())?,

@@ -25,7 +25,7 @@ use super::process;
 use super::sink::Sink;
 use super::tail::Tail;
 use super::wire::{Entry, Exit, Keeper, Reason, Report, Request, Role, Said, Spec, Stdin, line};
-use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, OUT, SOCKET, SPEC, TIMES};
+use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, NAME, OUT, SOCKET, SPEC, TIMES};
 use super::{ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
 use super::{now_millis, seconds};
 use crate::files::{Synced, replace};
@@ -241,7 +241,7 @@ impl Keep {
         let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .map_err(|error| failed("prepared", "signals")(system(error)))?;
         prctl::set_child_subreaper(true).map_err(|error| failed("prepared", "reaper")(system(error)))?;
-        let _ = prctl::set_name(c"adj-keeper");
+        let _ = prctl::set_name(NAME);
 
         let appended = |name: &str| {
             // Nothing ran here yet: what may stand there is from a machine that stopped before it did.

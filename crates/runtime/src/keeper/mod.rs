@@ -56,6 +56,21 @@ pub const INPUT_QUEUE_BYTES_MAX: usize = 32 << 20;
 /// The longest id of a message.
 pub const ID_BYTES_MAX: usize = 256;
 
+/// What a keeper calls itself.
+const NAME: &std::ffi::CStr = c"adj-keeper";
+
+/// The keeper under which a process runs, `Some(None)` where it runs under none; `None` if there is no such process.
+///
+/// It is the outermost one: a program can call itself what it likes, but whatever it starts stays below its keeper. One that
+/// this process itself runs under is not counted: all that is said here is said under it.
+pub fn above(pid: i32) -> Option<Option<i32>> {
+    let line = process::line(pid)?;
+    let ours = process::line(std::process::id() as i32).unwrap_or_default();
+    let is_ours = |pid: i32| ours.iter().any(|(our, _)| *our == pid);
+    let mut keepers = line.iter().rev().filter(|(pid, stat)| stat.name == NAME.to_bytes() && !is_ours(*pid));
+    Some(keepers.next().map(|(pid, _)| *pid))
+}
+
 pub const SPEC: &str = "spec.json";
 const LOCK: &str = "lock";
 const KEEPER: &str = "keeper.json";

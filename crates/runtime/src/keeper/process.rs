@@ -11,6 +11,8 @@ const ROUNDS_MAX: u32 = 100;
 
 /// What `/proc/<pid>/stat` says of a process.
 pub struct Stat {
+    /// The first bytes of its program's name, unless it gave itself another.
+    pub name: Vec<u8>,
     pub state: char,
     pub parent: i32,
     /// In clock ticks since the machine started.
@@ -22,13 +24,30 @@ pub fn stat(pid: i32) -> Option<Stat> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The command's name, the second field, is in parentheses and may hold anything, also parentheses.
     let end = stat.iter().rposition(|&b| b == b')')?;
+    let start = stat.iter().position(|&b| b == b'(')?;
     let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
     let fields: Vec<&str> = text.split_whitespace().collect();
     Some(Stat {
+        name: stat.get(start + 1..end)?.to_vec(),
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
     })
+}
+
+/// The processes above one, and itself: the nearest first. `None` if there is no such process.
+pub fn line(pid: i32) -> Option<Vec<(i32, Stat)>> {
+    let mut line = vec![(pid, stat(pid)?)];
+    while let Some((_, last)) = line.last() {
+        let parent = last.parent;
+        match stat(parent) {
+            Some(stat) if parent > 0 && line.iter().all(|(pid, _)| *pid != parent) => {
+                line.push((parent, stat));
+            }
+            _ => break,
+        }
+    }
+    Some(line)
 }
 
 /// Puts back every signal that whoever started us had ignored: ignoring is inherited, by us and by what we start, and an
@@ -141,13 +160,8 @@ pub fn kill_all(mut find: impl FnMut() -> Vec<i32>) -> BTreeSet<i32> {
 /// The processes that were started with this variable set to this value, without us and those above us.
 pub fn with_variable(name: &str, value: &str) -> Vec<i32> {
     let wanted = format!("{name}={value}");
-    let mut ours = vec![std::process::id() as i32];
-    while let Some(stat) = ours.last().and_then(|&pid| stat(pid)) {
-        if stat.parent <= 0 || ours.contains(&stat.parent) {
-            break;
-        }
-        ours.push(stat.parent);
-    }
+    let us = std::process::id() as i32;
+    let ours: Vec<i32> = line(us).unwrap_or_default().into_iter().map(|(pid, _)| pid).chain([us]).collect();
     let has = |pid: &i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|&b| b == 0).any(|variable| variable == wanted.as_bytes())

@@ -23,6 +23,7 @@ mod reading;
 mod review;
 mod settings;
 mod setup;
+mod socket;
 mod stopping;
 mod tickets;
 

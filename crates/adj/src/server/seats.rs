@@ -1,0 +1,164 @@
+//! How many connections the owner keeps open, and for whom.
+//!
+//! A connection costs a descriptor before anybody has said who asks, and descriptors are what agents, tests and the log
+//! are served with too. So all connections together are a part of what the process may open; what agents and tests
+//! open is held to a share of that, each of them to a few, and the rest is kept for people.
+//!
+//! A process that runs for a step or a test is known by the keeper above it: it cannot leave that one by forking.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use runtime::keeper;
+use tokio::net::UnixStream;
+use tokio::sync::Notify;
+
+/// Connections are at most this part of the descriptors that the process may open, and never more than this many.
+const PART_OF_DESCRIPTORS: usize = 4;
+const ALL_MAX: usize = 1024;
+/// All steps and tests together have half of them; each has this many at most.
+const KEPT_EACH_MAX: usize = 16;
+
+/// Who is at the other end, as the system says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Not below any keeper: a person's command, a page, a program of theirs.
+    Person,
+    /// Of a step or a test: the pid of its keeper.
+    Kept(i32),
+    /// The process that connected is gone, though its connection is not. A person's command waits for its answer.
+    Gone,
+}
+
+impl Peer {
+    pub fn of(stream: &UnixStream) -> Peer {
+        let Some(pid) = stream.peer_cred().ok().and_then(|peer| peer.pid()) else { return Peer::Gone };
+        match keeper::above(pid) {
+            Some(Some(keeper)) => Peer::Kept(keeper),
+            Some(None) => Peer::Person,
+            None => Peer::Gone,
+        }
+    }
+}
+
+/// The places that there are.
+pub struct Seats {
+    all: usize,
+    kept: usize,
+    each: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    seats: BTreeMap<u64, Place>,
+    next: u64,
+}
+
+struct Place {
+    peer: Peer,
+    /// A request with a token that the project knows came over it.
+    known: bool,
+    leave: Arc<Notify>,
+}
+
+/// A place, for as long as the connection lives.
+pub struct Seat {
+    number: u64,
+    seats: Arc<Seats>,
+    leave: Arc<Notify>,
+}
+
+impl Seats {
+    /// As many as the process' own limit leaves room for.
+    pub fn new(descriptors: usize) -> Arc<Seats> {
+        let all = (descriptors / PART_OF_DESCRIPTORS).clamp(4, ALL_MAX);
+        let kept = all / 2;
+        Arc::new(Seats { all, kept, each: KEPT_EACH_MAX.min(kept), taken: Mutex::default() })
+    }
+
+    /// `None`: there is none for this one.
+    ///
+    /// Where all are taken, the oldest that has not shown a token makes room: whoever asks something says so at once.
+    pub fn take(self: &Arc<Self>, peer: Peer) -> Option<Seat> {
+        let mut taken = self.lock();
+        if peer != Peer::Person {
+            let same = taken.seats.values().filter(|place| place.peer == peer).count();
+            let kept = taken.seats.values().filter(|place| place.peer != Peer::Person).count();
+            if same >= self.each || kept >= self.kept {
+                return None;
+            }
+        }
+        if taken.seats.len() >= self.all {
+            let (&oldest, _) = taken.seats.iter().find(|(_, place)| !place.known)?;
+            if let Some(place) = taken.seats.remove(&oldest) {
+                place.leave.notify_one();
+            }
+        }
+        let number = taken.next;
+        taken.next += 1;
+        let leave = Arc::new(Notify::new());
+        taken.seats.insert(number, Place { peer, known: false, leave: leave.clone() });
+        Some(Seat { number, seats: self.clone(), leave })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// It has shown a token: it is not asked to leave any more.
+    pub fn is_known(&self) {
+        if let Some(place) = self.seats.lock().seats.get_mut(&self.number) {
+            place.known = true;
+        }
+    }
+
+    /// Returns when the place is given to another.
+    pub async fn asked_to_leave(&self) {
+        self.leave.notified().await;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.lock().seats.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_has_a_few_all_steps_a_share_and_people_the_rest() {
+        let seats = Seats::new(256);
+        let mut held = Vec::new();
+        for keeper in 1..=3 {
+            while let Some(seat) = seats.take(Peer::Kept(keeper)) {
+                held.push(seat);
+            }
+        }
+        assert_eq!(held.len(), 32, "16 for each, and half of the 64 for all");
+        assert!(seats.take(Peer::Gone).is_none());
+        let people: Vec<Seat> = (0..32).filter_map(|_| seats.take(Peer::Person)).collect();
+        assert_eq!(people.len(), 32);
+        held.pop();
+        assert!(seats.take(Peer::Kept(3)).is_some(), "a place that is given back can be had again");
+    }
+
+    #[test]
+    fn who_has_shown_no_token_makes_room_the_oldest_first() {
+        let seats = Seats::new(16);
+        let held: Vec<Seat> = (0..4).filter_map(|_| seats.take(Peer::Person)).collect();
+        held[0].is_known();
+        let fifth = seats.take(Peer::Person).unwrap();
+        let left = |seat: &Seat| !seats.lock().seats.contains_key(&seat.number);
+        assert_eq!(held.iter().map(left).collect::<Vec<_>>(), [false, true, false, false]);
+        for seat in held.iter().chain([&fifth]) {
+            seat.is_known();
+        }
+        assert!(seats.take(Peer::Person).is_none(), "nobody who has is sent away");
+    }
+}
