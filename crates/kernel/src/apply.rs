@@ -65,6 +65,13 @@ impl World {
                     task.machine.reviewer_id.clone_from(&e.reviewer);
                 }
             }),
+            Event::AgentWanted(e) => self.edit_task(&e.id, |task| task.agent.clone_from(&e.agent)),
+            Event::TicketNames(e) => {
+                self.edit_task(&e.id, |task| task.ticket_assignee.clone_from(&e.assignee))
+            }
+            Event::AgentTookOver(e) => self.edit_task(&e.id, |task| {
+                task.machine.assignee_ids = [SmolStr::new(e.agent.as_str())].into();
+            }),
             Event::DependencyAdded(e) => {
                 self.dependents.entry(e.on.clone()).or_default().insert(e.id.clone());
                 self.edit_task(&e.id, |task| task.depends_on.push(e.on.clone()))
@@ -525,6 +532,8 @@ impl World {
             order,
             ticket: e.ticket.clone(),
             reopens: e.reopens.clone(),
+            agent: None,
+            ticket_assignee: None,
             plan: e.plan.clone(),
             plan_source: e.plan_source,
             depends_on: e.depends_on.clone(),

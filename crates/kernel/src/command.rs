@@ -51,6 +51,9 @@ pub enum Ask {
         priority: Option<u8>,
         plan: Option<Vec<String>>,
         reviewer: Option<SmolStr>,
+        /// Whose workers are to do it; `Some(None)` leaves that open again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<Option<AgentName>>,
     },
     MoveTask {
         id: TaskId,
@@ -196,6 +199,9 @@ pub struct NewTask {
     pub plan: Option<Vec<String>>,
     pub reviewer: Option<SmolStr>,
     pub depends_on: Vec<TaskId>,
+    /// Whose workers are to do it, if not those of the fleet's agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
 }
 
 /// What a step says that ended because the fleet stopped.
@@ -215,6 +221,9 @@ pub struct SeenTicket {
     /// When the ticket was made, where it says so: its age.
     #[serde(default)]
     pub created: Option<Millis>,
+    /// Whom the ticket names: an agent, or a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignee: Option<SmolStr>,
     /// A person's act: the file was changed by someone other than us.
     pub by_hand: bool,
 }

@@ -135,6 +135,12 @@ events! {
         id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr>,
         #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,
     } in |e| of_task(&e.id);
+    /// Whose workers are to do the task; none: whoever the ticket or the settings name.
+    AgentWanted = "agent_wanted" { id: TaskId, agent: Option<AgentName> } in |e| of_task(&e.id);
+    /// Whom the task's ticket names. Only an agent of the settings means anything.
+    TicketNames = "ticket_names" { id: TaskId, assignee: Option<SmolStr> } in |e| of_task(&e.id);
+    /// Another agent takes a task up that was begun.
+    AgentTookOver = "agent_took_over" { id: TaskId, agent: AgentName } in |e| of_task(&e.id);
     DependencyAdded = "dependency_added" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);

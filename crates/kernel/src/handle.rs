@@ -391,7 +391,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     check_role(&actor, ask)?;
     let reply = match ask {
         Ask::AddTask(new) => add_task(d, new)?,
-        Ask::EditTask { id, title, body, priority, plan, reviewer } => {
+        Ask::EditTask { id, title, body, priority, plan, reviewer, agent } => {
             let status = d.task(id)?.status();
             if matches!(status, Status::Done | Status::Canceled) {
                 let message = format!("task `{id}` is {status}; what it says is not changed any more");
@@ -415,6 +415,11 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
                 reviewer: reviewer.clone(),
                 plan_source: plan.as_ref().map(|_| plan_source(&actor)),
             });
+            if let Some(agent) =
+                agent.as_ref().filter(|agent| d.world.task(id).is_some_and(|task| task.agent != **agent))
+            {
+                d.emit(AgentWanted { id: id.clone(), agent: agent.clone() });
+            }
             if title.is_some() || body.is_some() {
                 let task = d.task(id)?;
                 let note = rules::new_text("task", &task.title, &task.body);
@@ -702,6 +707,9 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
         created: None,
         plan_source: new.plan.as_ref().map(|_| plan_source(&d.command.actor)),
     });
+    if new.agent.is_some() {
+        d.emit(AgentWanted { id: id.clone(), agent: new.agent.clone() });
+    }
     task_reply(d, &id)
 }
 

@@ -232,17 +232,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
             },
         ),
         nothing_unfinished(task),
-        guard(
-            "ownAgent",
-            task.machine.assignee_ids.is_empty()
-                || status == Status::Inbox
-                || task.machine.assignee_ids.iter().any(|id| id == agent.as_str()),
-            if task.machine.assignee_ids.is_empty() {
-                "assigned to nobody".to_owned()
-            } else {
-                format!("assigned to {}", task.machine.assignee_ids.join(", "))
-            },
-        ),
+        own_agent(world, task, agent),
         guard(
             "serviceBack",
             task.waits_for.is_none(),
@@ -251,6 +241,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
                 .map_or("it waits for none".to_owned(), |service| format!("it waits for `{service}`")),
         ),
     ];
+    guards.extend(agent_configured(world, task));
     if let Some(ticket) = world.ticket_of(task).filter(|_| !task.is_final()) {
         guards.extend(ticket_guards(task, ticket));
     }
@@ -271,6 +262,33 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     let run = task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open());
     guards.extend(budget::own_rooms(world, task, run).iter().map(|room| money(world, room, agent)));
     guards
+}
+
+/// Whether the task is one for workers of `agent`: the agent that it wants, or one that it is assigned to.
+fn own_agent(world: &World, task: &Task, agent: &AgentName) -> Guard {
+    let assigned = &task.machine.assignee_ids;
+    if let Some(wanted) = world.wanted_agent(task) {
+        return guard("ownAgent", wanted == agent, format!("wants agent `{wanted}`"));
+    }
+    let open = assigned.is_empty() || task.status() == Status::Inbox;
+    let detail = match assigned.is_empty() {
+        true => "assigned to nobody".to_owned(),
+        false => format!("assigned to {}", assigned.join(", ")),
+    };
+    guard("ownAgent", open || assigned.iter().any(|id| id == agent.as_str()), detail)
+}
+
+/// Whether the settings have the agent that the task wants, where it wants one.
+pub fn agent_configured(world: &World, task: &Task) -> Option<Guard> {
+    let (wanted, id) = (task.agent.as_ref()?, &task.id);
+    let there = world.config.agents.contains_key(wanted);
+    let detail = match there {
+        true => format!("agent `{wanted}` is in adjutant.toml"),
+        false => format!(
+            "it wants agent `{wanted}`, which adjutant.toml does not have; add [agents.{wanted}], or choose another: `adj task edit {id} --agent NAME`"
+        ),
+    };
+    Some(guard("agentConfigured", there, detail))
 }
 
 /// Why a person must look at a task, whatever the policy.
@@ -404,8 +422,12 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
     Some((line, printed.then(|| last_lines(&text))))
 }
 
-/// Whose workers would take the task: those of an agent that it is assigned to, where there are any.
+/// Whose workers would take the task: those of the agent that it wants, or of one that it is assigned to, where there are
+/// any.
 fn agent_for(world: &World, task: &Task) -> AgentName {
+    if let Some(wanted) = world.wanted_agent(task) {
+        return wanted.clone();
+    }
     let assigned = task.machine.assignee_ids.iter().filter_map(|id| AgentName::new(id).ok());
     let there = |agent: &AgentName| world.workers.values().any(|worker| worker.agent == *agent);
     assigned.into_iter().find(there).unwrap_or_else(|| world.config.fleet.agent.clone())
@@ -483,16 +505,71 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 guards.extend(of_worker.into_iter().filter(|guard| !said_already(guard)));
                 return Some(guards);
             }
-            guards.push(guard(
-                "workerIdle",
-                !world.idle.is_empty() || task.lease.is_some(),
-                idle_workers(world),
-            ));
+            guards.push(match world.wanted_agent(task).filter(|_| task.lease.is_none()) {
+                Some(wanted) => idle_of(world, wanted),
+                None => {
+                    guard("workerIdle", !world.idle.is_empty() || task.lease.is_some(), idle_workers(world))
+                }
+            });
             guards.extend(fleet_guards_at(world, agent, day, Some(now)));
             guards.extend(task_guards(world, task, agent));
         }
     }
     Some(guards)
+}
+
+/// Whether a worker of the agent that a task wants is free.
+fn idle_of(world: &World, agent: &AgentName) -> Guard {
+    use machines::worker::State;
+    let of_it = || world.workers.values().filter(|worker| worker.agent == *agent);
+    let idle = of_it().filter(|worker| worker.machine.status == State::Idle).count();
+    let busy = of_it().filter(|worker| !matches!(worker.machine.status, State::Idle | State::Stuck)).count();
+    let detail = match (idle, busy) {
+        (0, 0) => format!(
+            "wants agent `{agent}`; no idle worker of `{agent}`: one is made when a place in the fleet is free"
+        ),
+        (0, busy) => format!("wants agent `{agent}`; no idle worker of `{agent}`: {busy} at work"),
+        (1, _) => format!("1 idle worker of `{agent}`"),
+        (idle, _) => format!("{idle} idle workers of `{agent}`"),
+    };
+    guard("workerIdle", idle > 0, detail)
+}
+
+/// Whether a person can go into the task's tree now: it stands, and nothing runs in it. Otherwise why not, and what to do.
+/// What is left in the outbox of a fleet that is not at work runs nowhere.
+pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), (String, String)> {
+    let (id, status) = (&task.id, task.status());
+    if task.is_final() || task.place.as_ref().is_none_or(|place| !place.ready) {
+        return Err(match task.is_final() {
+            true => (
+                format!("`{id}` is {status}, and its tree is gone"),
+                format!("`adj diff {id}` shows what it changed; `adj salvage list` what was saved"),
+            ),
+            false => (
+                format!("`{id}` is {status} and has no tree"),
+                format!("it gets one when a worker takes it; `adj why {id}` says what it waits for"),
+            ),
+        });
+    }
+    if !at_work {
+        return Ok(());
+    }
+    let step = world.run_of(id).and_then(|run| world.effects.get(run.step.as_ref()?));
+    let what = match step.map(|effect| effect.as_ref()) {
+        Some(crate::Effect::StartStep { .. }) => "its agent's step is running in its tree",
+        Some(crate::Effect::RunGate { .. }) => "its tests are running in its tree",
+        Some(_) => "its tree is being prepared",
+        None if task.gate.is_some() => "its tests are running in its tree",
+        None if !task.unfinished.is_empty() => "what ran in its tree is still being ended or saved",
+        None => return Ok(()),
+    };
+    let hint = match world.leaseholder(id).map(|worker| &worker.name) {
+        Some(worker) => format!(
+            "wait for its end (`adj peek {worker}`), or end it with `adj kill {worker}` and go on later with `adj retry {id}`"
+        ),
+        None => "try again in a moment".to_owned(),
+    };
+    Err((format!("`{id}` is {status}: {what}"), hint))
 }
 
 /// How many workers are free, and what the others do.

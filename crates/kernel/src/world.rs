@@ -98,6 +98,12 @@ pub struct Task {
     pub ticket: Option<SmolStr>,
     /// The closed task that this one takes up again.
     pub reopens: Option<TaskId>,
+    /// Whose workers are to do it, as a person said.
+    #[serde(default)]
+    pub agent: Option<AgentName>,
+    /// Whom its ticket names: an agent of the settings, or somebody else, which means nothing here.
+    #[serde(default)]
+    pub ticket_assignee: Option<SmolStr>,
     pub plan: Option<Vec<String>>,
     /// Who gave the plan.
     #[serde(default)]
@@ -627,6 +633,33 @@ impl World {
 
     pub fn run(&self, id: &RunId) -> Option<&Run> {
         self.runs.get(id).map(Arc::as_ref)
+    }
+
+    /// The agent that the task wants: the one that a person said, else its ticket's assignee where that is an agent.
+    pub fn wanted_agent<'w>(&'w self, task: &'w Task) -> Option<&'w AgentName> {
+        let of_ticket = || {
+            let assignee = task.ticket_assignee.as_ref()?;
+            self.config.agents.keys().find(|agent| agent.as_str() == assignee)
+        };
+        task.agent.as_ref().or_else(of_ticket)
+    }
+
+    /// The agent that the fleet makes a worker of for this task: the one that it wants, the one that has begun it, or the
+    /// fleet's own. None where it is given to somebody by name: an agent that runs outside may be meant.
+    pub fn agent_needed<'w>(&'w self, task: &'w Task) -> Option<&'w AgentName> {
+        let begun = || {
+            let run = self.run_of(&task.id).filter(|run| matches!(run.holder, Holder::Worker(_)))?;
+            (task.status() == Status::InProgress).then_some(&run.agent)
+        };
+        let open = task.status() == Status::Inbox || task.machine.assignee_ids.is_empty();
+        self.wanted_agent(task).or_else(begun).or_else(|| open.then_some(&self.config.fleet.agent))
+    }
+
+    /// Whether a worker is there for such tasks. One that the fleet made for an agent other than its own is kept for the
+    /// tasks that want that agent; a person's own workers take what there is.
+    pub fn is_there_for(&self, worker: &Worker, task: &Task) -> bool {
+        let fleets = worker.agent == self.config.fleet.agent;
+        worker.by_person || fleets || self.agent_needed(task).is_none_or(|agent| *agent == worker.agent)
     }
 
     /// The worker that has the task in hand, also a stuck one that holds no lease.

@@ -20,7 +20,7 @@ pub fn list(call: &Call) -> Routed {
         None => Status::ALL.to_vec(),
     };
     let assignee = call.query("assignee");
-    let world = call.world();
+    let world = call.world_as_set();
     let wanted = |task: &&Task| {
         task.order > after
             && statuses.contains(&task.status())
@@ -30,7 +30,7 @@ pub fn list(call: &Call) -> Routed {
     tasks.sort_by_key(|task| task.order);
     let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
     let line = |task: &Task| {
-        let mut line = view::task_line(task);
+        let mut line = view::task_line(&world, task);
         if let Some(held) = kernel::why::ticket_holds(&world, task) {
             line["held"] = json!(held);
         }
@@ -62,23 +62,31 @@ struct Add {
     reviewer_id: Option<SmolStr>,
     #[serde(default)]
     depends_on: Vec<String>,
+    agent: Option<String>,
 }
 
 pub fn add(call: &Call) -> Routed {
-    let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on } = call.body()?;
+    let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent } =
+        call.body()?;
     let id = id.map(|id| field("id", &id)).transpose()?;
     let reopens = reopens.map(|id| field("reopens", &id)).transpose()?;
     let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
     let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
-    let new =
-        NewTask { id, title, body, task_type, priority, reopens, plan, reviewer: reviewer_id, depends_on };
+    let agent = agent.and_then(chosen).map(|agent| field("agent", &agent)).transpose()?;
+    let reviewer = reviewer_id;
+    let new = NewTask { id, title, body, task_type, priority, reopens, plan, reviewer, depends_on, agent };
     let reply = call.submit(Ask::AddTask(new))?;
     let id = reply.id.unwrap_or_default();
     show(call, &id).map(|shown| created(shown.body))
 }
 
+/// A name, unless it says that there is to be none.
+fn chosen(agent: String) -> Option<String> {
+    Some(agent).filter(|agent| !agent.is_empty() && agent != "none")
+}
+
 pub fn show(call: &Call, id: &str) -> Routed {
-    let world = call.world();
+    let world = call.world_as_set();
     let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
     Ok(ok(view::task(&world, task, &call.request.actor)))
@@ -116,11 +124,15 @@ struct Edit {
     priority: Option<u8>,
     plan: Option<Vec<String>>,
     reviewer_id: Option<SmolStr>,
+    /// Empty or `none`: whoever the ticket or the settings name.
+    agent: Option<String>,
 }
 
 pub fn edit(call: &Call, id: &str) -> Routed {
-    let Edit { title, body, priority, plan, reviewer_id } = call.body()?;
-    call.submit(Ask::EditTask { id: name(id)?, title, body, priority, plan, reviewer: reviewer_id })?;
+    let Edit { title, body, priority, plan, reviewer_id, agent } = call.body()?;
+    let agent =
+        agent.map(|agent| chosen(agent).map(|agent| field("agent", &agent)).transpose()).transpose()?;
+    call.submit(Ask::EditTask { id: name(id)?, title, body, priority, plan, reviewer: reviewer_id, agent })?;
     show(call, id)
 }
 
@@ -209,7 +221,7 @@ pub fn remove_dependency(call: &Call, id: &str, on: &str) -> Routed {
 }
 
 pub fn why(call: &Call, id: &str) -> Routed {
-    let world = call.world();
+    let world = call.world_as_set();
     let id: TaskId = name(id)?;
     let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_ticket(call, &id))?;
     let guards = super::fleet::as_seen_from_here(call, guards);
@@ -217,6 +229,29 @@ pub fn why(call: &Call, id: &str) -> Routed {
     let status = task.map(|task| format!("task.{}", task.status()));
     let asked = task.and_then(|task| world.approvals.get(task.approval.as_ref()?)?.call.as_ref());
     Ok(ok(json!({"id": id, "state": status, "guards": guards, "call": asked.map(view::call)})))
+}
+
+/// Where a person's shell in the task's tree would be, unless something runs there.
+pub fn shell(call: &Call, id: &str) -> Routed {
+    call.by_a_person("open a shell in a task's tree")?;
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
+    let at_work = call.site.control.is_some_and(|control| control.status().running);
+    let run = world.run_of(&id);
+    let step = run.and_then(|run| run.step.clone()).filter(|step| world.effects.contains_key(step));
+    kernel::why::way_in(&world, task, at_work)
+        .map_err(|(why, hint)| Problem::new(409, "NO_WAY_IN", why).hint(hint))?;
+    let place = task.place.as_ref();
+    Ok(ok(json!({
+        "task": id,
+        "status": task.status(),
+        "tree": place.map(|place| &place.tree),
+        "branch": place.map(|place| &place.branch),
+        "agent": run.map_or(&world.config.fleet.agent, |run| &run.agent),
+        "worker": world.worker_of(&id).map(|worker| &worker.name),
+        "step": step,
+    })))
 }
 
 #[derive(Deserialize)]

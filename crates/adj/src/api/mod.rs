@@ -160,6 +160,7 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Delete, ["tasks", id, "dependencies", on]) => board::remove_dependency(&call, id, on),
         (Get, ["tasks", id, "history"]) => history::of_task(&call, id),
         (Get, ["tasks", id, "why"]) => board::why(&call, id),
+        (Get, ["tasks", id, "shell"]) => board::shell(&call, id),
         (Get, ["tasks", id, "diff"]) => outside::diff(&call, id),
         (Get, ["tasks", id, "review"]) => board::reviewed(&call, id),
         (Get, ["tasks", id, "transcript"]) => outside::transcript_of_task(&call, id),
@@ -237,6 +238,16 @@ pub struct Call<'a> {
 impl Call<'_> {
     fn world(&self) -> Arc<World> {
         self.site.project.world()
+    }
+
+    /// The same, under the settings as they are: a fleet keeps the rules so; where none runs, they may never have been read.
+    fn world_as_set(&self) -> Arc<World> {
+        let world = self.world();
+        let at_work = self.site.control.is_some_and(|control| control.status().running);
+        match self.site.outside.rules().filter(|rules| !at_work && *rules != *world.config) {
+            Some(rules) => Arc::new(World { config: Arc::new(rules), ..(*world).clone() }),
+            None => world,
+        }
     }
 
     /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.

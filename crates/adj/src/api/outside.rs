@@ -458,7 +458,25 @@ pub(super) fn doctor(call: &Call) -> Routed {
         hint: problem.hint,
     };
     findings.extend(call.site.outside.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
+    findings.extend(agents_missing(call));
     Ok(ok(json!({"items": findings, "next": null})))
+}
+
+/// Tasks that wait for an agent that the settings do not have.
+fn agents_missing(call: &Call) -> Vec<Finding> {
+    let world = call.world_as_set();
+    let open = world.tasks.values().filter(|task| !task.is_final());
+    let missing = open.filter_map(|task| {
+        let agent = task.agent.as_ref().filter(|agent| !world.config.agents.contains_key(*agent))?;
+        let id = &task.id;
+        Some(Finding {
+            level: Level::Warning,
+            subject: format!("task {id}"),
+            text: format!("it wants agent `{agent}`, which adjutant.toml does not have, and waits"),
+            hint: Some(format!("add [agents.{agent}], or choose another: `adj task edit {id} --agent NAME`")),
+        })
+    });
+    missing.collect()
 }
 
 fn fleet_finding(call: &Call) -> Finding {

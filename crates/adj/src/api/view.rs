@@ -53,7 +53,7 @@ fn holder(holder: &Holder) -> Value {
 }
 
 /// One line of the board.
-pub fn task_line(task: &Task) -> Value {
+pub fn task_line(world: &World, task: &Task) -> Value {
     json!({
         "id": task.id,
         "title": task.title,
@@ -61,6 +61,7 @@ pub fn task_line(task: &Task) -> Value {
         "type": task.machine.task_type,
         "priority": task.priority,
         "assigneeIds": task.machine.assignee_ids,
+        "agent": world.wanted_agent(task),
         "dependsOn": task.depends_on,
         "createdAt": time(task.created_at),
     })
@@ -92,7 +93,7 @@ fn claims(task: &Task) -> Option<Value> {
 
 pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
     let machine = &world.judged(task, &caller.sender());
-    let mut view = task_line(task);
+    let mut view = task_line(world, task);
     let more = json!({
         "body": task.body,
         "plan": task.plan,
@@ -118,6 +119,8 @@ pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
             "decisionNote": completion.decision_note,
         })),
         "ticket": task.ticket,
+        "ticketAssignee": task.ticket_assignee,
+        "agentConfigured": world.wanted_agent(task).map(|agent| world.config.agents.contains_key(agent)),
         "reopens": task.reopens,
         "lease": task.lease.as_ref().map(|lease| holder(&lease.holder)),
         "branch": task.place.as_ref().map(|place| &place.branch),

@@ -19,6 +19,7 @@ mod run;
 mod salvage;
 mod screen;
 mod settings;
+mod shell;
 mod sim;
 pub mod story;
 mod task;
@@ -91,6 +92,8 @@ enum Command {
     Peek(transcript::Peek),
     /// Show the transcript of an agent
     Logs(transcript::Logs),
+    /// Open a shell in a task's working tree, in its agent's sandbox
+    Shell(shell::Shell),
     /// Stop a worker's agent now; its work is saved
     Kill(worker::Kill),
     /// Retry a stuck worker
@@ -205,6 +208,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Assign(command) => worker::assign(&command, context),
         Command::Peek(command) => transcript::peek(&command, context),
         Command::Logs(command) => transcript::logs(&command, context),
+        Command::Shell(command) => shell::run(&command, context),
         Command::Kill(command) => worker::kill(&command, context),
         Command::Retry(command) => worker::retry(&command, context),
         Command::Cleanup(command) => worker::cleanup(&command, context),

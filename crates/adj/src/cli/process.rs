@@ -25,6 +25,12 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
             let (keeper, report) = (keeper.to_str()?.parse().ok()?, report.to_str()?.parse().ok()?);
             Some(ExitCode::from(runtime::keeper::exec(dir, keeper, report)))
         }
+        ("enter", []) => {
+            let why = runtime::keeper::enter(dir.to_str()?.parse().ok()?);
+            eprintln!("error: {why}");
+            // As shells say it.
+            Some(ExitCode::from(127))
+        }
         _ => None,
     }
 }

@@ -146,6 +146,9 @@ pub struct Add {
     /// Who reviews it
     #[arg(long, value_name = "AGENT")]
     reviewer: Option<String>,
+    /// The agent that does it, if not the one of [fleet]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     /// The closed task that this one takes up again
     #[arg(long, value_name = "ID")]
     reopens: Option<String>,
@@ -170,6 +173,9 @@ pub struct Edit {
     /// Who reviews it
     #[arg(long, value_name = "AGENT")]
     reviewer: Option<String>,
+    /// The agent that does it from the next claim on; `none` takes the choice back
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     #[command(flatten)]
     once: Once,
 }
@@ -264,7 +270,8 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             put(&mut body, "priority", edit.priority);
             put(&mut body, "plan", (!edit.plan.is_empty()).then_some(edit.plan));
             put(&mut body, "reviewerId", edit.reviewer);
-            (Method::Patch, format!("/tasks/{}", edit.id), body, edit.once.key)
+            put(&mut body, "agent", edit.agent);
+            return self::edit(&project, &edit.id, body, edit.once.key.as_deref(), context);
         }
         Command::Move(moved) => {
             let body = move_body(&moved)?;
@@ -310,8 +317,43 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?)
 }
 
+fn edit(
+    project: &Project,
+    id: &str,
+    body: Value,
+    key: Option<&str>,
+    context: Context,
+) -> Result<(), Failure> {
+    let chosen = body["agent"].is_string();
+    let task = project.ask(Method::Patch, &format!("/tasks/{id}"), body, key)?;
+    if chosen {
+        hint_of_agent(&task, &context);
+        if let Some(worker) = task["lease"]["worker"].as_str() {
+            let id = cell(&task["id"]);
+            let text = format!(
+                "worker `{worker}` goes on with `{id}`; another agent takes it when that worker gives it back (`adj task restart {id}` begins again at once)"
+            );
+            Project::hint(&context.globals, &text);
+        }
+    }
+    match context.globals.json {
+        true => Ok(writeln!(context.out, "{}", text::json(&task))?),
+        false => Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?),
+    }
+}
+
+/// Says at once what would keep the task waiting.
+fn hint_of_agent(task: &Value, context: &Context) {
+    if task["agentConfigured"] == false {
+        let (id, agent) = (cell(&task["id"]), visible(&cell(&task["agent"])));
+        let text =
+            format!("adjutant.toml has no agent `{agent}`; `{id}` waits until there is [agents.{agent}]");
+        Project::hint(&context.globals, &text);
+    }
+}
+
 fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
-    let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, reopens, once } = add;
+    let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, agent, reopens, once } = add;
     let mut request = json!({"title": title, "dependsOn": &depends_on});
     let body = body.map(or_stdin).transpose()?;
     let plan = (!plan.is_empty()).then_some(plan);
@@ -322,7 +364,9 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     put(&mut request, "plan", plan);
     put(&mut request, "reviewerId", reviewer);
     put(&mut request, "reopens", reopens);
+    put(&mut request, "agent", agent);
     let task = project.ask(Method::Post, "/tasks", request, once.key.as_deref())?;
+    hint_of_agent(&task, &context);
     for on in &depends_on {
         let there = project.get(&format!("/tasks/{on}"), &[]);
         if there.is_err_and(|failure| failure.exit() == Exit::NotFound) {
@@ -465,6 +509,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         ("status", "status"),
         ("type", "type"),
         ("priority", "priority"),
+        ("agent", "agent"),
         ("assigneeIds", "assigned to"),
         ("reviewerId", "reviewer"),
         ("dependsOn", "depends on"),

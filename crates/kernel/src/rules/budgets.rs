@@ -32,7 +32,8 @@ pub(super) fn ask_for_money(d: &mut Draft) -> Ruled {
 /// A task that nobody may take for want of money, although somebody would.
 fn next_wish(world: &crate::World, day: i64) -> Option<Wish> {
     world.idle.iter().find_map(|name| {
-        let agent = &world.worker(name)?.agent;
+        let worker = world.worker(name)?;
+        let agent = &worker.agent;
         if !world.config.agents.contains_key(agent) || why::fleet_blocker_but_money(world, agent).is_some() {
             return None;
         }
@@ -45,7 +46,8 @@ fn next_wish(world: &crate::World, day: i64) -> Option<Wish> {
         }
         world.claimable.iter().find_map(|key| {
             let task = world.task(&key.4)?;
-            if why::task_blocker_but_money(world, task, agent).is_some() {
+            if !world.is_there_for(worker, task) || why::task_blocker_but_money(world, task, agent).is_some()
+            {
                 return None;
             }
             if let Some(room) = short {

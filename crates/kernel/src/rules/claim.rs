@@ -6,8 +6,14 @@ pub(crate) fn settle(d: &mut Draft) -> Ruled {
     ask_main_tests(d);
     start_landing(d)?;
     retire_surplus(d)?;
-    while let Some((worker, task)) = next_claim(d) {
-        claim(d, &worker, &task)?;
+    loop {
+        while let Some((worker, task)) = next_claim(d) {
+            claim(d, &worker, &task)?;
+        }
+        // Whoever was made for a task has not claimed it yet.
+        if !change_hands(d)? {
+            break;
+        }
     }
     ask_for_money(d)
 }
@@ -26,7 +32,9 @@ pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
             return None;
         }
         let open = |key: &&crate::world::ClaimKey| {
-            world.task(&key.4).is_some_and(|task| why::task_blocker(world, task, &worker.agent).is_none())
+            world.task(&key.4).is_some_and(|task| {
+                world.is_there_for(worker, task) && why::task_blocker(world, task, &worker.agent).is_none()
+            })
         };
         world.claimable.iter().find(open).map(|key| (name.clone(), key.4.clone()))
     })
@@ -41,6 +49,10 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
 
     if d.task(id)?.status() == Status::Inbox {
         d.move_task(id, &by, Status::Assigned, Payload { assignee_ids: assignees, ..Payload::default() })?;
+    }
+    let task = d.task(id)?;
+    if !task.machine.assignee_ids.iter().any(|id| id == agent.as_str()) {
+        d.emit(AgentTookOver { id: id.clone(), agent: agent.clone() });
     }
     release_stuck(d, id, name)?;
     give_lease(d, id, Holder::Worker(name.clone()))?;
@@ -59,6 +71,12 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
             branch: format!("agent/{name}-{id}"),
             session,
         });
+    }
+    // Another agent's program knows nothing of the session.
+    let used = d.task(id)?.place.as_ref().is_some_and(|place| place.session_used);
+    if used && d.world.run_of(id).is_some_and(|run| run.agent != agent) {
+        let session = d.new_session();
+        d.emit(SessionRenewed { id: id.clone(), session });
     }
     take_run(d, id, &agent, Holder::Worker(name.clone()))?;
     reserve(d, id);

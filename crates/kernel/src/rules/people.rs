@@ -200,7 +200,11 @@ pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
 }
 
 fn ticket_fingerprint(ticket: &SeenTicket) -> u64 {
-    let text = format!("{}\0{}\0{:?}\0{}", ticket.title, ticket.body, ticket.depends_on, ticket.priority);
+    let mut text = format!("{}\0{}\0{:?}\0{}", ticket.title, ticket.body, ticket.depends_on, ticket.priority);
+    // As it was where there is none: what is stored of tickets without one stays right.
+    if let Some(assignee) = &ticket.assignee {
+        text.push_str(&format!("\0{assignee}"));
+    }
     fnv(text.as_bytes())
 }
 
@@ -246,6 +250,9 @@ pub(super) fn open_ticket(
         created: ticket.created,
         plan_source: ticket.plan.as_ref().map(|_| task::PlanSource::Ticket),
     });
+    if ticket.assignee.is_some() {
+        d.emit(TicketNames { id: id.clone(), assignee: ticket.assignee.clone() });
+    }
     Ok(id)
 }
 
@@ -262,6 +269,7 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
     let text_changed = task.title != ticket.title || task.body != ticket.body;
     let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
     let (old, new) = (task.depends_on.clone(), &ticket.depends_on);
+    let renamed = task.ticket_assignee != ticket.assignee;
     if text_changed || task.priority != ticket.priority {
         d.rule(Rule::TicketChanged);
         d.emit(TaskEdited {
@@ -273,6 +281,9 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
             reviewer: None,
             plan_source: None,
         });
+    }
+    if renamed {
+        d.emit(TicketNames { id: id.clone(), assignee: ticket.assignee.clone() });
     }
     if text_changed && !waiting {
         let note = new_text("ticket", &ticket.title, &ticket.body);
@@ -423,8 +434,9 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     for name in gone {
         d.move_worker(&name, worker::Event::Clean)?;
     }
+    let agent = config.fleet.agent.clone();
     while places_taken(d) < workers {
-        make_worker(d)?;
+        make_worker(d, &agent)?;
     }
     retire_surplus(d)?;
     reconsider(d)?;
@@ -447,20 +459,67 @@ fn places_taken(d: &Draft) -> u32 {
 }
 
 /// One more worker of the fleet's own, under the next free name.
-fn make_worker(d: &mut Draft) -> Ruled {
-    let agent = d.world.config.fleet.agent.clone();
+fn make_worker(d: &mut Draft, agent: &machines::names::AgentName) -> Ruled {
     let name = (0..).map(letters).find(|name| !d.world.workers.contains_key(name));
     let name = name.expect("there is always another name");
-    spawn(d, &name, &agent, false)
+    spawn(d, &name, agent, false)
 }
 
 /// A worker is stuck: another one takes its place in the fleet.
 pub(super) fn fill_place(d: &mut Draft) -> Ruled {
     let wanted = d.world.fleet_workers.unwrap_or(d.world.config.fleet.workers);
     if d.world.fleet_running && places_taken(d) < wanted {
-        make_worker(d)?;
+        let agent = d.world.config.fleet.agent.clone();
+        make_worker(d, &agent)?;
     }
     Ok(())
+}
+
+/// A task waits for an agent that has no idle worker: one is made where a place is free, or in the place of an idle worker
+/// that no task waits for. `false` where nothing was done.
+pub(super) fn change_hands(d: &mut Draft) -> Result<bool, Refusal> {
+    if !d.world.fleet_running || d.world.claimable.is_empty() {
+        return Ok(false);
+    }
+    let wanted = d.world.fleet_workers.unwrap_or(d.world.config.fleet.workers);
+    let free = places_taken(d) < wanted;
+    let own = |name: &&WorkerName| d.world.worker(name).is_some_and(|worker| !worker.by_person);
+    let mut idle: Vec<WorkerName> = d.world.idle.iter().filter(own).cloned().collect();
+    if !free && idle.is_empty() {
+        return Ok(false);
+    }
+    let needed = agents_needed(&d.world);
+    let has_idle = |agent: &machines::names::AgentName| {
+        d.world.idle.iter().any(|name| d.world.worker(name).is_some_and(|worker| worker.agent == *agent))
+    };
+    let Some(agent) = needed.iter().find(|agent| !has_idle(agent)).cloned() else { return Ok(false) };
+    if !free {
+        idle.retain(|name| d.world.worker(name).is_some_and(|worker| !needed.contains(&worker.agent)));
+        idle.sort_by_key(|name| (name.as_str().len(), name.clone()));
+        let Some(last) = idle.pop() else { return Ok(false) };
+        d.move_worker(&last, worker::Event::Clean)?;
+    }
+    d.rule(Rule::HandsChanged);
+    make_worker(d, &agent)?;
+    Ok(true)
+}
+
+/// The agents whose workers tasks wait for, the most urgent first: where nothing else than money is in the way, which is
+/// asked for once there is somebody to spend it.
+fn agents_needed(world: &crate::World) -> Vec<machines::names::AgentName> {
+    let mut needed: Vec<machines::names::AgentName> = Vec::new();
+    for key in &world.claimable {
+        let Some(task) = world.task(&key.4) else { continue };
+        let Some(agent) = world.agent_needed(task) else { continue };
+        let new = !needed.contains(agent) && world.config.agents.contains_key(agent);
+        if new
+            && why::fleet_blocker_but_money(world, agent).is_none()
+            && why::task_blocker_but_money(world, task, agent).is_none()
+        {
+            needed.push(agent.clone());
+        }
+    }
+    needed
 }
 
 /// Idle workers of the fleet's own retire where there are more than it is to have: after `workers` was lowered, or
@@ -617,7 +676,10 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
         )
         .hint(format!("`adj why {id}` says what it waits for")));
     }
-    let stuck = d.world.worker_of(id).map(|worker| worker.name.clone());
+    // One of another agent than the task wants by now is not the one to try it again.
+    let wanted = d.world.wanted_agent(d.task(id)?);
+    let right = |worker: &&crate::world::Worker| wanted.is_none_or(|agent| *agent == worker.agent);
+    let stuck = d.world.worker_of(id).filter(right).map(|worker| worker.name.clone());
     if let Some(stuck) = stuck {
         return retry(d, &stuck);
     }

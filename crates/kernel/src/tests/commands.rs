@@ -375,6 +375,7 @@ fn an_agent_runs_neither_the_fleet_nor_the_project() {
             priority: Some(0),
             plan: None,
             reviewer: None,
+            agent: None,
         },
         Ask::AddMember { channel: room.clone(), agent: other.clone() },
         Ask::RemoveMember { channel: room.clone(), agent: other.clone() },

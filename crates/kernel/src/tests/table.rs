@@ -120,6 +120,7 @@ impl Table {
                 plan: None,
                 depends_on: depends_on.iter().map(|id| task(id)).collect(),
                 by_hand: true,
+                assignee: None,
                 created: None,
             }),
         )

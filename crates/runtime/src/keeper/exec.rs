@@ -4,10 +4,13 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -48,6 +51,45 @@ fn prepare(dir: &Path, keeper: i32) -> Result<Command, String> {
     let spec = std::fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     let spec: Spec =
         serde_json::from_slice(&spec).map_err(|error| format!("{} is damaged: {error}", path.display()))?;
+    let mut command = held_to(&spec)?;
+    command.env(EFFECT_VARIABLE, &spec.effect);
+    Ok(command)
+}
+
+/// Starts this program anew in this process's place, which then becomes the one of the spec, held to it; `held` stays open
+/// in it. Returns why not. The spec goes there in a file without a name: it has the values of variables in it.
+pub fn give_way(adj: &Path, spec: &Spec, held: &File) -> std::io::Error {
+    let handed_over = || -> std::io::Result<File> {
+        let mut file = File::from(memfd_create("adj-spec", MFdFlags::empty())?);
+        file.write_all(&serde_json::to_vec(spec)?)?;
+        fcntl(held, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        Ok(file)
+    };
+    match handed_over() {
+        Ok(file) => Command::new(adj).args(["internal", "enter", &file.as_raw_fd().to_string()]).exec(),
+        Err(error) => error,
+    }
+}
+
+/// Becomes the program of a spec in the file of ours with this number, for good and without a keeper. Returns why not.
+pub fn enter(file: i32) -> String {
+    let read = || -> Result<Spec, String> {
+        let spec = std::fs::read(format!("/proc/self/fd/{file}"))
+            .map_err(|error| format!("what is to be run cannot be read: {error}"))?;
+        let _ = nix::unistd::close(file);
+        serde_json::from_slice(&spec).map_err(|error| format!("what is to be run cannot be read: {error}"))
+    };
+    match read().and_then(|spec| held_to(&spec)) {
+        Ok(mut command) => {
+            let error = command.exec();
+            format!("{}: {error}", command.get_program().to_string_lossy())
+        }
+        Err(why) => why,
+    }
+}
+
+/// Holds this process to what the spec says, and gives the program to become.
+fn held_to(spec: &Spec) -> Result<Command, String> {
     // The keeper has most signals kept from it, and that goes on to whoever it starts.
     SigSet::empty().thread_set_mask().map_err(|error| format!("signals cannot be let through: {error}"))?;
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
@@ -62,7 +104,7 @@ fn prepare(dir: &Path, keeper: i32) -> Result<Command, String> {
         .map_err(|error| format!("its directory {} cannot be entered: {error}", spec.cwd.display()))?;
     let (program, arguments) = spec.argv.split_first().ok_or("it names no program")?;
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(&spec.env).env(EFFECT_VARIABLE, &spec.effect);
+    command.args(arguments).env_clear().envs(&spec.env);
     Ok(command)
 }
 

@@ -29,7 +29,7 @@ pub(crate) mod tests;
 mod wire;
 
 pub use client::{Connection, Ending, Found, News, look, start, sweep_strays};
-pub use exec::main as exec;
+pub use exec::{enter, give_way, main as exec};
 pub use keep::{Deny, main};
 pub use tail::{LINE_BYTES_MAX, Line, Tail};
 pub use wire::{Entry, Exit, Keeper, Limits, Reason, Sandbox, Spec, Stdin};

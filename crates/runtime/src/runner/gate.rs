@@ -250,7 +250,7 @@ pub async fn run_tests(
         of: on(&tests.of, &tests.command),
         argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
         env: place::environment_of_tests(shared, &rules, whose)?,
-        sandbox: place::sandbox(shared, &rules, &tests.cwd, &folders, Purpose::Tests)?,
+        sandbox: place::sandbox(shared.ground(&rules.settings), &tests.cwd, &folders, Purpose::Tests)?,
         cwd: tests.cwd,
         limit,
     };

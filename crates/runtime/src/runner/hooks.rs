@@ -53,7 +53,7 @@ pub async fn in_folder(
         of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
         env: place::environment_of_tests(shared, &rules, whose)?,
-        sandbox: place::sandbox(shared, &rules, &cwd, &folders, place::Purpose::Hook)?,
+        sandbox: place::sandbox(shared.ground(&rules.settings), &cwd, &folders, place::Purpose::Hook)?,
         cwd,
         limit: *timeout,
     };

@@ -18,6 +18,7 @@ mod listener;
 mod main_tests;
 mod place;
 mod recovery;
+pub mod shell;
 mod steps;
 mod tickets;
 mod tidy;
@@ -779,6 +780,9 @@ impl Shared {
         effect: Effect,
         words: Option<mpsc::UnboundedReceiver<steps::Word>>,
     ) -> Result<(), SubmitError> {
+        if !shell::is_left(self, id, &effect).await {
+            return Ok(());
+        }
         let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
         let kind = effect.kind();
         let mut wait = TRY_AGAIN.0;

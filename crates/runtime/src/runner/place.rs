@@ -107,6 +107,16 @@ pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
     own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
 }
 
+/// What a process in a task's tree is made ready from.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    pub layout: &'a Layout,
+    pub repository: &'a git::Repository,
+    /// This program.
+    pub adj: &'a Path,
+    pub settings: &'a Settings,
+}
+
 /// The environment of an agent's program: an allow-list, and what we give.
 pub fn environment(
     shared: &Arc<Shared>,
@@ -122,7 +132,7 @@ pub fn environment(
         Isolation::Clone => Vec::new(),
     };
     let whose = Whose { task: &task.id, run: Some(run), worker: Some(worker) };
-    variables(shared, rules, &agent.env, whose, settings)
+    variables(shared.ground(&rules.settings), &agent.env, whose, settings)
 }
 
 /// The same for tests and hooks, with the variables that are for tests.
@@ -131,20 +141,19 @@ pub fn environment_of_tests(
     rules: &Rules,
     whose: Whose<'_>,
 ) -> Result<Vec<(String, String)>, String> {
-    variables(shared, rules, &rules.settings.test.env, whose, Vec::new())
+    variables(shared.ground(&rules.settings), &rules.settings.test.env, whose, Vec::new())
 }
 
 /// `names` are what of the user's variables is passed on beside the usual ones; `settings` are git's.
-fn variables(
-    shared: &Arc<Shared>,
-    rules: &Rules,
+pub fn variables(
+    ground: Ground<'_>,
     names: &[String],
     whose: Whose<'_>,
     settings: Vec<(&'static str, String)>,
 ) -> Result<Vec<(String, String)>, String> {
     let Whose { task, run, worker } = whose;
-    let temporary = shared.layout.temp(task);
-    let ports = workplace::Ports::new(&shared.layout.state(), &rules.settings.ports);
+    let temporary = ground.layout.temp(task);
+    let ports = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
     let port_base = run.map(|run| ports.lease(run)).transpose().map_err(|error| error.to_string())?;
     let given = workplace::Given {
         task: task.as_str(),
@@ -157,11 +166,11 @@ fn variables(
     // Whoever signs is the person, whose keys are not there.
     let mut git = vec![("commit.gpgsign", "false".to_owned()), ("tag.gpgsign", "false".to_owned())];
     git.extend(settings);
-    if rules.settings.fleet.isolation == Isolation::Worktree
-        && let Some(excludes) = shared.repository.excluded_links()
+    if ground.settings.fleet.isolation == Isolation::Worktree
+        && let Some(excludes) = ground.repository.excluded_links()
     {
         // A worktree shares the user's own excludes, which are not ours to write to.
-        let file = shared.layout.private(task).join("excludes");
+        let file = ground.layout.private(task).join("excludes");
         std::fs::write(&file, excludes)
             .map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
         git.push(("core.excludesFile", file.to_string_lossy().into_owned()));
@@ -186,10 +195,14 @@ pub fn agent_of(rules: &Rules, world: &World, task: &Task) -> AgentName {
 
 /// Who the commits of a task are by.
 pub fn committer(rules: &Rules, world: &World, task: &Task) -> git::Agent {
-    let name = agent_of(rules, world, task);
-    let author = rules.settings.agents.get(&name).map(|agent| agent.author.clone());
+    author(&rules.settings, &agent_of(rules, world, task))
+}
+
+/// Who the commits of an agent are by.
+pub fn author(settings: &Settings, name: &AgentName) -> git::Agent {
+    let author = settings.agents.get(name).map(|agent| agent.author.clone());
     let Author { name, mail } = author.unwrap_or_else(|| Author::of_agent(name.as_str()));
-    let person = match rules.settings.project.credit {
+    let person = match settings.project.credit {
         Credit::Committer => git::Person::Committer,
         Credit::CoAuthor => git::Person::CoAuthor,
         Credit::None => git::Person::Absent,
@@ -204,18 +217,19 @@ pub enum Purpose<'a> {
     Step(&'a Agent, &'a str),
     Tests,
     Hook,
+    /// A person's, in the tree of this agent, and the program that it starts with.
+    Shell(&'a Agent, &'a str),
 }
 
 /// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects, and an
 /// agent the socket.
 pub fn sandbox(
-    shared: &Arc<Shared>,
-    rules: &Rules,
+    ground: Ground<'_>,
     cwd: &Path,
     folders: &Folders,
     purpose: Purpose,
 ) -> Result<Option<keeper::Sandbox>, String> {
-    let settings = &rules.settings.sandbox;
+    let settings = &ground.settings.sandbox;
     if settings.mode == SandboxMode::Off {
         return Ok(None);
     }
@@ -225,24 +239,28 @@ pub fn sandbox(
     let strict = settings.mode == SandboxMode::Strict;
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
     read_write.extend(Sandbox::expand(&settings.caches, home.as_deref()));
-    let mut read_only = vec![shared.layout.land_objects()];
+    let mut read_only = vec![ground.layout.land_objects()];
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
-    let mut hidden = vec![shared.repository.places().trees.clone(), shared.layout.temporary()];
+    let mut hidden = vec![ground.repository.places().trees.clone(), ground.layout.temporary()];
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
     let namespaces = sandbox::support().namespaces;
-    let worktree = rules.settings.fleet.isolation == Isolation::Worktree;
+    let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
     if worktree {
-        let writable = shared.repository.worktree_places(cwd).map_err(|error| error.to_string())?;
+        let writable = ground.repository.worktree_places(cwd).map_err(|error| error.to_string())?;
         read_write.extend(writable);
-        read_only.extend(strict.then(|| shared.repository.git_dir().to_owned()));
+        read_only.extend(strict.then(|| ground.repository.git_dir().to_owned()));
     }
     // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
-    if worktree && namespaces { &mut concealed } else { &mut hidden }.push(shared.layout.state());
+    if worktree && namespaces { &mut concealed } else { &mut hidden }.push(ground.layout.state());
     let program = match purpose {
         Purpose::Step(agent, program) => {
-            read_only.extend(shared.layout.socket().parent().map(Path::to_owned));
+            read_only.extend(ground.layout.socket().parent().map(Path::to_owned));
             read_only.extend(machine.passed_on(&agent.env));
-            read_only.extend(strict.then(|| shared.adj.clone()));
+            read_only.extend(strict.then(|| ground.adj.to_owned()));
+            Some(program)
+        }
+        Purpose::Shell(agent, program) => {
+            read_only.extend(machine.passed_on(&agent.env));
             Some(program)
         }
         Purpose::Tests | Purpose::Hook => None,
@@ -251,7 +269,7 @@ pub fn sandbox(
     let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter == Adapter::Command);
     concealed.extend(machine.hidden(program.filter(|_| own)));
     concealed.extend(machine.sockets().into_iter().map(|socket| socket.path));
-    let linked = rules.settings.worktree.symlink.iter().map(|pattern| shared.layout.root().join(pattern));
+    let linked = ground.settings.worktree.symlink.iter().map(|pattern| ground.layout.root().join(pattern));
     let only = strict.then(|| machine.system(program).into_iter().chain(linked).collect());
     let no_network = matches!(purpose, Purpose::Tests) && settings.network == Network::None;
     let rules = sandbox::Rules {

@@ -285,7 +285,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
     env.extend(launch.env.iter().cloned());
     let program = launch.argv.first().map_or("", String::as_str);
     let purpose = place::Purpose::Step(agent, program);
-    let sandbox = place::sandbox(shared, &rules, &tree, &folders, purpose)?;
+    let sandbox = place::sandbox(shared.ground(&rules.settings), &tree, &folders, purpose)?;
     let spec = Spec {
         env: env.into_iter().collect(),
         stdin: match launch.stdin {

@@ -294,6 +294,7 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
             ask(stage, Ask::RemoveDependency { id: id.clone(), on })?;
         }
         (5, _) => {
+            let agent = Some((stage.random.below(2) == 0).then(outside_agent));
             ask(
                 stage,
                 Ask::EditTask {
@@ -303,6 +304,7 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
                     priority: Some(0),
                     plan: None,
                     reviewer: Some(SmolStr::new_static("rex")),
+                    agent,
                 },
             )?;
         }
@@ -334,8 +336,11 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
         _ => {
             let asks = stage.world.task(id).is_some_and(|task| task.status() == Status::NeedsApproval);
             let to = match asks && stage.random.once_in(2) {
-                // The rarest way out, which most seeds would never find.
-                true => Status::Done,
+                // The rarest ways out, which most seeds would never find.
+                true => *stage
+                    .random
+                    .pick(&[Status::Done, Status::Inbox, Status::Review])
+                    .expect("there are three"),
                 false => *stage.random.pick(Status::ALL).expect("there are statuses"),
             };
             if to != Status::Canceled || stage.random.once_in(4) {

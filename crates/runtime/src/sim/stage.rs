@@ -270,6 +270,7 @@ impl<'t> Stage<'t> {
             plan: None,
             depends_on,
             created: None,
+            assignee: None,
             by_hand,
         }))
         .map(drop)

@@ -198,6 +198,7 @@ impl Ticket {
             plan: self.plan.clone(),
             depends_on: self.deps.clone(),
             created: self.created.as_deref().and_then(moment),
+            assignee: self.assignee.as_deref().filter(|name| !name.is_empty()).map(SmolStr::new),
             by_hand,
         }
     }

@@ -26,6 +26,7 @@ mod setup;
 mod socket;
 mod stopping;
 mod tickets;
+mod way_in;
 
 use super::Ran;
 use machines::names::TaskId;

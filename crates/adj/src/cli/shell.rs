@@ -1,0 +1,88 @@
+//! `adj shell`: a person's way into a task's tree.
+
+use super::project::Project;
+use super::text::cell;
+use super::{Context, Exit, Failure, named};
+use clap::Args;
+use machines::names::{AgentName, EffectId, TaskId, WorkerName};
+use runtime::keeper::{self, Found};
+use runtime::layout::Layout;
+use runtime::runner::shell::{self, Visit};
+use serde_json::Value;
+use std::io::IsTerminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj shell c-abc1
+  adj shell A -- git log --oneline -5
+  adj shell c-abc1 -- sh -c 'make test'
+
+It runs in the sandbox and with the environment of the task's agent: only the tree, its temporary directory and
+`sandbox.caches` can be written. While it is open the fleet starts nothing in that tree and does not remove it. What you
+leave there is taken for the agent's work. The exit code is the command's own.")]
+pub struct Shell {
+    /// The task, or the worker that has it
+    #[arg(value_name = "TASK|WORKER")]
+    name: String,
+    /// What to run instead of your shell
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let task = named::task(&project, &command.name)?;
+    let id = cell(&task["id"]);
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+    let layout = project.layout();
+    let name = TaskId::new(&id).map_err(|bad| failed(&bad))?;
+    // First the tree is held, then it is looked at: nothing can begin in between.
+    let held = shell::hold(layout, &name).map_err(|error| failed(&error))?;
+    let found = project.get(&format!("/tasks/{id}/shell"), &[])?;
+    refuse_while_kept(layout, &found, &id)?;
+    let agent = AgentName::new(cell(&found["agent"])).map_err(|bad| failed(&bad))?;
+    let worker = found["worker"].as_str().and_then(|name| WorkerName::new(name).ok());
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let settings = runtime::settings::trust::in_force(layout).map_err(|error| failed(&error))?.settings;
+    let adj = std::env::current_exe().map_err(|error| failed(&error))?;
+    let visit = Visit {
+        task: &name,
+        tree: found["tree"].as_str().unwrap_or_default(),
+        agent: &agent,
+        worker: worker.as_ref(),
+        command: &command.command,
+        terminal,
+    };
+    let spec = shell::spec(layout, &settings, &adj, &visit).map_err(|why| {
+        Failure::new(Exit::Refused, format!("there is no way into the tree of `{id}`: {why}"))
+            .hint(format!("`adj why {id}` says what it waits for; `adj diff {id}` shows its changes"))
+    })?;
+    if !context.globals.quiet {
+        let how = if spec.sandbox.is_some() { "in the agent's sandbox" } else { "without a sandbox" };
+        eprintln!(
+            "{id} is {}: {}, branch {}",
+            cell(&found["status"]),
+            spec.cwd.display(),
+            cell(&found["branch"])
+        );
+        eprintln!("{how}; the fleet leaves this tree alone until you exit");
+    }
+    context.out.flush()?;
+    // In this process's place: terminal, signals and exit code are the shell's own.
+    let error = keeper::give_way(&adj, &spec, &held);
+    Err(failed(&format_args!("{}: {error}", adj.display())))
+}
+
+/// A fleet that was killed leaves its agents to their keepers, which go on for a while.
+fn refuse_while_kept(layout: &Layout, found: &Value, id: &str) -> Result<(), Failure> {
+    let step = found["step"].as_str().and_then(|step| EffectId::new(step).ok());
+    match step.map(|step| keeper::look(&layout.step(&step))) {
+        Some(Ok(Found::Alive(_))) => {
+            let message = format!("a step of `{id}` is still running in its tree, without a fleet");
+            Err(Failure::new(Exit::Refused, message)
+                .hint(format!("`adj run` takes it up again; then `adj kill {id}` ends it")))
+        }
+        _ => Ok(()),
+    }
+}
