@@ -96,10 +96,13 @@ pub enum Effect {
     CheckHealth {
         service: ServiceName,
     },
-    /// A timer: an effect with a due time.
+    /// A timer: an effect with a due time. With the time at which it was set it says how long it waits, by whatever clock.
     Timer {
         due: Millis,
         timer: Timer,
+        /// Absent in logs of before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set_at: Option<Millis>,
     },
 }
 
@@ -194,9 +197,22 @@ impl Effect {
         }
     }
 
+    /// When it is due, by the clock of whoever set it.
     pub fn due(&self) -> Option<Millis> {
         match self {
             Effect::Timer { due, .. } => Some(*due),
+            _ => None,
+        }
+    }
+
+    /// How long from now until it is due. It is never longer than it was when it was set: a clock that was set back since
+    /// then delays nothing.
+    pub fn left(&self, now: Millis) -> Option<Millis> {
+        match self {
+            Effect::Timer { due, set_at, .. } => {
+                let whole = set_at.map_or(Millis::MAX, |set_at| due.saturating_sub(set_at).max(0));
+                Some(due.saturating_sub(now).clamp(0, whole))
+            }
             _ => None,
         }
     }

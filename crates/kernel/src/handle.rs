@@ -175,7 +175,8 @@ impl<'c> Draft<'c> {
 
     pub fn set_timer(&mut self, timer: Timer, due: Millis) {
         self.clear_timer(&timer);
-        self.ask(Effect::Timer { due, timer });
+        let set_at = Some(self.at());
+        self.ask(Effect::Timer { due, timer, set_at });
     }
 
     pub fn clear_timer(&mut self, timer: &Timer) {

@@ -139,12 +139,15 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Milli
     };
     if let Some(now) = now {
         text.push_str(&format!(", for {}", duration(now - health.since)));
-        let timer = |timer: crate::Timer| world.effects.get(world.timers.get(&timer)?)?.due();
+        let timer = |timer: crate::Timer| {
+            let left = world.effects.get(world.timers.get(&timer)?)?.left(now)?;
+            Some(now.saturating_add(left))
+        };
         let reset = timer(crate::Timer::Reset { service: service.clone() });
         let polled =
             timer(crate::Timer::HealthPoll).map(|poll| match world.config.services.contains(service) {
                 true if !health.refused => poll,
-                _ => poll.max(health.next_try(world.config.limits.health_poll_seconds)),
+                _ => poll.max(health.next_try(now, world.config.limits.health_poll_seconds)),
             });
         match reset.or(polled).map(|due| due - now) {
             _ if health.probe.is_some() => text.push_str("; it is being tried now"),
@@ -410,7 +413,7 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
         | (BlockReason::Stuck | BlockReason::Environment, Some(SentBack::Gate(output))) => {
             (output.clone(), true)
         }
-        (BlockReason::Stuck, _) => {
+        (BlockReason::Stuck | BlockReason::Limit, _) => {
             (world.run_of(&task.id)?.machine.inner().last_error.clone()?.message, false)
         }
         _ => return None,
@@ -626,8 +629,8 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         }
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
-    if let Some(due) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.due()) {
-        guards.push(guard("backoffOver", false, next_try(due, now)));
+    if let Some(left) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.left(now)) {
+        guards.push(guard("backoffOver", false, next_try(now.saturating_add(left), now)));
     }
     match state {
         State::Idle => {

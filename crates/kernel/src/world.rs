@@ -501,9 +501,10 @@ pub struct Gone {
 const DOUBLINGS_MAX: u32 = 4;
 
 impl Health {
-    /// When a run may try it again, where nothing else says how it is: after one poll, then two, four, …
-    pub fn next_try(&self, poll_seconds: u32) -> Millis {
-        self.last + Millis::from(poll_seconds) * 1000 * (1 << self.tries.min(DOUBLINGS_MAX))
+    /// When a run may try it again, where nothing else says how it is: after one poll, then two, four, … A clock that was
+    /// set back since the last try delays nothing.
+    pub fn next_try(&self, now: Millis, poll_seconds: u32) -> Millis {
+        self.last.min(now) + Millis::from(poll_seconds) * 1000 * (1 << self.tries.min(DOUBLINGS_MAX))
     }
 }
 

@@ -70,7 +70,8 @@ pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: Option<
         // That it answers says nothing of credentials that it did not accept.
         if healthy.is_none() || known.refused {
             // Each try that comes to nothing doubles the wait: a service that asks to be left alone is left alone.
-            let due = known.next_try(d.world.config.limits.health_poll_seconds) <= at;
+            // By a clock that was set back nobody knows how long that was; the poll itself has waited for one.
+            let due = known.last > at || known.next_try(at, d.world.config.limits.health_poll_seconds) <= at;
             return if known.healthy || !due { Ok(()) } else { go_first(d, service) };
         }
     } else if healthy != Some(false) {

@@ -84,7 +84,9 @@ fn sabotage(invariant: Invariant, world: &mut World) {
         Invariant::TimersAreNeeded => {
             let timer = Timer::Backoff { worker: worker("A") };
             let id = EffectId::new("x2").unwrap();
-            world.effects.insert(id.clone(), Arc::new(Effect::Timer { due: 1, timer: timer.clone() }));
+            world
+                .effects
+                .insert(id.clone(), Arc::new(Effect::Timer { due: 1, timer: timer.clone(), set_at: None }));
             world.timers.insert(timer, id);
         }
         Invariant::FinalIsLeftAlone => {

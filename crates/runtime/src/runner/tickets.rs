@@ -80,7 +80,7 @@ impl Desk {
         Desk { files }
     }
 
-    /// When the files are to be looked at again though nothing tells of a change.
+    /// When the files are to be looked at again though nothing tells of a change, by the steady clock.
     pub fn look_again(&self) -> Option<Millis> {
         let since = locked(&self.files.as_ref()?.missing).values().min().copied();
         since.map(|since| since + GONE_AFTER)
@@ -192,7 +192,7 @@ pub async fn see_all(shared: &Arc<Shared>, start: bool) -> Result<(), RunError> 
             Answer::Refused(refusal) => shared.notice_once(format!("{}: {refusal}", seen.path.display())),
         }
     }
-    let now = clock::now();
+    let now = clock::steady();
     let missing = look.missing(&shared.world());
     locked(&files.missing).retain(|id, _| missing.contains(id));
     for id in missing {

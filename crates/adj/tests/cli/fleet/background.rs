@@ -87,9 +87,15 @@ impl Drop for Fleet<'_> {
 impl Repository {
     /// Starts a fleet, which may have ended before anybody can ask it anything.
     pub fn begin(&self, line: &str) -> Fleet<'_> {
+        self.begin_with(line, &[])
+    }
+
+    /// The same, with these variables.
+    pub fn begin_with(&self, line: &str, variables: &[(&str, &Path)]) -> Fleet<'_> {
         let lines = PathBuf::from(format!("{}.lines", self.dir().display()));
         let file = std::fs::File::create(&lines).expect("a file beside the repository");
         let mut command = self.command(line);
+        command.envs(variables.iter().copied());
         command.stdout(file.try_clone().expect("a file")).stderr(file).stdin(Stdio::null());
         Fleet { repository: self, child: command.spawn().expect("adj runs"), lines }
     }

@@ -1,0 +1,86 @@
+//! A clock that is set while the fleet runs: nothing waits for it, and nothing comes early.
+
+use super::Repository;
+use super::background::wait;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const HOUR: i64 = 3_600_000;
+
+/// Fails once, and then does its work.
+const FAILS_ONCE: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { crash = true } ]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+
+struct Clock(PathBuf);
+
+impl Clock {
+    fn new(repository: &Repository) -> Clock {
+        let clock = Clock(repository.state("clock-shift"));
+        std::fs::create_dir_all(clock.0.parent().expect("a folder")).expect("a folder");
+        clock.set(0);
+        clock
+    }
+
+    /// By how much the fleet's clock goes wrong from now on.
+    fn set(&self, millis: i64) {
+        let fresh = self.0.with_extension("new");
+        std::fs::write(&fresh, millis.to_string()).expect("a file");
+        std::fs::rename(fresh, &self.0).expect("a file");
+    }
+}
+
+/// An hour back, an hour on, and a day at a time, each while a worker waits for its next try.
+#[test]
+fn a_clock_that_is_set_while_a_worker_waits_delays_nothing() {
+    for (name, shifts) in
+        [("back", vec![-HOUR]), ("on", vec![HOUR]), ("days", vec![24 * HOUR, 48 * HOUR, -24 * HOUR])]
+    {
+        let repository = Repository::new(&format!("clock-{name}"), FAILS_ONCE, &["t-1"]);
+        let clock = Clock::new(&repository);
+        let began = Instant::now();
+        let fleet = repository.begin_with("run --until-idle", &[("ADJ_CLOCK_SHIFT", &clock.0)]);
+        fleet.wait_for("failed");
+        for shift in shifts {
+            clock.set(shift);
+            // Whoever asks now is not told of an hour either.
+            let why =
+                repository.command("why A").env("ADJ_CLOCK_SHIFT", &clock.0).output().expect("adj runs");
+            let why = String::from_utf8_lossy(&why.stdout).into_owned();
+            assert!(!why.contains(" h") && !why.contains(" min"), "{why}");
+        }
+        fleet.done();
+        assert!(began.elapsed() < Duration::from_secs(60), "{name}: {:?}", began.elapsed());
+        repository.check(&["t-1"], "sh tests.sh");
+    }
+}
+
+/// A question stays open for as long as the settings say, whatever the clock does meanwhile.
+#[test]
+fn a_clock_that_is_set_forward_ends_nothing_early() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { ask = "Bash", argument = "git push origin main" }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+    let repository = Repository::new("clock-early", scenario, &["t-1"]);
+    let clock = Clock::new(&repository);
+    let fleet = repository.begin_with("run", &[("ADJ_CLOCK_SHIFT", &clock.0)]);
+    fleet.wait_for("adj approve");
+    clock.set(24 * HOUR);
+    // Something else happens, so that timers are looked at.
+    repository.ok("task comment t-1 look");
+    let approval = wait("a question", || {
+        let approvals = repository.json("approvals");
+        approvals[0]["id"].as_str().map(str::to_owned)
+    });
+    assert_eq!(repository.events("question_dropped"), 0, "the call still waits");
+    repository.ok(&format!("approve {approval}"));
+    fleet.wait_for("t-1 landed");
+    repository.ok("stop");
+    fleet.done();
+}
