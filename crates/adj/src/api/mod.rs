@@ -315,6 +315,13 @@ impl Call<'_> {
         }
     }
 
+    /// Asks what the kernel would say. Nothing is written.
+    fn would(&self, ask: Ask) -> Result<(), Problem> {
+        let Request { id, at, actor, .. } = self.request;
+        let command = Command { id: *id, at: *at, actor: actor.clone(), key: None, ask };
+        kernel::handle(&self.site.project.world(), &command).map(drop).map_err(Problem::from)
+    }
+
     /// Asks the kernel. A refusal is a problem like any other.
     fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
         let Request { id, at, actor, .. } = self.request;

@@ -5,6 +5,9 @@ use runtime::log::{LogError, Owner};
 use runtime::owner::{OpenError, SubmitError};
 use serde_json::{Map, Value, json};
 
+const NO_SPACE: &str = "NO_SPACE";
+const LOG_FAILED: &str = "LOG_FAILED";
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub status: u16,
@@ -30,6 +33,11 @@ impl Problem {
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Nobody refused it: the log could not be written.
+    pub fn is_of_disk(&self) -> bool {
+        matches!(self.code.as_str(), NO_SPACE | LOG_FAILED)
     }
 
     /// The members that the task machine's clients know, whatever kept the move from being made.
@@ -111,9 +119,9 @@ impl From<LogError> for Problem {
                 };
                 Problem::new(503, "HELD", detail).hint("wait until it has ended, or end it, and try again")
             }
-            LogError::Full => Problem::new(507, "NO_SPACE", detail)
+            LogError::Full => Problem::new(507, NO_SPACE, detail)
                 .hint("nothing was written; make room on the disk and try again"),
-            LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, "LOG_FAILED", detail)
+            LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, LOG_FAILED, detail)
                 .hint("it is not known to be written; look before you ask again"),
             LogError::Newer { .. } => {
                 Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")

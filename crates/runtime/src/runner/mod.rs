@@ -24,7 +24,7 @@ mod tickets;
 mod tidy;
 mod trees;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -47,13 +47,21 @@ use crate::sandbox;
 use crate::settings::{self, Health, Service, Settings, trust};
 
 pub use kept::{KeptRun, runs_of};
-pub use place::prompt_now;
+pub use place::{limits, prompt_now};
 pub use steps::{Step, StepFile};
 pub use tickets::{Look, look_alone, see_alone, untold, write_alone};
 
 /// A lease of this process lasts as long as the process: the log has one owner, and whoever comes next releases what
 /// was held.
 const LEASE_MILLIS: Millis = 365 * 24 * 3600 * 1000;
+/// No sleep is longer: see [`until`].
+const SLEEP_MAX: Duration = Duration::from_secs(10);
+/// How often a fleet that is to stop tries to write something down.
+const LAST_TRIES: u32 = 3;
+/// How long what was told to end may take before the fleet stops without it. Its keeper goes on, and ends it.
+const LEAVE_SECONDS: u64 = 10;
+/// With less than this there is no room for anything.
+const NO_ROOM_BYTES: u64 = 1 << 20;
 /// How many effects are taken at once.
 const LEASED_MAX: usize = 1_000;
 /// How long something that only we need waits between two tries: at first, and at most.
@@ -161,6 +169,8 @@ pub(crate) struct Shared {
     reread: tokio::sync::Notify,
     /// The steps that this process follows, and the way to each.
     steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<steps::Word>>>,
+    /// When each timer is due, by the steady clock.
+    deadlines: Mutex<BTreeMap<EffectId, Millis>>,
     /// Workers that have had their step, where each gets only one.
     stepped: Mutex<HashSet<WorkerName>>,
     /// Where steps are followed.
@@ -245,6 +255,7 @@ impl Runner {
             stop: watch::Sender::new(Stop::No),
             reread: tokio::sync::Notify::new(),
             steps: Mutex::default(),
+            deadlines: Mutex::default(),
             stepped: Mutex::default(),
             listener,
             hands: Semaphore::new(2 * cores),
@@ -333,7 +344,15 @@ impl Runner {
             std::panic::resume_unwind(error.into_panic());
         }
         ended?;
-        stopped.map(drop)
+        match stopped {
+            Err(RunError::Submit(error)) if passes(&error) => {
+                shared.notice(format!(
+                    "{error}: that the fleet stopped is not in the log; the next `adj run` goes on from there"
+                ));
+                Ok(())
+            }
+            stopped => stopped.map(drop),
+        }
     }
 
     async fn work(&self, mut watch: tickets::Watch) -> Result<(), RunError> {
@@ -350,8 +369,14 @@ impl Runner {
                 return self.end(tasks).await;
             }
             head.borrow_and_update();
-            let next = shared.timers().await?;
-            shared.take(&mut taken, &mut tasks).await?;
+            let next = match shared.timers().await {
+                Err(error) if passes(&error) => continue,
+                next => next?,
+            };
+            match shared.take(&mut taken, &mut tasks).await {
+                Err(error) if passes(&error) => continue,
+                took => took?,
+            }
             if (shared.until_idle || shared.once) && shared.is_idle(&taken) {
                 if tasks.is_empty() {
                     // What has just landed may have brought tickets.
@@ -366,34 +391,46 @@ impl Runner {
                     continue;
                 }
             }
-            tokio::select! {
-                _ = head.changed() => {}
-                () = until(next) => {}
-                () = until(shared.tickets.look_again()) => tickets::see_all(shared, false).await?,
-                _ = stop.changed() => {}
-                () = shared.reread.notified() => shared.reload().await?,
+            let went = tokio::select! {
+                _ = head.changed() => Ok(()),
+                () = until(next) => Ok(()),
+                () = until(shared.tickets.look_again()) => tickets::see_all(shared, false).await,
+                _ = stop.changed() => Ok(()),
+                () = shared.reread.notified() => shared.reload().await,
                 _ = disk.tick() => {
-                    shared.look_at_disk().await?;
+                    let looked = shared.look_at_disk().await;
                     // Whoever makes room wants to see it taken.
                     if shared.world().disk_full.is_some() {
                         disk.reset_after(Duration::from_secs(FULL_DISK_SECONDS));
                     }
+                    looked
                 }
                 () = tokio::time::sleep(CHECKOUT_LOOK), if shared.is_held_up() => {
-                    landing::look_at_checkouts(shared).await?;
+                    landing::look_at_checkouts(shared).await.map_err(RunError::from)
                 }
-                _ = tidy.tick() => tidy::begin(shared),
+                _ = tidy.tick() => {
+                    tidy::begin(shared);
+                    Ok(())
+                }
                 // Whoever mends main wants to see it noticed.
-                _ = main.tick(), if shared.main_is_red() => shared.see_main().await?,
+                _ = main.tick(), if shared.main_is_red() => shared.see_main().await,
                 changed = watch.changed() => match changed {
-                    tickets::Changed::Tickets => tickets::see_all(shared, false).await?,
-                    tickets::Changed::Settings => shared.reload().await?,
+                    tickets::Changed::Tickets => tickets::see_all(shared, false).await,
+                    tickets::Changed::Settings => shared.reload().await,
                 },
-                Some(ended) = tasks.join_next() => match ended {
-                    Ok(effect) => drop(taken.remove(&effect)),
-                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                    Err(_) => {}
-                },
+                Some(ended) = tasks.join_next() => {
+                    match ended {
+                        Ok(effect) => drop(taken.remove(&effect)),
+                        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                        Err(_) => {}
+                    }
+                    Ok(())
+                }
+            };
+            match went {
+                // It was tried until the fleet was to stop.
+                Err(RunError::Submit(error)) if passes(&error) => {}
+                went => went?,
             }
         }
     }
@@ -401,18 +438,37 @@ impl Runner {
     /// Lets every step come to its turn's end, or ends it where that takes too long or is not wanted.
     async fn end(&self, mut tasks: JoinSet<EffectId>) -> Result<(), RunError> {
         let shared = &self.shared;
-        shared.ask(Ask::StopFleet).await?;
+        match shared.ask(Ask::StopFleet).await {
+            Err(RunError::Submit(error)) if passes(&error) => {}
+            asked => drop(asked?),
+        }
         let mut stop = shared.stop.subscribe();
         let calls = shared.rules().settings.fleet.stop_timeout;
         let patience = tokio::time::sleep(calls + Duration::from_secs(STOP_SECONDS));
         tokio::pin!(patience);
         let mut how = *stop.borrow_and_update();
         shared.tell_steps(how);
+        let leave = tokio::time::sleep(Duration::MAX);
+        tokio::pin!(leave);
         loop {
+            let soon = tokio::time::Instant::now() + Duration::from_secs(LEAVE_SECONDS);
             tokio::select! {
                 ended = tasks.join_next() => if ended.is_none() { return Ok(()) },
-                () = &mut patience, if how != Stop::Now => { how = Stop::Now; shared.tell_steps(how); }
-                _ = stop.changed() => { how = *stop.borrow_and_update(); shared.tell_steps(how); }
+                () = &mut patience, if how != Stop::Now => {
+                    how = Stop::Now;
+                    shared.tell_steps(how);
+                    leave.as_mut().reset(soon);
+                }
+                _ = stop.changed() => {
+                    how = *stop.borrow_and_update();
+                    shared.tell_steps(how);
+                    leave.as_mut().reset(soon);
+                }
+                () = &mut leave, if how == Stop::Now => {
+                    let left = tasks.len();
+                    shared.notice(format!("{left} steps or tests were told to end and have not yet; their keepers end them"));
+                    return Ok(());
+                }
             }
         }
     }
@@ -508,14 +564,50 @@ pub fn sandbox_held(settings: &Settings) -> Option<String> {
     (!off).then_some(support.what)
 }
 
-/// Waits for a moment; for ever where there is none.
-async fn until(due: Option<Millis>) {
-    match due {
-        Some(due) => {
-            let millis = u64::try_from(due - clock::now()).unwrap_or(0);
-            tokio::time::sleep(Duration::from_millis(millis)).await;
+/// Whether it may pass by itself: the disk is full, or failed.
+fn passes(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Log(LogError::Full | LogError::Sync { .. } | LogError::Io { .. }))
+}
+
+/// Tries at a log that does not take anything, further and further apart.
+struct Retry {
+    wait: Duration,
+    /// Since the fleet is to stop.
+    last: u32,
+}
+
+impl Retry {
+    fn new() -> Retry {
+        Retry { wait: TRY_AGAIN.0, last: 0 }
+    }
+
+    /// Says what is wrong, and returns when to try again. False: the fleet is to stop, and does so without.
+    async fn again(&mut self, shared: &Shared, error: &SubmitError) -> bool {
+        if shared.is_stopping() {
+            self.last += 1;
+            tokio::time::sleep(TRY_AGAIN.0).await;
+            return self.last < LAST_TRIES;
         }
-        None => std::future::pending().await,
+        shared.notice(format!("{error}; it is tried again in {} ms", self.wait.as_millis()));
+        tokio::select! {
+            () = tokio::time::sleep(self.wait) => {}
+            () = shared.stopping() => {}
+        }
+        self.wait = (self.wait * 2).min(TRY_AGAIN.1);
+        true
+    }
+}
+
+/// Waits for a moment of the steady clock; for ever where there is none.
+async fn until(due: Option<Millis>) {
+    let Some(due) = due else { return std::future::pending().await };
+    loop {
+        let left = Duration::from_millis(u64::try_from(due - clock::steady()).unwrap_or(0));
+        if left.is_zero() {
+            return;
+        }
+        // A sleep does not go on while the machine is asleep, and the time does.
+        tokio::time::sleep(left.min(SLEEP_MAX)).await;
     }
 }
 
@@ -601,9 +693,10 @@ impl Shared {
         }
     }
 
-    /// Asks, and asks again where the disk was full or failed: a full disk passes.
+    /// Asks, and asks again where the disk was full or failed: a full disk passes. A fleet that is to stop does not wait for
+    /// that: what was not written down is found again by the next one.
     pub async fn submit(&self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
-        let mut wait = TRY_AGAIN.0;
+        let mut retry = Retry::new();
         loop {
             let command = Command {
                 id: clock::unique(),
@@ -615,13 +708,7 @@ impl Shared {
             let (send, receive) = oneshot::channel();
             self.handle.send(command, fence.clone(), move |answered| drop(send.send(answered)))?;
             match receive.await.unwrap_or(Err(SubmitError::Stopped)) {
-                Err(SubmitError::Log(
-                    error @ (LogError::Full | LogError::Sync { .. } | LogError::Io { .. }),
-                )) => {
-                    self.notice(format!("{error}; it is tried again in {} ms", wait.as_millis()));
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(TRY_AGAIN.1);
-                }
+                Err(error) if passes(&error) && retry.again(self, &error).await => {}
                 answered => return answered,
             }
         }
@@ -641,15 +728,12 @@ impl Shared {
         }
     }
 
-    /// Reports the timers whose time has come, and says when the next one's will.
+    /// Reports the timers whose time has come, and says when the next one's will, by the steady clock.
     async fn timers(&self) -> Result<Option<Millis>, SubmitError> {
         loop {
-            let world = self.world();
-            let now = clock::now();
-            let due = |(_, effect): &(&EffectId, &Arc<Effect>)| effect.due().is_some_and(|due| due <= now);
-            let ripe: Vec<EffectId> = world.effects.iter().filter(due).map(|(id, _)| id.clone()).collect();
+            let (ripe, next) = self.ripe_timers();
             if ripe.is_empty() {
-                return Ok(world.effects.values().filter_map(|effect| effect.due()).min());
+                return Ok(next);
             }
             for id in ripe {
                 crash::effect("timer", "before");
@@ -658,6 +742,24 @@ impl Shared {
                 crash::effect("timer", "after");
             }
         }
+    }
+
+    /// The timers whose time has come, and when the next one's will.
+    ///
+    /// What the log says of a timer is read once, when this process first sees it: from then on it waits by a clock that
+    /// nobody sets.
+    fn ripe_timers(&self) -> (Vec<EffectId>, Option<Millis>) {
+        let world = self.world();
+        let (now, steady) = (clock::now(), clock::steady());
+        let mut deadlines = self.deadlines.lock().unwrap_or_else(PoisonError::into_inner);
+        deadlines.retain(|id, _| world.effects.contains_key(id));
+        for (id, effect) in &world.effects {
+            if let Some(left) = effect.left(now).filter(|_| !deadlines.contains_key(id)) {
+                deadlines.insert(id.clone(), steady.saturating_add(left));
+            }
+        }
+        let ripe = deadlines.iter().filter(|(_, due)| **due <= steady).map(|(id, _)| id.clone()).collect();
+        (ripe, deadlines.values().min().copied())
     }
 
     /// Takes what nobody has in hand, each as a task of its own.
@@ -677,7 +779,14 @@ impl Shared {
         }
         let handle = self.handle.clone();
         let lease = move || handle.lease("fleet", clock::now(), clock::now() + LEASE_MILLIS, LEASED_MAX);
-        for leased in self.blocking(lease).await? {
+        let mut retry = Retry::new();
+        let leased = loop {
+            match self.blocking(lease.clone()).await {
+                Err(error) if passes(&error) && retry.again(self, &error).await => {}
+                leased => break leased?,
+            }
+        };
+        for leased in leased {
             let Ok(effect) = serde_json::from_str::<Effect>(&leased.data) else {
                 self.notice(format!("bug: effect {} cannot be read", leased.id));
                 continue;
@@ -686,7 +795,11 @@ impl Shared {
             if self.waits(&effect) {
                 let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
                 let handle = self.handle.clone();
-                self.blocking(move || handle.release(&fence)).await?;
+                match self.blocking(move || handle.release(&fence)).await {
+                    // Nobody else takes it as long as we are here, and whoever comes next releases it.
+                    Err(error) if passes(&error) => {}
+                    released => drop(released?),
+                }
                 continue;
             }
             taken.insert(id.clone());
@@ -818,6 +931,15 @@ impl Shared {
                 Effect::Timer { .. } => None,
             };
             let Some(what) = what else { return Ok(()) };
+            if let Happened::Failed { error } | Happened::TreeFailed { error } = &what {
+                if self.waits_for_room(error).await {
+                    continue;
+                }
+                if self.is_stopping() && self.free().is_some_and(|free| free < NO_ROOM_BYTES) {
+                    // It stays in the outbox.
+                    return Ok(());
+                }
+            }
             crash::effect(kind, "after");
             let failed = matches!(what, Happened::Failed { .. });
             let wanted = self.tell(&fence, what).await?;
@@ -903,13 +1025,35 @@ impl Shared {
         Ok(())
     }
 
-    /// No further tree is made where there is no room for one.
-    async fn look_at_disk(&self) -> Result<(), RunError> {
+    /// What is left of the disk.
+    fn free(&self) -> Option<u64> {
         // The log and the trees may be on two. What cannot be looked at is not known to be full; the next write tells.
         let places = [self.layout.git_dir(), &self.repository.places().trees];
         let disks = places.into_iter().filter_map(|place| nix::sys::statvfs::statvfs(place).ok());
-        let free = disks.map(|disk| disk.blocks_available() * disk.fragment_size()).min();
-        let full = free
+        disks.map(|disk| disk.blocks_available() * disk.fragment_size()).min()
+    }
+
+    /// Waits for room where something failed and there is none: no agent can help that, so it is not held against one.
+    /// False: there is room, or the fleet is to stop.
+    pub async fn waits_for_room(&self, failed: &str) -> bool {
+        let is_full = || self.free().is_some_and(|free| free < NO_ROOM_BYTES);
+        if !is_full() {
+            return false;
+        }
+        self.notice_once(format!("the disk is full, so this waits for room: {failed}"));
+        while is_full() && !self.is_stopping() {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(FULL_DISK_SECONDS)) => {}
+                () = self.stopping() => {}
+            }
+        }
+        !self.is_stopping()
+    }
+
+    /// No further tree is made where there is no room for one.
+    async fn look_at_disk(&self) -> Result<(), RunError> {
+        let full = self
+            .free()
             .filter(|free| *free < DISK_BYTES_MIN)
             .map(|free| smol_str::format_smolstr!("{} MB are left", free >> 20));
         if self.world().disk_full != full {
