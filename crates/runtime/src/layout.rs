@@ -10,6 +10,7 @@
 //! never by its name.
 
 mod before;
+mod modes;
 mod temporary;
 mod trees;
 
@@ -115,7 +116,11 @@ impl Layout {
 
     /// Agents read objects from here, and nothing else of ours.
     pub fn land_objects(&self) -> PathBuf {
-        self.state.join("land.git").join("objects")
+        self.land().join("objects")
+    }
+
+    fn land(&self) -> PathBuf {
+        self.state.join("land.git")
     }
 }
 

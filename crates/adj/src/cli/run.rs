@@ -219,6 +219,8 @@ pub struct Ended {
 impl Fleet {
     /// Runs until it is stopped, or idle where that was asked for. The project is owned for as long.
     pub fn run(self, project: &Project, out: &mut dyn Write, globals: &Globals) -> Result<Ended, Failure> {
+        // Before anything of it is opened, which these may be in the way of.
+        let mended = project.layout().mend_modes();
         let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let begun = clock::now();
@@ -229,13 +231,20 @@ impl Fleet {
         let test = self.in_force.settings.test.command.clone();
         let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun).tested_by(test);
         let before = owner.handle().world().spend.clone();
-        let story = runtime.block_on(self.serve(project, &owner, screen))?;
+        let story = runtime.block_on(self.serve(project, &owner, screen, mended))?;
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
         Ok(Ended { world: owner.handle().world(), story, before, millis: clock::now() - begun })
     }
 
-    async fn serve(self, project: &Project, owner: &Owner, mut screen: Screen<'_>) -> Result<Story, Failure> {
+    /// `mended` is what people should hear of our own state.
+    async fn serve(
+        self,
+        project: &Project,
+        owner: &Owner,
+        mut screen: Screen<'_>,
+        mended: Vec<String>,
+    ) -> Result<Story, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
         let handle = owner.handle();
         let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
@@ -284,7 +293,7 @@ impl Fleet {
             );
             screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
         }
-        for note in sandbox.into_iter().chain(self.notes) {
+        for note in sandbox.into_iter().chain(mended).chain(self.notes) {
             screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
