@@ -15,8 +15,11 @@
 //! wherever its path is known, which is why ours want a key. Where the system lets us, `namespace.rs` does that, and
 //! Landlock stands inside it as a second wall. `places.rs` knows what is hidden.
 
+mod first;
 mod namespace;
 pub mod places;
+
+pub use first::HELPERS;
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -82,6 +85,8 @@ pub struct Rules {
     pub only: Option<Vec<PathBuf>>,
     /// Whether there is to be a view of its own, which then must be whole: see [`Support::namespaces`].
     pub namespaces: bool,
+    /// Whether it is to see none but its own processes, in its view: see [`Support::processes`].
+    pub processes: bool,
     pub network: Network,
     /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
@@ -113,6 +118,8 @@ pub struct Support {
     pub abi: u32,
     /// Whether a program can have a view of the machine of its own.
     pub namespaces: bool,
+    /// Whether it can have processes of its own, and see no others.
+    pub processes: bool,
     pub level: Level,
     /// In words: what holds, or what is missing and which kernel has it.
     pub what: String,
@@ -139,18 +146,26 @@ const WITHOUT_NAMESPACES: &str = "modes, owners and times of your files can be c
 
 /// What this system can do, without doing it.
 pub fn support() -> Support {
-    described(version(), namespace::obstacle())
+    let obstacle = namespace::obstacle();
+    let processes = match obstacle {
+        None => namespace::obstacle_of_processes(),
+        Some(_) => None,
+    };
+    described(version(), obstacle, processes)
 }
 
-fn described(abi: u32, obstacle: Option<String>) -> Support {
-    let missing: Vec<&str> = [
+/// `obstacle` keeps programs from a view of their own, and `processes` from seeing no others in it.
+fn described(abi: u32, obstacle: Option<String>, processes: Option<String>) -> Support {
+    let seen = processes.as_ref().map(|why| format!("other processes can be seen ({why})"));
+    let missing: Vec<String> = [
         (3, "files that cannot be written can be emptied (Linux 6.2)"),
         (4, "TCP ports are not held to rules (Linux 6.7)"),
         (5, "commands to devices are not held to rules (Linux 6.10)"),
         (6, "signals and abstract sockets reach outside (Linux 6.12)"),
     ]
     .into_iter()
-    .filter_map(|(since, what)| (abi < since).then_some(what))
+    .filter_map(|(since, what)| (abi < since).then(|| what.to_owned()))
+    .chain(seen)
     .collect();
     let landlock = match abi {
         0 => Err("this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)"
@@ -181,7 +196,8 @@ fn described(abi: u32, obstacle: Option<String>) -> Support {
         }
         (Err(missing), Some(why)) => (Level::None, format!("{missing}; and there are no namespaces: {why}")),
     };
-    Support { abi, namespaces: obstacle.is_none(), level, what }
+    let namespaces = obstacle.is_none();
+    Support { abi, namespaces, processes: namespaces && processes.is_none(), level, what }
 }
 
 /// The newest version of which everything is there that is used here.
@@ -215,7 +231,9 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     let abi = version();
     let obstacle = || namespace::obstacle().unwrap_or_else(|| "they were not asked for".to_owned());
     if mode == Mode::Strict {
-        let support = described(abi, (!rules.namespaces).then(obstacle));
+        let unseen =
+            || namespace::obstacle_of_processes().unwrap_or_else(|| "they were not asked for".to_owned());
+        let support = described(abi, (!rules.namespaces).then(obstacle), (!rules.processes).then(unseen));
         if support.level != Level::Full {
             return Err(SandboxError::Unsupported(support.what));
         }

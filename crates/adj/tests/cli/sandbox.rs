@@ -49,6 +49,7 @@ impl Project {
                 read_only: vec![at("project/.adjutant/land.git/objects")],
                 hidden: vec![at("project/.adjutant"), at("project/agents")],
                 namespaces: self.namespaces,
+                processes: self.namespaces && sandbox::support().processes,
                 ..Rules::default()
             },
         });

@@ -2,7 +2,8 @@
 //!
 //! Landlock says what may be opened. It does not hold a change of a file's mode, owner or times, and a socket can be
 //! connected to wherever its path is known. Here everything is read-only but what may be written, hidden places are
-//! empty, and `/dev/shm` is a fresh one that goes with the program.
+//! empty, and `/dev/shm` is a fresh one that goes with the program. Where it is asked for, `/proc` shows the program's
+//! own processes and no others (`first.rs`).
 //!
 //! Invariants:
 //! - the machine's own mounts are never touched: the first thing is a mount namespace, and nothing travels out of it;
@@ -26,7 +27,7 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{Network, Rules, SandboxError, resolve};
+use super::{Network, Rules, SandboxError, first, resolve};
 
 /// What programs share memory in. It is theirs alone, and gone with them.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -120,15 +121,24 @@ fn failed(doing: &str, path: &Path, error: impl Into<io::Error>) -> SandboxError
 }
 
 /// Puts this process, which must have one thread, into a view of its own by these rules. Its directory is still the one
-/// that it was in; whoever wants another has to enter it anew.
+/// that it was in; whoever wants another has to enter it anew. With processes of its own it is another process that returns,
+/// a grandchild: see [`first`].
 pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     // Looked at before anything moves.
     let view = View::new(rules)?;
-    separate(rules.network)?;
+    separate(rules)?;
+    if rules.processes {
+        first::split().map_err(|error| SandboxError::Failed(format!("no processes of its own: {error}")))?;
+    }
     let root = Path::new("/");
     let none = None::<&str>;
     mount(none, root, none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .map_err(|error| failed("make private the mount", root, error))?;
+    if rules.processes {
+        let (proc, at) = (Some("proc"), Path::new("/proc"));
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+        mount(proc, at, proc, flags, none).map_err(|error| failed("mount", at, error))?;
+    }
     let mut opened = Vec::new();
     for (path, act) in view.acts.iter().filter(|(_, act)| !act.empties()) {
         let tree = open_tree(path).map_err(|error| failed("open", path, error))?;
@@ -202,11 +212,16 @@ fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
     move_mount(tree, path)
 }
 
-/// In namespaces of our own: of mounts, of the network where there is to be none, and of users where it takes one.
-fn separate(network: Network) -> Result<(), SandboxError> {
+/// In namespaces of our own: of mounts, of the network where there is to be none, and of users where it takes one. One of
+/// processes begins with the next that is started.
+fn separate(rules: &Rules) -> Result<(), SandboxError> {
+    let network = rules.network;
     let mut wanted = CloneFlags::CLONE_NEWNS;
     if network == Network::None {
         wanted |= CloneFlags::CLONE_NEWNET;
+    }
+    if rules.processes {
+        wanted |= CloneFlags::CLONE_NEWPID;
     }
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     let refused = |error: Errno| SandboxError::Failed(format!("no namespaces: {error}"));
@@ -318,7 +333,7 @@ fn set_attributes(folder: libc::c_int, path: &CStr, flags: libc::c_int) -> Resul
 /// Why this system gives us no namespaces; `None` where it does. It is tried once, in a process that then ends.
 pub(super) fn obstacle() -> Option<String> {
     static FOUND: OnceLock<Option<Errno>> = OnceLock::new();
-    let error = (*FOUND.get_or_init(|| attempt().err()))?;
+    let error = (*FOUND.get_or_init(|| attempt(small_view).err()))?;
     Some(match error {
         Errno::EPERM | Errno::EACCES => {
             "this system does not let you make them: see kernel.unprivileged_userns_clone, \
@@ -332,18 +347,31 @@ pub(super) fn obstacle() -> Option<String> {
     })
 }
 
-/// Makes a small view in a child, which says how that went by its exit code.
+/// Why a program here cannot have processes of its own; `None` where it can.
+pub(super) fn obstacle_of_processes() -> Option<String> {
+    static FOUND: OnceLock<Option<Errno>> = OnceLock::new();
+    let error = (*FOUND.get_or_init(|| attempt(small_processes).err()))?;
+    Some(match error {
+        Errno::EPERM | Errno::EACCES => {
+            "a fresh /proc cannot be mounted, as in containers that cover parts of theirs".to_owned()
+        }
+        Errno::ENOSPC | Errno::EUSERS => "user.max_pid_namespaces does not allow one more".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// Makes something small in a child, which says how that went by its exit code.
 #[allow(
     unsafe_code,
     reason = "a child of a process with threads may make system calls, and makes nothing else"
 )]
-fn attempt() -> Result<(), Errno> {
+fn attempt(small: fn(bool) -> libc::c_int) -> Result<(), Errno> {
     let is_root = nix::unistd::geteuid().is_root();
     // SAFETY: the child makes system calls with constants of this program, and ends without running anything of ours.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: as above.
-        unsafe { libc::_exit(small_view(is_root)) };
+        unsafe { libc::_exit(small(is_root)) };
     }
     let child = nix::unistd::Pid::from_raw(Errno::result(child)?);
     use nix::sys::wait::{WaitStatus, waitpid};
@@ -383,5 +411,39 @@ fn small_view(is_root: bool) -> libc::c_int {
             Ok(()) => 0,
             Err(error) => error as libc::c_int,
         }
+    }
+}
+
+/// A namespace of processes, and what shows them; 0, or the error's number.
+#[allow(unsafe_code, reason = "see its caller")]
+fn small_processes(is_root: bool) -> libc::c_int {
+    // SAFETY: constants go in, and nothing is written but a number of ours.
+    unsafe {
+        let namespaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+        let separate = || {
+            (is_root && libc::unshare(namespaces) == 0)
+                || libc::unshare(namespaces | libc::CLONE_NEWUSER) == 0
+        };
+        let (root, proc) = (c"/".as_ptr(), c"proc".as_ptr());
+        let none = std::ptr::null();
+        if !separate() || libc::mount(none, root, none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) != 0 {
+            return Errno::last_raw();
+        }
+        let first = libc::fork();
+        if first < 0 {
+            return Errno::last_raw();
+        }
+        if first == 0 {
+            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
+            let mounted = libc::mount(proc, c"/proc".as_ptr(), proc, flags, none.cast()) == 0;
+            libc::_exit(if mounted { 0 } else { Errno::last_raw() });
+        }
+        let mut status = 0;
+        while libc::waitpid(first, &mut status, 0) < 0 {
+            if Errno::last() != Errno::EINTR {
+                return Errno::last_raw();
+            }
+        }
+        if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { libc::EPERM }
     }
 }
