@@ -324,6 +324,7 @@ impl Outside for Real {
         findings.extend(self.look_at_disk(&settings)?);
         let home = std::env::var_os("HOME").map(PathBuf::from);
         findings.extend(look_at_sandbox(&settings, home.as_deref()));
+        findings.push(look_at_limits(&settings));
         for missing in settings.sandbox.missing_caches(home.as_deref()) {
             let (level, hint) = match missing.path {
                 Some(_) => (Level::Ok, "`adj run` makes it"),
@@ -535,6 +536,21 @@ impl Real {
             }
         }
     }
+}
+
+/// By what means processes and memory of agents and tests are held to their limits here.
+fn look_at_limits(settings: &Settings) -> Finding {
+    let limits = runtime::runner::limits(settings);
+    let most = [
+        limits.processes.map(|most| format!("{most} processes and threads")),
+        limits.memory_bytes.map(|most| format!("{} of memory", size(most))),
+    ];
+    let most = most.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let means = match runtime::keeper::group_parent() {
+        Ok(parent) => format!("held by the kernel, in a cgroup below {}", parent.display()),
+        Err(why) => format!("a program that passes them is noticed within 2 s and ended ({why})"),
+    };
+    finding(Level::Ok, "limits", format!("each step and test run: {most}; {means}"), None)
 }
 
 /// What the sandbox holds here, what it hides, and what it does not hold.

@@ -410,6 +410,8 @@ machines::wire_enum! {
         TimedOut = "timed_out",
         /// Keeper or runner are gone; nobody knows how it ended.
         Lost = "lost",
+        /// It used more processes or memory than it may; once more would be the same again.
+        Limit = "limit",
     }
 }
 

@@ -86,6 +86,7 @@ rules! {
     StepFinished: "a step ended without DONE" => "worker working, next step; in a fresh session where the agent's cannot be taken up again";
     StepFailed: "a step failed" => "run ERROR (recoverable), worker waits 2, 4, 8, 16 s; when due, run RESUME and the next step";
     StepRetried: "a step timed out, or its session was lost" => "the same step once more, with a fresh session; both count as one error";
+    LimitPassed: "a step used more than `limits.processes` or `limits.memory`" => "run ERROR (recoverable), task BLOCKED (limit) with the limit, worker idle";
     Outage: "a service is away, or does not accept the credentials" => "run suspended, no error counted; nothing is claimed for its agents; what it answered is kept";
     Restored: "the services are back" => "run restored as it was; the next step where the process is gone";
     ResetReached: "a usage limit is reset" => "the first suspended run goes on alone, as a probe";

@@ -9,7 +9,7 @@ use kernel::config::Review;
 use kernel::event::Event;
 use kernel::why::{last_line, last_lines};
 use kernel::world::{AskedCall, Dependency, Holder, SentBack, Task};
-use machines::task::Status;
+use machines::task::{BlockReason, Status};
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -321,9 +321,13 @@ impl Story {
                 {
                     return None;
                 }
-                let reason = world.task(&moved.id)?.machine.block_reason;
+                let task = world.task(&moved.id)?;
+                let reason = task.machine.block_reason;
+                let error = world.run_of(&moved.id).and_then(|run| run.machine.inner().last_error.as_ref());
+                let said = error.filter(|_| reason == Some(BlockReason::Limit));
+                let said = said.map(|error| format!("{}: ", error.message)).unwrap_or_default();
                 let reason = reason.map_or("", |reason| reason.name());
-                Some((Tone::Loud, format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id)))
+                Some((Tone::Loud, format!("{} is BLOCKED ({reason}): {said}adj why {}", moved.id, moved.id)))
             }
             Event::ApprovalAsked(asked) => {
                 let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();

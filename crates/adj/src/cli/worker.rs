@@ -97,7 +97,7 @@ pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
 }
 
 /// What blocks a task that failed. A person blocked the others, or must say what is to be done differently.
-const FAILED: [&str; 5] = ["stuck", "lost_workers", "loop", "tool_failures", "landing"];
+const FAILED: [&str; 6] = ["stuck", "lost_workers", "loop", "tool_failures", "landing", "limit"];
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;

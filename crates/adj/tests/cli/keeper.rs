@@ -765,12 +765,29 @@ fn a_pipe_that_someone_else_holds_open_keeps_nothing_up() {
 #[test]
 fn limits_hold_the_program() {
     let kept = Kept::new();
-    let mut spec = kept.script(
-        "ulimit -v; ulimit -f; head -c 100000 /dev/zero > big; ls -l big | tr -s ' ' | cut -d' ' -f5",
-    );
-    spec.limits = Limits { processes: Some(100_000), memory_bytes: Some(1 << 30), file_bytes: Some(65_536) };
+    let mut spec =
+        kept.script("ulimit -f; head -c 100000 /dev/zero > big; ls -l big | tr -s ' ' | cut -d' ' -f5");
+    spec.limits = Limits { file_bytes: Some(65_536), ..Limits::default() };
     kept.run(&spec);
-    assert_eq!(String::from_utf8(kept.out()).unwrap(), "1048576\n128\n65536\n");
+    assert_eq!(String::from_utf8(kept.out()).unwrap(), "128\n65536\n");
+}
+
+/// All that it started counts, also what left its group and its parent.
+#[test]
+fn a_tree_with_too_many_processes_or_too_much_memory_is_ended_whole() {
+    let many = "for i in $(seq 100); do (setsid sleep 300 &) ; done; sleep 300";
+    let large = "(head -c 300000000 /dev/zero; sleep 300) | tail";
+    // Each of them has the same, which is there once.
+    let shared = "head -c 80000000 /dev/zero | tail -c 80000000 > big; cat big > /dev/null; echo fine";
+    let limits = Limits { processes: Some(50), memory_bytes: Some(150_000_000), file_bytes: None };
+    for (script, reason) in
+        [(many, Reason::Processes(50)), (large, Reason::Memory(150_000_000)), (shared, Reason::Exited)]
+    {
+        let kept = Kept::new();
+        let spec = Spec { limits, ..kept.script(script) };
+        assert_eq!(kept.run(&spec).reason, reason, "{script}");
+        assert_eq!(runtime::keeper::sweep_strays(&spec.effect).unwrap(), 0, "nothing is left: {script}");
+    }
 }
 
 #[test]

@@ -430,6 +430,7 @@ pub(super) fn step_ended_badly(
     let retried = run.retried;
     match failure {
         StepFailure::Lost => lost(d, id, error),
+        StepFailure::Limit => limit_passed(d, id, run_id, error),
         StepFailure::Session | StepFailure::TimedOut if !retried => {
             d.rule(Rule::StepRetried);
             let session = d.new_session();
@@ -444,6 +445,14 @@ pub(super) fn step_ended_badly(
             step_failed(d, worker, error)
         }
     }
+}
+
+/// The next try would use as much: a person changes the limit or the task first.
+pub(super) fn limit_passed(d: &mut Draft, id: &TaskId, run_id: &RunId, error: &str) -> Ruled {
+    d.rule(Rule::LimitPassed);
+    fail_run(d, run_id, "LIMIT", error)?;
+    release(d, id, ReleaseReason::Blocked)?;
+    block(d, id, BlockReason::Limit, error.to_owned())
 }
 
 pub(super) fn step_failed(d: &mut Draft, name: &WorkerName, error: &str) -> Ruled {

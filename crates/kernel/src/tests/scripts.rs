@@ -629,6 +629,20 @@ fn three_failures_of_one_tool_block_the_task() {
     );
 }
 
+/// LimitPassed: nothing is tried again before a person changed something; then the same run goes on.
+#[test]
+fn a_step_that_passes_a_limit_blocks_the_task_at_once() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         takes-too-much -> task t1 BLOCKED (limit), run t1.1 error, worker A idle
+         retry-task t1  -> task t1 IN_PROGRESS, worker A ready, run t1.1 running",
+    );
+}
+
 /// TurnLimit with its three ways out.
 #[test]
 fn the_turn_limit_asks_a_person_and_continue_resumes_the_same_run() {

@@ -296,11 +296,12 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             };
             table.outcome("start_step", id, what)
         }
-        "fails" | "times-out" | "session-lost" | "lost" => {
+        "fails" | "times-out" | "session-lost" | "lost" | "takes-too-much" => {
             let why = match words[0] {
                 "times-out" => StepFailure::TimedOut,
                 "session-lost" => StepFailure::Session,
                 "lost" => StepFailure::Lost,
+                "takes-too-much" => StepFailure::Limit,
                 _ => StepFailure::Failed,
             };
             table.outcome("start_step", id, Happened::StepFailed { error: "broke".to_owned(), why, usage })

@@ -191,6 +191,8 @@ crate::wire_enum! {
         Landing = "landing",
         /// The tests could not be started, which is no agent's to mend.
         Environment = "environment",
+        /// Its agent used more processes or memory than it may.
+        Limit = "limit",
         Manual = "manual",
     }
 }

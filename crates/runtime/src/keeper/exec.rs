@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -16,12 +16,16 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getppid};
 
-use super::wire::{Limits, Spec};
-use super::{EFFECT_VARIABLE, SPEC};
+use super::wire::Spec;
+use super::{EFFECT_VARIABLE, SPEC, group};
 use crate::sandbox;
 
 /// If memory runs out, the system ends one of these before it ends a server.
 const OUT_OF_MEMORY_SCORE: &str = "500";
+
+/// One more than is allowed, so that the keeper can see that it is passed, and those of ours; the system refuses what comes
+/// after that.
+const PROCESSES_MORE: u64 = 1 + sandbox::HELPERS;
 
 /// Becomes the program of the directory's spec, or says in `report`, an open file of ours, why not.
 pub fn main(dir: &Path, keeper: i32, report: i32) -> u8 {
@@ -93,11 +97,21 @@ fn held_to(spec: &Spec) -> Result<Command, String> {
     // The keeper has most signals kept from it, and that goes on to whoever it starts.
     SigSet::empty().thread_set_mask().map_err(|error| format!("signals cannot be let through: {error}"))?;
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
-    limit(&spec.limits)?;
+    if let Some(group) = &spec.group {
+        // The keeper sees whether we are in it, and watches us itself where we are not.
+        let _ = group::join(group);
+    }
+    limit(Resource::RLIMIT_FSIZE, spec.limits.file_bytes, "file size")?;
+    let outside = users();
     prctl::set_no_new_privs().map_err(|error| format!("new privileges cannot be given up: {error}"))?;
     if let Some(wanted) = &spec.sandbox {
         sandbox::apply(wanted.mode, &wanted.rules).map_err(|error| error.to_string())?;
         sandbox::give_up_powers();
+    }
+    // Elsewhere all that its user runs would count, and root is not held to it at all: there the keeper looks.
+    if outside != users() && counts_by_namespace() {
+        let processes = spec.limits.processes.map(|most| most.saturating_add(PROCESSES_MORE));
+        limit(Resource::RLIMIT_NPROC, processes, "processes")?;
     }
     // Afterwards: there it may be another mount of the same directory.
     std::env::set_current_dir(&spec.cwd)
@@ -108,19 +122,25 @@ fn held_to(spec: &Spec) -> Result<Command, String> {
     Ok(command)
 }
 
-fn limit(limits: &Limits) -> Result<(), String> {
-    for (resource, limit, what) in [
-        (Resource::RLIMIT_NPROC, limits.processes, "processes"),
-        (Resource::RLIMIT_AS, limits.memory_bytes, "memory"),
-        (Resource::RLIMIT_FSIZE, limits.file_bytes, "file size"),
-    ] {
-        let Some(limit) = limit else { continue };
-        let set = getrlimit(resource).and_then(|(_, hard)| {
-            // What we are held to ourselves cannot be raised, and is no reason to fail.
-            let limit = limit.min(hard);
-            setrlimit(resource, limit, limit)
-        });
-        set.map_err(|error| format!("the limit on {what} cannot be set: {error}"))?;
-    }
-    Ok(())
+fn limit(resource: Resource, limit: Option<u64>, what: &str) -> Result<(), String> {
+    let Some(limit) = limit else { return Ok(()) };
+    let set = getrlimit(resource).and_then(|(_, hard)| {
+        // What we are held to ourselves cannot be raised, and is no reason to fail.
+        let limit = limit.min(hard);
+        setrlimit(resource, limit, limit)
+    });
+    set.map_err(|error| format!("the limit on {what} cannot be set: {error}"))
+}
+
+/// Which namespace of users we are in.
+fn users() -> Option<PathBuf> {
+    std::fs::read_link("/proc/self/ns/user").ok()
+}
+
+/// Whether this kernel counts the processes of a namespace of users by themselves, and not with all of the user's.
+fn counts_by_namespace() -> bool {
+    let Ok(name) = nix::sys::utsname::uname() else { return false };
+    let mut parts =
+        name.release().to_str().unwrap_or_default().split('.').map_while(|part| part.parse().ok());
+    (parts.next(), parts.next()) >= (Some(5_u32), Some(14_u32))
 }

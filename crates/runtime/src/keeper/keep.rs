@@ -20,15 +20,18 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdout, pipe2, setsid};
 
+use super::group::Group;
 use super::peer::{Peer, is_for_later};
 use super::process;
 use super::sink::Sink;
 use super::tail::Tail;
+use super::watch::Watch;
 use super::wire::{Entry, Exit, Keeper, Reason, Report, Request, Role, Said, Spec, Stdin, line};
+use super::{EFFECT_VARIABLE, ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
 use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, NAME, OUT, SOCKET, SPEC, TIMES};
-use super::{ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MAX};
 use super::{now_millis, seconds};
 use crate::files::{Synced, replace};
+use crate::sandbox::HELPERS;
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
 pub type Deny = fn(protocol: &str, line: &[u8]) -> Option<Vec<u8>>;
@@ -192,6 +195,7 @@ struct Keep {
     taken: HashSet<String>,
     answered: BTreeSet<u64>,
     questions: Option<Questions>,
+    watch: Watch,
     started: Instant,
     started_at: u64,
     /// Since when no server is there.
@@ -279,6 +283,14 @@ impl Keep {
             _ => None,
         };
         let now = Instant::now();
+        let mut spec = spec;
+        let group = Group::make(&spec.effect, spec.limits);
+        if let Some(group) = &group {
+            spec.group = Some(group.dir().to_owned());
+            replace(Path::new(SPEC), &line(&spec), Synced::Nothing).map_err(failed("written", SPEC))?;
+        }
+        let is_split = spec.sandbox.as_ref().is_some_and(|wanted| wanted.rules.processes);
+        let watch = Watch::new(spec.limits, group, if is_split { HELPERS } else { 0 }, now);
         Ok(Keep {
             dir,
             spec,
@@ -306,6 +318,7 @@ impl Keep {
             taken: HashSet::new(),
             answered: BTreeSet::new(),
             questions,
+            watch,
             started: now,
             started_at: now_millis(),
             alone_since: Some(now),
@@ -366,6 +379,8 @@ impl Keep {
             .arg(&self.dir)
             .args([std::process::id().to_string(), told.as_raw_fd().to_string()])
             .env_clear()
+            // It may stand around the program for as long as that runs, and is found by this like all the others.
+            .env(EFFECT_VARIABLE, &self.spec.effect)
             .stdin(input)
             .stdout(stdout)
             .stderr(stderr)
@@ -409,6 +424,9 @@ impl Keep {
             if pid == self.program.pid && !self.program.has_ended {
                 self.program.has_ended = true;
                 (self.program.code, self.program.signal) = (code, signal);
+                if self.plan.reason.is_none() {
+                    self.plan.reason = self.watch.refused();
+                }
                 self.kill_by(now + LEFTOVER_GRACE);
             }
         }
@@ -433,6 +451,11 @@ impl Keep {
         if self.is_tree_gone {
             return;
         }
+        if !self.program.has_ended
+            && let Some(passed) = self.watch.look(now, || process::descendants(&[std::process::id() as i32]))
+        {
+            self.end(passed, now, Duration::ZERO);
+        }
         let tree = || process::descendants(&[std::process::id() as i32]);
         if self.plan.terminate_at.is_some_and(|at| at <= now) {
             self.plan.terminate_at = None;
@@ -441,6 +464,9 @@ impl Keep {
             process::signal(&tree, Signal::SIGCONT);
         }
         if self.plan.kill_at.is_some_and(|at| at <= now) {
+            if let Some(group) = self.watch.group() {
+                group.kill();
+            }
             process::kill_all(tree);
             // One that the system does not let go at once is asked after, less and less often.
             self.plan.kill_at = Some(now + self.plan.pause);
@@ -599,6 +625,7 @@ impl Keep {
         let deadlines = [
             tell_again,
             self.full.as_ref().map(|(at, _)| *at),
+            self.watch.next().filter(|_| is_running),
             is_running.then(|| self.started + seconds(self.spec.time_limit_seconds)),
             alone(self.spec.alone_limit_seconds),
             alone(self.spec.alone_grace_seconds),

@@ -19,6 +19,7 @@
 
 pub mod client;
 mod exec;
+mod group;
 mod keep;
 mod peer;
 mod process;
@@ -26,12 +27,15 @@ mod sink;
 mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
+mod watch;
 mod wire;
 
 pub use client::{Connection, Ending, Found, News, look, start, sweep_strays};
 pub use exec::{enter, give_way, main as exec};
+pub use group::parent as group_parent;
 pub use keep::{Deny, main};
 pub use tail::{LINE_BYTES_MAX, Line, Tail};
+pub use watch::usual_memory;
 pub use wire::{Entry, Exit, Keeper, Limits, Reason, Sandbox, Spec, Stdin};
 
 use std::io;

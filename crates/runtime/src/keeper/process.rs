@@ -1,10 +1,11 @@
 //! Processes as `/proc` shows them: who they are, whose they are, and how a whole tree of them is ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal, kill, signal as handle};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 
 /// How often a tree is searched again for processes that were made while it was being stopped.
 const ROUNDS_MAX: u32 = 100;
@@ -17,6 +18,9 @@ pub struct Stat {
     pub parent: i32,
     /// In clock ticks since the machine started.
     pub started: u64,
+    pub threads: u64,
+    /// Of memory that it uses, shared or not.
+    pub bytes: u64,
 }
 
 /// `None` if there is no such process.
@@ -32,6 +36,17 @@ pub fn stat(pid: i32) -> Option<Stat> {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
+        threads: fields.get(17)?.parse().ok()?,
+        bytes: fields.get(21)?.parse::<u64>().ok()?.saturating_mul(page_bytes()),
+    })
+}
+
+/// The unit in which the system counts memory.
+fn page_bytes() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+        size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096)
     })
 }
 

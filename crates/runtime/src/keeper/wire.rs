@@ -40,6 +40,9 @@ pub struct Spec {
     pub sandbox: Option<Sandbox>,
     #[serde(default)]
     pub limits: Limits,
+    /// The control group that it joins before it starts, if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<PathBuf>,
     /// In which protocol the program asks its questions; without one, nothing it says is a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
@@ -61,6 +64,7 @@ impl Spec {
             output_bytes_max: output_bytes(),
             sandbox: None,
             limits: Limits::default(),
+            group: None,
             protocol: None,
         }
     }
@@ -112,12 +116,12 @@ pub enum Stdin {
     Piped,
 }
 
-/// What the system holds the program to; `None` is what the server itself is held to.
+/// What the program is held to; `None` is what the server itself is held to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// How many processes its user may have. The system does not hold root to it.
+    /// How many processes and threads its tree may have at once.
     pub processes: Option<u64>,
-    /// Address space of each process.
+    /// How much memory its tree may use.
     pub memory_bytes: Option<u64>,
     /// Size of each file that it writes.
     pub file_bytes: Option<u64>,
@@ -177,6 +181,10 @@ pub enum Reason {
     Alone,
     /// It wrote more than it may.
     OutputLimit,
+    /// It had more processes and threads at once than this, which it may.
+    Processes(u64),
+    /// It used more bytes of memory than this, which it may.
+    Memory(u64),
     CouldNotStart(String),
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::Shared;
 use super::steps::{self, Word};
+use super::{Shared, place};
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
 
 /// What of a command's output is looked at: how it began, and more of its end, where tools say what went wrong.
@@ -53,6 +53,7 @@ pub async fn run(
         env: kept.env.into_iter().collect(),
         time_limit_seconds: kept.limit.as_secs_f64(),
         output_bytes_max: shared.rules().settings.limits.output_bytes,
+        limits: place::limits(&shared.rules().settings),
         sandbox: kept.sandbox,
         merged: true,
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
@@ -89,6 +90,8 @@ pub async fn run(
                     news = connection.next() => match news {
                         Some(News::Exit(exit)) => break exit,
                         None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
+                        // How it ended is written down when there is room; it is run again all the same.
+                        Some(News::Full(_)) if ending && shared.is_stopping() => return Ok(Ran::Ended),
                         Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
                             shared.notice(format!("{}: what it prints cannot be kept, so it waits: {what}", kept.name));
                         }

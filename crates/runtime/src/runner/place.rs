@@ -243,7 +243,7 @@ pub fn sandbox(
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
     let mut hidden = vec![ground.repository.places().trees.clone(), ground.layout.temporary()];
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
-    let namespaces = sandbox::support().namespaces;
+    let sandbox::Support { namespaces, processes, .. } = sandbox::support();
     let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
     if worktree {
         let writable = ground.repository.worktree_places(cwd).map_err(|error| error.to_string())?;
@@ -279,11 +279,18 @@ pub fn sandbox(
         concealed,
         only,
         namespaces,
+        processes,
         network: if no_network { sandbox::Network::None } else { sandbox::Network::Open },
         tcp_connect: None,
     };
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
     Ok(Some(keeper::Sandbox { mode, rules }))
+}
+
+/// What the processes of one step, test run or hook may use together.
+pub fn limits(settings: &Settings) -> keeper::Limits {
+    let memory_bytes = settings.limits.memory.or_else(keeper::usual_memory);
+    keeper::Limits { processes: Some(settings.limits.processes), memory_bytes, file_bytes: None }
 }
 
 /// Makes the declared caches that are not there, where nobody has to be asked; what people should hear of it.
@@ -303,11 +310,31 @@ pub fn make_caches(settings: &Sandbox) -> Vec<String> {
     settings.missing_caches(home.as_deref()).into_iter().map(make).collect()
 }
 
+/// Which limit a program passed, in words that follow its name; nothing where it passed none.
+pub fn passed(reason: &Reason) -> Option<String> {
+    match reason {
+        Reason::Processes(most) => {
+            Some(format!("had more than limits.processes ({most}) processes and threads at once"))
+        }
+        Reason::Memory(most) => {
+            let size = match *most {
+                gigabytes if gigabytes >= 10_000_000_000 => format!("{} GB", gigabytes / 1_000_000_000),
+                megabytes => format!("{} MB", megabytes / 1_000_000),
+            };
+            Some(format!("used more memory than limits.memory ({size})"))
+        }
+        _ => None,
+    }
+}
+
 /// How a command ended, in words that follow its name.
 pub fn how_it_ended(exit: &Exit, limit: Duration) -> String {
     match (&exit.reason, exit.code, exit.signal) {
         (Reason::TimedOut, ..) => format!("took longer than {} s and was ended", limit.as_secs()),
         (Reason::OutputLimit, ..) => "printed more than limits.output_bytes and was ended".to_owned(),
+        (reason @ (Reason::Processes(_) | Reason::Memory(_)), ..) => {
+            format!("{} and was ended", passed(reason).unwrap_or_default())
+        }
         (Reason::CouldNotStart(why), ..) => format!("could not be started: {why}"),
         (_, Some(code), _) => format!("failed with exit code {code}"),
         (_, _, Some(signal)) => format!("was ended by signal {signal}"),

@@ -140,7 +140,12 @@ pub async fn carry_out(
     effect: &Effect,
     words: mpsc::UnboundedReceiver<Word>,
 ) -> Result<(), SubmitError> {
-    let begun = begin(shared, id, effect).await;
+    let begun = loop {
+        match begin(shared, id, effect).await {
+            Err(Happened::StepFailed { error, .. }) if shared.waits_for_room(&error).await => {}
+            begun => break begun,
+        }
+    };
     let what = match begun {
         // Ended before it began; who ended it knows, or it is begun again another time.
         Ok(None) => return Ok(()),
@@ -153,6 +158,10 @@ pub async fn carry_out(
                 }
             };
             let ended = follower.follow(found).await?;
+            if let Gone::Left = ended {
+                follower.tell_gone(&failed("", StepFailure::Lost, Usage::default()));
+                return Ok(());
+            }
             let task = follower.step.file.task.clone();
             if let Err(error) = hooks::in_tree(shared, "step.after", id.as_str(), &task).await {
                 shared.notice(format!("{task}: {error}"));
@@ -294,6 +303,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         },
         time_limit_seconds: rules.settings.fleet.step_timeout.as_secs_f64(),
         output_bytes_max: rules.settings.limits.output_bytes,
+        limits: place::limits(&rules.settings),
         sandbox,
         protocol: Some(launch.protocol.to_owned()),
         ..Spec::new(shared.layout.mark(id.as_str()), launch.argv, tree)
@@ -351,6 +361,8 @@ struct Follower<'a> {
 enum Gone {
     Exit(Exit),
     Lost,
+    /// It was told to end, and its keeper writes down how when the disk has room for that: the next fleet hears of it.
+    Left,
 }
 
 impl<'a> Follower<'a> {
@@ -419,6 +431,12 @@ impl<'a> Follower<'a> {
             let more = self.read_some().await?;
             self.answer_early().await;
             self.stop_when_ready().await;
+            if self.full && self.shared.is_stopping() {
+                if let Some(connection) = &mut self.connection {
+                    let _ = connection.end(ENDING).await;
+                }
+                return Ok(Gone::Left);
+            }
             let patience = match (self.unwanted, self.stopping, self.interrupted, &self.ending) {
                 (Some(at), _, _, None) => at + LAST_WORDS,
                 (_, _, Some(at), None) => at + INTERRUPT,
@@ -711,7 +729,7 @@ impl<'a> Follower<'a> {
     async fn outcome(&mut self, gone: Gone) -> Happened {
         let exit = match gone {
             Gone::Exit(exit) => exit,
-            Gone::Lost => {
+            Gone::Lost | Gone::Left => {
                 let usage = self.reader.end(&lost()).usage();
                 return failed("the keeper of the step was lost", StepFailure::Lost, usage);
             }
@@ -719,14 +737,22 @@ impl<'a> Follower<'a> {
         let ended = self.reader.end(&exit_of(&exit));
         let usage = ended.usage();
         // Whatever it says of itself: what it made is taken in first.
-        let tip = match take_tip(self.shared, &self.step.file.task).await {
-            Ok(tip) => tip,
-            Err(error) => return failed(error, StepFailure::Failed, usage),
+        let tip = loop {
+            match take_tip(self.shared, &self.step.file.task).await {
+                Ok(tip) => break tip,
+                Err(error) if self.shared.waits_for_room(&error).await => {}
+                Err(error) => return failed(error, StepFailure::Failed, usage),
+            }
         };
         let limit = self.shared.rules().settings.fleet.step_timeout.as_secs();
         match (ended, exit.reason) {
             (Ended::Finished { done, output, usage }, _) => {
                 Happened::StepFinished { done, output, tip, usage }
+            }
+            (_, reason @ (Reason::Processes(_) | Reason::Memory(_))) => {
+                let passed = place::passed(&reason).unwrap_or_default();
+                let error = format!("the agent {passed} and was ended; raise the limit, or have it use less");
+                failed(error, StepFailure::Limit, usage)
             }
             (_, Reason::TimedOut) => {
                 failed(format!("the step took longer than {limit} s"), StepFailure::TimedOut, usage)
@@ -790,6 +816,7 @@ fn exit_of(exit: &Exit) -> agents::Exit {
         Reason::Ended => agents::ExitReason::Ended,
         Reason::Alone => agents::ExitReason::Alone,
         Reason::OutputLimit => agents::ExitReason::OutputLimit,
+        Reason::Processes(_) | Reason::Memory(_) => agents::ExitReason::Ended,
         Reason::CouldNotStart(why) => agents::ExitReason::CouldNotStart(why.clone()),
     };
     agents::Exit { code: exit.code, signal: exit.signal, reason }

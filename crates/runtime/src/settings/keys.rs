@@ -280,6 +280,8 @@ pub const SECTIONS: &[Section] = &[
             key("test_output_bytes", Kind::Number(1024, BYTES_MAX), "16384", "What an agent is shown of the output of failed tests."),
             key("copy_files", Kind::Number(1, 10_000_000), "10000", "Ignored files that are copied or linked into a new tree."),
             key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "What all files copied into a new tree may hold together."),
+            key("processes", Kind::Number(8, MANY), "4096", "Processes and threads that one step, test run or hook may have at once; more ends it, and blocks the task of an agent."),
+            key("memory", Kind::Size, "", "Memory that one step, test run or hook may use, all its processes together; more ends it, and blocks the task of an agent. Half of the machine's when it is absent."),
         ],
     },
 ];

@@ -246,6 +246,9 @@ pub struct Limits {
     pub test_output_bytes: usize,
     pub copy_files: usize,
     pub copy_bytes: u64,
+    pub processes: u64,
+    /// Absent is a share of the machine's.
+    pub memory: Option<u64>,
 }
 
 machines::wire_enum! {
@@ -845,5 +848,7 @@ fn limits(scope: &Scope) -> Limits {
         test_output_bytes: scope.number("test_output_bytes").unwrap_or_default(),
         copy_files: scope.number("copy_files").unwrap_or_default(),
         copy_bytes: scope.number("copy_bytes").unwrap_or_default(),
+        processes: scope.number("processes").unwrap_or_default(),
+        memory: scope.number("memory"),
     }
 }

@@ -47,6 +47,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("hooks.step.after", r#""./after-step""#),
     ("hooks.notify", r#""notify-send Adjutant""#),
     ("hooks.landed", r#""git push origin main""#),
+    ("limits.memory", r#""8 GB""#),
     ("services.*.health", r#""tcp 127.0.0.1:5432""#),
 ];
 

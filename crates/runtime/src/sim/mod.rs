@@ -55,6 +55,7 @@ machines::wire_enum! {
         NeverDone = "never-done",
         Loop = "loop",
         ToolFailures = "tool-failures",
+        LimitPassed = "limit-passed",
         ToolDenied = "tool-denied",
         RedAction = "red-action",
         FewTurns = "few-turns",

@@ -95,6 +95,7 @@ const STEP_MISHAPS: &[Fault] = &[
     Fault::KeeperLost,
     Fault::Loop,
     Fault::ToolFailures,
+    Fault::LimitPassed,
     Fault::ToolDenied,
     Fault::RedAction,
     Fault::DoneLie,
@@ -134,6 +135,10 @@ impl Outside {
             Some(Fault::KeeperLost) => {
                 script.turn(random, "Edit", 1, true);
                 script.fail("the keeper is gone", StepFailure::Lost, random);
+            }
+            Some(Fault::LimitPassed) => {
+                script.turn(random, "Bash", 1, true);
+                script.fail("it used more than limits.memory", StepFailure::Limit, random);
             }
             Some(Fault::Loop) => {
                 for _ in 0..3 {

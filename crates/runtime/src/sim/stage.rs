@@ -297,6 +297,7 @@ impl<'t> Stage<'t> {
                 Fault::CheckoutInTheWay
                 | Fault::Loop
                 | Fault::ToolFailures
+                | Fault::LimitPassed
                 | Fault::ToolDenied
                 | Fault::RedAction => 1,
                 Fault::AgentCrashesAlways => 7,
@@ -738,6 +739,7 @@ impl<'t> Stage<'t> {
             }
             (Status::Blocked, Some(B::Environment)) => &[Fault::TestsNotStarted],
             (Status::Blocked, Some(B::Loop)) => &[Fault::Loop],
+            (Status::Blocked, Some(B::Limit)) => &[Fault::LimitPassed],
             (Status::Blocked, Some(B::ToolFailures)) => {
                 &[Fault::ToolFailures, Fault::ToolDenied, Fault::OutsideAgent]
             }

@@ -15,6 +15,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("odd", include_str!("odd.rs")),
     ("people", include_str!("people.rs")),
     ("landed", include_str!("landed.rs")),
+    ("limits", include_str!("limits.rs")),
     ("places", include_str!("places.rs")),
     ("main_tests", include_str!("main_tests.rs")),
     ("policies", include_str!("policies.rs")),
@@ -134,6 +135,8 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.test_output_bytes", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
     ("limits.copy_files", "setup::more_ignored_files_than_the_settings_allow_are_not_copied_and_said"),
     ("limits.copy_bytes", "setup::more_ignored_files_than_the_settings_allow_are_not_copied_and_said"),
+    ("limits.processes", "limits::an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land"),
+    ("limits.memory", "limits::an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land"),
 ];
 
 /// The text of a test, from its name to its end.

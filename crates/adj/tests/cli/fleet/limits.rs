@@ -1,0 +1,137 @@
+//! What an agent and its tests may use of the machine: too much is ended and said, and nobody else notices.
+
+use super::Repository;
+
+/// One forks, one eats, and one does its work.
+const GREEDY: &str = r#"
+[[scenario]]
+task = "t-forks"
+[[scenario.step]]
+do = [ { run = "for i in $(seq 150); do sleep 3 & done; wait" }, { write = "forks.txt", text = "x\n" }, { done = true } ]
+[[scenario.step]]
+do = [ { run = "for i in $(seq 150); do sleep 3 & done; wait" }, { write = "forks.txt", text = "x\n" }, { done = true } ]
+[[scenario]]
+task = "t-eats"
+[[scenario.step]]
+do = [ { run = "(head -c 400000000 /dev/zero; sleep 3) | tail | wc -c" }, { write = "eats.txt", text = "x\n" }, { done = true } ]
+[[scenario.step]]
+do = [ { run = "(head -c 400000000 /dev/zero; sleep 3) | tail | wc -c" }, { write = "eats.txt", text = "x\n" }, { done = true } ]
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+
+#[test]
+fn an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land() {
+    let repository = Repository::new("limits-agent", GREEDY, &["t-forks", "t-eats", "t-fine"]);
+    repository.set(&[("[test]", "[limits]\nprocesses = 60\nmemory = \"200 MB\"\n[test]")]);
+    repository.set(&[("workers = 2", "workers = 3")]);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    for (task, limit) in [("t-forks", "limits.processes (60)"), ("t-eats", "limits.memory (200 MB)")] {
+        let said = ran.stdout.lines().find(|line| line.contains(&format!("{task} is BLOCKED (limit)")));
+        assert!(said.is_some_and(|line| line.contains(limit)), "{}", ran.stdout);
+        let why = repository.adj(&format!("why {task}")).stdout;
+        assert!(why.contains(limit) && why.contains("raise the limit"), "{why}");
+        assert!(why.contains(&format!("adj retry {task}")), "{why}");
+    }
+    assert!(repository.read(".tickets/t-fine.md").contains("\nstatus: closed\n"), "{}", ran.stdout);
+    assert_eq!(repository.strays(), Vec::<String>::new(), "all of it was ended");
+    for worker in repository.json("ps").as_array().expect("workers") {
+        assert_eq!(worker["status"], "idle", "nobody is held up: {worker}");
+    }
+    let doctor = repository.adj("doctor").stdout;
+    assert!(doctor.contains("60 processes and threads, 200.0 MB of memory"), "{doctor}");
+
+    // The way out that was named.
+    repository.set(&[("processes = 60\nmemory = \"200 MB\"", "processes = 600\nmemory = \"2 GB\"")]);
+    repository.ok("retry t-forks");
+    repository.ok("retry t-eats");
+    repository.ok("run --until-idle");
+    repository.check(&["t-forks", "t-eats", "t-fine"], "sh tests.sh");
+}
+
+/// Its tests are the agent's to mend, so it hears which limit they passed.
+#[test]
+fn tests_that_take_too_much_are_red_and_the_agent_is_told_the_limit() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "for i in $(seq 150); do sleep 3 & done; wait\n" }, { done = true } ]
+[[scenario.step]]
+on = "test_failure"
+do = [ { write = "{task}.check", text = "true\n" }, { write = "told.txt", text = "{prompt}" }, { done = true } ]
+"#;
+    let repository = Repository::new("limits-tests", scenario, &["t-1"]);
+    repository.set(&[("[test]", "[limits]\nprocesses = 60\n[test]")]);
+    repository.ok("run --until-idle");
+    let told = repository.read("told.txt");
+    assert!(told.contains("`sh tests.sh` had more than limits.processes (60)"), "{told}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// Neither by looking nor by a signal to everybody does an agent reach a process that it did not start.
+#[test]
+fn an_agent_sees_and_signals_none_but_its_own_processes() {
+    let scenario = r#"
+[[scenario]]
+task = "t-looks"
+[[scenario.step]]
+do = [
+  { run = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done > seen.txt" },
+  { run = "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep ^ADJ_TASK= | sort -u > whose.txt" },
+  { run = "sh everybody.sh" },
+]
+[[scenario.step]]
+do = [ { write = "killed.txt", text = "x\n" }, { done = true } ]
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "sleep 3" }, { write = "other.txt", text = "x\n" }, { done = true } ]
+"#;
+    let repository = Repository::new("limits-alone", scenario, &["t-looks", "t-other"]);
+    repository.write("everybody.sh", "sleep 300 &\nkill -9 -1\n");
+    repository.commit("A script that ends everybody");
+    let lines = repository.ok("run --until-idle");
+    repository.check(&["t-looks", "t-other"], "sh tests.sh");
+    if !runtime::sandbox::support().processes {
+        assert!(lines.contains("other processes can be seen"), "{lines}");
+        return;
+    }
+    let seen = repository.read("seen.txt");
+    assert!(seen.contains("internal script"), "its own: {seen}");
+    for others in ["internal keep", "adj run", "t-other"] {
+        assert!(!seen.contains(others), "{others}:\n{seen}");
+    }
+    assert_eq!(repository.read("whose.txt"), "ADJ_TASK=t-looks\n");
+}
+
+/// What somebody opened to others is closed when the fleet starts, and people hear of it.
+#[test]
+fn modes_of_our_own_state_are_mended_and_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let repository = Repository::new("limits-modes", GREEDY, &["t-fine"]);
+    repository.ok("run --until-idle");
+    let modes =
+        |path: &str| repository.state(path).metadata().expect("it is there").permissions().mode() & 0o7777;
+    let set = |path: &str, mode: u32| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(repository.state(path), permissions).expect("it is ours");
+    };
+    let wrong = [("", 0o777, 0o700), ("token", 0o666, 0o600), ("adjutant.db", 0o666, 0o600)];
+    let wrong = wrong.into_iter().chain([("land.git", 0o777, 0o755), ("land.git/refs", 0o022, 0o700)]);
+    let wrong: Vec<_> = wrong.collect();
+    for (path, mode, _) in wrong.iter().rev() {
+        set(path, *mode);
+    }
+    repository.ticket("t-more", &[]);
+    repository.commit("A ticket");
+    let lines = repository.ok("run --until-idle");
+    for (path, mode, right) in &wrong {
+        assert_eq!(modes(path), *right, "{path}");
+        let said = format!("had mode {mode:o}; it is {right:o} again");
+        assert!(lines.lines().any(|line| line.contains(path) && line.contains(&said)), "{path}: {lines}");
+    }
+    repository.check(&["t-fine", "t-more"], "sh tests.sh");
+    let again = repository.ok("run --until-idle");
+    assert!(!again.contains("had mode"), "{again}");
+}
