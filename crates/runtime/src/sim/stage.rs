@@ -308,7 +308,7 @@ impl<'t> Stage<'t> {
                 _ => 0,
             };
             // A task that is blocked for good shows nothing of what would have come later.
-            let once_in = if fault == Fault::TestsNotStarted { 8 } else { 2 };
+            let once_in = if matches!(fault, Fault::TestsNotStarted | Fault::LimitPassed) { 8 } else { 2 };
             if most > 0 && self.random.once_in(once_in) {
                 mishaps.extend(std::iter::repeat_n(fault, most));
             }
