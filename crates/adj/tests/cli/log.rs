@@ -36,6 +36,60 @@ fn a_task_that_was_printed_is_there_after_a_kill_anywhere() {
 }
 
 #[test]
+fn an_import_that_was_killed_anywhere_leaves_a_log_that_opens() {
+    let from = Repository::new();
+    from.ok(&["task", "add", "first", "--id", "c-1"]);
+    from.ok(&["export", "all.jsonl"]);
+    let file = from.0.join("all.jsonl");
+    let mut points = 0;
+    for crash_at in 1.. {
+        let here = Repository::new();
+        let mut import = here.command(&["import", file.to_str().unwrap()]);
+        let output = import.env("ADJ_CRASH_AT", crash_at.to_string()).output().unwrap();
+        let there = ids(&here);
+        assert!(there == ["c-1"] || (there.is_empty() && !output.status.success()), "{there:?}");
+        here.ok(&["task", "add", "second", "--id", "c-2"]);
+        here.ok(&["verify"]);
+        if output.status.success() {
+            break;
+        }
+        points += 1;
+    }
+    assert!(points > 5, "only {points} crash points");
+}
+
+/// The moment that no crash point of ours is at: the file is made, and the journal that would unmake it is still there.
+/// Whoever only reads must not need the rights of an owner, and must not wait for one.
+#[test]
+fn a_log_whose_making_was_killed_can_be_read_at_once() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "first"]);
+    let path = runtime::layout::Layout::new(&here.0).log();
+    let mut made = std::fs::read(&path).unwrap();
+    // Not yet one with a write-ahead log.
+    (made[18], made[19]) = (1, 1);
+    let fresh = Repository::new();
+    fresh.ok(&["task", "add", "first"]);
+    let path = runtime::layout::Layout::new(&fresh.0).log();
+    let beside = |ending: &str| std::path::PathBuf::from(format!("{}{ending}", path.display()));
+    std::fs::write(&path, &made).unwrap();
+    let _ = std::fs::remove_file(beside(".head"));
+    // As SQLite has it: a magic number, no pages, a nonce, a file that was empty, and the sizes of sector and page.
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for number in [u32::MAX, 7, 0, 512, 4096] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    std::fs::write(beside("-journal"), journal).unwrap();
+    assert_eq!(ids(&fresh), Vec::<String>::new());
+    assert!(!beside("-journal").exists());
+    fresh.ok(&["board"]);
+    fresh.ok(&["task", "add", "second", "--id", "c-2"]);
+    fresh.ok(&["verify"]);
+    assert_eq!(ids(&fresh), ["c-2"]);
+}
+
+#[test]
 fn verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited() {
     let here = Repository::new();
     here.fails(&["verify"], 4, "there is no log");

@@ -116,6 +116,7 @@ impl SqliteLog {
             let acknowledged = mark.map(|mark| mark.head.seq);
             return Err(LogError::Missing { path: path.to_owned(), acknowledged });
         }
+        undo_half_made(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| failure("opened", error))?;
@@ -833,6 +834,19 @@ fn unreadable_record(seq: Seq, error: rusqlite::Error) -> LogError {
 
 fn means_full(code: i32) -> bool {
     matches!(Errno::from_raw(code), Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)
+}
+
+/// Undoes what a process left that was killed while it made the file: only then is there a journal of this kind. Readers
+/// cannot, and would be refused for as long as nobody writes. Who owns the log now does it himself.
+fn undo_half_made(path: &Path) {
+    if !beside(path, "-journal").exists() {
+        return;
+    }
+    let Ok(_lock) = Lock::take(&Lock::path(path), &Owner::current()) else { return };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Where it cannot be done, as on a disk that is read only, the reading says so.
+    let _ = Connection::open_with_flags(path, flags)
+        .and_then(|connection| connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(())));
 }
 
 fn known_schema(migrations: &[Migration]) -> u32 {
