@@ -522,8 +522,11 @@ do = [ { write = "other.check", text = "true\n" }, { commit = "Other" }, { done 
     fleet.wait_for("same waits to land");
     fleet.wait_for("new waits to land");
     for (task, file) in [("same", "base.check"), ("new", "new.check")] {
-        let why = repository.ok(&format!("why {task}"));
-        assert!(why.contains(file) && why.contains("git -C") && why.contains("stash"), "{why}");
+        // Every second it is tried again, and for that moment nothing stands in its way.
+        wait("what it waits for", || {
+            let why = repository.ok(&format!("why {task}"));
+            (why.contains(file) && why.contains("git -C") && why.contains("stash")).then_some(())
+        });
     }
     assert_eq!(repository.read("base.check"), "true # by hand\n");
     assert_eq!(repository.read("new.check"), "true # untracked\n");
