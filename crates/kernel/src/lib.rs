@@ -27,7 +27,7 @@ pub use effect::{Effect, Timer};
 pub use event::Event;
 pub use handle::{handle, scope};
 pub use machines::Millis;
-pub use rules::{Rule, knows_ticket};
+pub use rules::{LIMIT_PASSED, Rule, knows_ticket};
 pub use world::World;
 
 #[cfg(test)]

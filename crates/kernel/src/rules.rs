@@ -17,6 +17,7 @@ mod service;
 mod step;
 
 pub use people::knows_ticket;
+pub use step::LIMIT_PASSED;
 pub(crate) use {
     approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
 };

@@ -3,12 +3,12 @@
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
 use super::terminal::{Colour, Paint, columns, dollars, wrap};
-use kernel::World;
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
 use kernel::why::{last_line, last_lines};
 use kernel::world::{AskedCall, Dependency, Holder, SentBack, Task};
+use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,6 +159,10 @@ impl Story {
                 let error = world.run(&moved.id).and_then(|run| run.machine.inner().last_error.clone());
                 if error.as_ref().is_some_and(|error| error.code == "RETRY") {
                     return Some((Tone::Plain, format!("{who} tries {task} again, as a person asked")));
+                }
+                // Nothing is tried again: that it is blocked, and by which limit, comes next.
+                if error.as_ref().is_some_and(|error| error.code == LIMIT_PASSED) {
+                    return None;
                 }
                 let error = error.map(|error| error.message).unwrap_or_default();
                 let error = error.lines().next().unwrap_or_default().to_owned();

@@ -447,10 +447,13 @@ pub(super) fn step_ended_badly(
     }
 }
 
+/// The code of a run's error where its step used more than it may.
+pub const LIMIT_PASSED: &str = "LIMIT";
+
 /// The next try would use as much: a person changes the limit or the task first.
 pub(super) fn limit_passed(d: &mut Draft, id: &TaskId, run_id: &RunId, error: &str) -> Ruled {
     d.rule(Rule::LimitPassed);
-    fail_run(d, run_id, "LIMIT", error)?;
+    fail_run(d, run_id, LIMIT_PASSED, error)?;
     release(d, id, ReleaseReason::Blocked)?;
     block(d, id, BlockReason::Limit, error.to_owned())
 }

@@ -23,9 +23,9 @@ use crate::sandbox;
 /// If memory runs out, the system ends one of these before it ends a server.
 const OUT_OF_MEMORY_SCORE: &str = "500";
 
-/// One more than is allowed, so that the keeper can see that it is passed, and those of ours; the system refuses what comes
-/// after that.
-const PROCESSES_MORE: u64 = 1 + sandbox::HELPERS;
+/// The system refuses what is over twice as many as are allowed, and this. Right at the limit a program that is refused
+/// one might end before the keeper has seen that it passed the limit, and nobody would know why.
+const PROCESSES_MORE: u64 = 64;
 
 /// Becomes the program of the directory's spec, or says in `report`, an open file of ours, why not.
 pub fn main(dir: &Path, keeper: i32, report: i32) -> u8 {
@@ -110,7 +110,8 @@ fn held_to(spec: &Spec) -> Result<Command, String> {
     }
     // Elsewhere all that its user runs would count, and root is not held to it at all: there the keeper looks.
     if outside != users() && counts_by_namespace() {
-        let processes = spec.limits.processes.map(|most| most.saturating_add(PROCESSES_MORE));
+        let processes =
+            spec.limits.processes.map(|most| most.saturating_mul(2).saturating_add(PROCESSES_MORE));
         limit(Resource::RLIMIT_NPROC, processes, "processes")?;
     }
     // Afterwards: there it may be another mount of the same directory.
