@@ -87,6 +87,8 @@ pub struct Rules {
     pub namespaces: bool,
     /// Whether it is to see none but its own processes, in its view: see [`Support::processes`].
     pub processes: bool,
+    /// How much its own `/dev/shm` has room for; half of the machine's memory where nothing is said.
+    pub shared_memory_bytes: Option<u64>,
     pub network: Network,
     /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
@@ -164,7 +166,8 @@ fn described(abi: u32, obstacle: Option<String>, processes: Option<String>) -> S
         (6, "signals and abstract sockets reach outside (Linux 6.12)"),
     ]
     .into_iter()
-    .filter_map(|(since, what)| (abi < since).then(|| what.to_owned()))
+    .filter(|(since, _)| abi < *since)
+    .map(|(_, what)| what.to_owned())
     .chain(seen)
     .collect();
     let landlock = match abi {

@@ -280,6 +280,8 @@ pub fn sandbox(
         only,
         namespaces,
         processes,
+        // What lies there is memory that no process of it is seen to use.
+        shared_memory_bytes: limits(ground.settings).memory_bytes,
         network: if no_network { sandbox::Network::None } else { sandbox::Network::Open },
         tcp_connect: None,
     };

@@ -158,7 +158,10 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
             Act::Hide => empties.next().map_or(Ok(()), |file| put(&file, path)),
             Act::Fresh => {
                 let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-                mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some("mode=1777")).map_err(io::Error::from)
+                let room = rules.shared_memory_bytes.map(|bytes| format!(",size={bytes}"));
+                let options = format!("mode=1777{}", room.unwrap_or_default());
+                mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options.as_str()))
+                    .map_err(io::Error::from)
             }
             Act::Show | Act::Write => opened.next().map_or(Ok(()), |(path, tree)| put(&tree, path)),
         };

@@ -18,7 +18,7 @@ do = [ { run = "(head -c 400000000 /dev/zero; sleep 3) | tail | wc -c" }, { writ
 do = [ { run = "(head -c 400000000 /dev/zero; sleep 3) | tail | wc -c" }, { write = "eats.txt", text = "x\n" }, { done = true } ]
 [[scenario]]
 [[scenario.step]]
-do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+do = [ { run = "df --output=size -B1 /dev/shm | tail -1 > {task}.shm", quiet = true }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
 "#;
 
 #[test]
@@ -37,6 +37,10 @@ fn an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land() {
     }
     assert!(repository.read(".tickets/t-fine.md").contains("\nstatus: closed\n"), "{}", ran.stdout);
     assert_eq!(repository.strays(), Vec::<String>::new(), "all of it was ended");
+    if runtime::sandbox::support().namespaces {
+        let shared: u64 = repository.read("t-fine.shm").trim().parse().expect("a size");
+        assert!(shared < 201_000_000, "memory that is a file counts too: {shared}");
+    }
     for worker in repository.json("ps").as_array().expect("workers") {
         assert_eq!(worker["status"], "idle", "nobody is held up: {worker}");
     }
@@ -89,7 +93,9 @@ do = [ { write = "killed.txt", text = "x\n" }, { done = true } ]
 do = [ { run = "sleep 3" }, { write = "other.txt", text = "x\n" }, { done = true } ]
 "#;
     let repository = Repository::new("limits-alone", scenario, &["t-looks", "t-other"]);
-    repository.write("everybody.sh", "sleep 300 &\nkill -9 -1\n");
+    let steps = repository.state("steps");
+    let script = format!("find {} -name sock > socks.txt\nsleep 300 &\nkill -9 -1\n", steps.display());
+    repository.write("everybody.sh", &script);
     repository.commit("A script that ends everybody");
     let lines = repository.ok("run --until-idle");
     repository.check(&["t-looks", "t-other"], "sh tests.sh");
@@ -103,6 +109,8 @@ do = [ { run = "sleep 3" }, { write = "other.txt", text = "x\n" }, { done = true
         assert!(!seen.contains(others), "{others}:\n{seen}");
     }
     assert_eq!(repository.read("whose.txt"), "ADJ_TASK=t-looks\n");
+    assert_eq!(repository.read("socks.txt"), "", "no keeper's socket is in sight");
+    assert!(repository.dir().join("socks.txt").exists() && repository.dir().join("killed.txt").exists());
 }
 
 /// What somebody opened to others is closed when the fleet starts, and people hear of it.
