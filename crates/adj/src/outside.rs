@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use kernel::World;
 use kernel::world::Task;
 use machines::Wire;
+use machines::names::TaskId;
 use runtime::agents::{self, EntryKind};
-use runtime::git::{Oid, Repository, RestoreTo};
+use runtime::git::{Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
 use runtime::prompts::{self, Prompts};
-use runtime::runner::Step;
+use runtime::runner::{Step, desktop};
 use runtime::settings::{self, Settings, SettingsError, trust};
 use runtime::workplace;
 use serde_json::{Value, json};
@@ -127,6 +128,43 @@ impl Outside for Real {
         let main = repository.main_tip().map_err(of_git)?;
         let commits = repository.commits_of(&tip, &main).map_err(of_git)?;
         Ok(commits.into_iter().map(|(oid, subject)| Commit { oid: oid.to_string(), subject }).collect())
+    }
+
+    fn revert(&self, task: &Task, by: &TaskId) -> Result<String, Problem> {
+        let id = &task.id;
+        let landed = task.landed.as_ref().filter(|landed| landed.merge != landed.old_main);
+        let nothing =
+            || Problem::new(409, "NOT_LANDED", format!("main has nothing of `{id}` that could be undone"));
+        let commit = landed.and_then(|landed| Oid::new(&landed.merge)).ok_or_else(nothing)?;
+        let repository = self.repository()?;
+        repository.ensure_land().map_err(of_git)?;
+        let by_hand = match repository.is_merge(&commit).map_err(of_git)? {
+            true => format!("git revert -m 1 {commit}"),
+            false => format!("git revert {commit}"),
+        };
+        let title: String = task.title.chars().filter(|c| !c.is_control()).take(200).collect();
+        let message = format!("Revert \"{id}: {title}\"\n\nThis reverts commit {commit}.\n");
+        // The same commit where it is asked for twice.
+        let at = task.approved.as_ref().map_or(task.created_at, |approved| approved.at) / 1000;
+        // The ticket stays closed: opened again, it would be done again.
+        let ticket = task.ticket.as_ref().map(|ticket| {
+            let dir = self.settings().map(|settings| settings.tickets.dir).unwrap_or_default();
+            dir.join(format!("{ticket}.md")).display().to_string()
+        });
+        let branch = kernel::undo_branch(by);
+        let made = repository.revert(by, &branch, &commit, ticket.as_deref(), &message, at);
+        match made.map_err(|error| of_git(error).hint(format!("by hand: {by_hand}")))? {
+            Merged::Clean { commit, .. } => Ok(commit.to_string()),
+            Merged::Nothing => {
+                Err(nothing().hint("it was taken back already, or everything has changed since"))
+            }
+            Merged::Conflict { files } => {
+                let files = if files.is_empty() { "main".to_owned() } else { files.join(", ") };
+                let detail =
+                    format!("what `{id}` brought cannot be taken back by itself: {files} has changed since");
+                Err(Problem::new(409, "CONFLICT", detail).hint(format!("resolve it by hand: `{by_hand}`")))
+            }
+        }
     }
 
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
@@ -338,6 +376,7 @@ impl Outside for Real {
         for (name, agent) in &settings.agents {
             findings.push(self.look_at_agent(name.as_str(), agent));
         }
+        findings.extend(look_at_desktop(&settings));
         findings.extend(self.look_at_packages(&settings));
         let command = settings.test.command.clone();
         let found =
@@ -639,6 +678,23 @@ fn has_key(agent: &settings::Agent) -> bool {
 }
 
 /// A command whose program is missing fails every gate, and agents would be asked to mend that.
+/// Whether notifications that are wanted can be shown.
+fn look_at_desktop(settings: &Settings) -> Option<Finding> {
+    let program = desktop::PROGRAM;
+    let found = match (settings.notify.desktop, desktop::program()) {
+        (false, _) => return None,
+        (true, Some(_)) => finding(Level::Ok, "notify", format!("your desktop is told by `{program}`"), None),
+        (true, None) => {
+            let text = format!(
+                "notify.desktop is on, and `{program}` is not there: you are not told when you are needed"
+            );
+            let hint = format!("install `{program}`, use hooks.notify, or set notify.desktop = false");
+            finding(Level::Warning, "notify", text, Some(hint))
+        }
+    };
+    Some(found)
+}
+
 fn look_at_tests(command: &str) -> Finding {
     let program = command.split_whitespace().next().unwrap_or_default();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);

@@ -118,6 +118,12 @@ pub enum Ask {
         id: TaskId,
         note: Option<String>,
     },
+    /// What a task brought to main is taken back: `tip` is the reverting commit, on the branch of the new task `by`.
+    UndoTask {
+        id: TaskId,
+        by: TaskId,
+        tip: SmolStr,
+    },
     Cleanup {
         worker: WorkerName,
         force: bool,

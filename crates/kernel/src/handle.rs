@@ -74,6 +74,7 @@ pub fn scope(ask: &Ask) -> SmolStr {
         | Ask::Approve { id, .. }
         | Ask::RetryTask { id }
         | Ask::RestartTask { id, .. }
+        | Ask::UndoTask { id, .. }
         | Ask::OpenRun { task: id, .. }
         | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
         _ => SmolStr::new_static("project"),
@@ -507,6 +508,10 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             rules::restart(d, id, note.as_deref())?;
             task_reply(d, id)?
         }
+        Ask::UndoTask { id, by, tip } => {
+            rules::undo(d, id, by, tip)?;
+            task_reply(d, by)?
+        }
         Ask::Cleanup { worker, force } => {
             let live_process = rules::has_live_process(d, worker);
             rules::ended_by_person(d, worker, worker::Event::Cleanup { live_process, force: *force })?;
@@ -715,7 +720,7 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
 }
 
 /// `t-1`, `t-2`, …: one that no task or ticket ever had.
-fn next_task_id(world: &World) -> TaskId {
+pub fn next_task_id(world: &World) -> TaskId {
     let named = |number| TaskId::new(format!("t-{number}")).expect("a counted id is a name");
     let free = |id: &TaskId| world.task(id).is_none() && !world.tickets.contains_key(id.as_str());
     (world.last_task + 1..).map(named).find(free).expect("there is always another number")

@@ -25,9 +25,9 @@ pub use command::{Actor, Answer, Ask, Command, Commit, Happened, Outcome, Refusa
 pub use config::Config;
 pub use effect::{Effect, Timer};
 pub use event::Event;
-pub use handle::{handle, scope};
+pub use handle::{handle, next_task_id, scope};
 pub use machines::Millis;
-pub use rules::{LIMIT_PASSED, Rule, knows_ticket};
+pub use rules::{LIMIT_PASSED, Rule, knows_ticket, undo_branch};
 pub use world::World;
 
 #[cfg(test)]

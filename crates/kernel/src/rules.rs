@@ -16,7 +16,7 @@ mod release;
 mod service;
 mod step;
 
-pub use people::knows_ticket;
+pub use people::{knows_ticket, undo_branch};
 pub use step::LIMIT_PASSED;
 pub(crate) use {
     approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
@@ -124,6 +124,7 @@ rules! {
     Retired: "the fleet has more workers of its own than `workers`, and one is idle" => "the last made of the idle ones is gone; a person's own workers and stuck ones stay";
     Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step that waits for its next try has it now; a suspended run goes first";
     Restarted: "a person starts a task over" => "run ABORT where it lives, worker idle, question settled, dequeued; task ASSIGNED, claimable when its work is saved to a ref; then a new branch on main, tree and session";
+    Undone: "a person undoes a task that landed" => "a new task with the reverting commit, approved by that person, joins the merge queue: it is tested and landed like any other";
     EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved, and the next agent is told where; worker idle or gone";
     Lost: "a worker or runner is lost" => "run ERROR, lease ended, task stays IN_PROGRESS; the third time BLOCKED (lost_workers)";
     Recovered: "the owner starts again" => "each worker goes on, is repeated, or gives its task back, by what was found of it";

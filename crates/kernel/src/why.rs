@@ -444,7 +444,16 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let mut guards = Vec::new();
     match task.status() {
         Status::Done | Status::Canceled => {
-            guards.push(guard("open", false, format!("task.{}: nothing is left to do", task.status())))
+            let landed = task
+                .landed
+                .as_ref()
+                .map(|landed| format!("; it landed as {}, and `adj undo {id}` takes it back", landed.merge));
+            let landed = landed.unwrap_or_default();
+            guards.push(guard(
+                "open",
+                false,
+                format!("task.{}: nothing is left to do{landed}", task.status()),
+            ))
         }
         Status::Blocked => {
             let reason =

@@ -305,6 +305,22 @@ pub fn restart(call: &Call, id: &str) -> Routed {
     show(call, id)
 }
 
+/// Takes back what a task brought to main: a commit that reverts it is tested and landed as a task of its own.
+pub fn undo(call: &Call, id: &str) -> Routed {
+    call.by_a_person("undo a landing")?;
+    let world = call.world();
+    let id: TaskId = name(id)?;
+    let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
+    let by = kernel::next_task_id(&world);
+    // What was not landed is refused by the rules.
+    let tip = match &task.landed {
+        Some(_) => call.site.outside.revert(task, &by)?,
+        None => String::new(),
+    };
+    call.submit(Ask::UndoTask { id, by: by.clone(), tip: SmolStr::new(tip) })?;
+    show(call, by.as_str()).map(|shown| created(shown.body))
+}
+
 pub fn approvals(call: &Call) -> Routed {
     let world = call.world();
     let all = call.flag("all");

@@ -168,6 +168,7 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Get, ["tasks", id, "prompt", kind]) => outside::task_prompt(&call, id, kind),
         (Get, ["reviews"]) => board::reviews(&call),
         (Post, ["tasks", id, "retry"]) => board::retry(&call, id),
+        (Post, ["tasks", id, "undo"]) => board::undo(&call, id),
         (Post, ["tasks", id, "restart"]) => board::restart(&call, id),
 
         (Get, ["approvals"]) => board::approvals(&call),

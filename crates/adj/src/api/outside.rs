@@ -52,6 +52,9 @@ pub trait Outside: Send + Sync {
     /// The settings in force.
     fn config(&self) -> Result<Configured, Problem>;
 
+    /// Makes the commit that takes back what a task has landed, as the tip of the task `by`.
+    fn revert(&self, task: &Task, by: &TaskId) -> Result<String, Problem>;
+
     /// The settings in force, as the rules read them; `None` where they cannot be read.
     fn rules(&self) -> Option<kernel::Config> {
         None

@@ -216,6 +216,10 @@ impl Outside for Fake {
         Ok("+x".into())
     }
 
+    fn revert(&self, task: &kernel::world::Task, _: &machines::names::TaskId) -> Result<String, Problem> {
+        Err(Problem::new(409, "CONFLICT", format!("{} cannot be taken back", task.id)))
+    }
+
     fn salvage_restore(&self, _: &SalvageId, to: &Restore) -> Result<String, Problem> {
         match to {
             Restore::Branch(Some(branch)) if branch == "taken" => {

@@ -114,6 +114,8 @@ enum Command {
     Review(review::Review),
     /// Approve a task and queue it for merging
     Merge(review::Merge),
+    /// Revert a task that has landed: tested and merged like any other
+    Undo(review::Undo),
     /// List approved tasks that are waiting to merge
     #[command(after_help = fleet::QUEUE_HELP)]
     Queue,
@@ -218,6 +220,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Diff(command) => review::diff(&command, context),
         Command::Review(command) => review::review(&command, context),
         Command::Merge(command) => review::merge(&command, context),
+        Command::Undo(command) => review::undo(&command, context),
         Command::Approvals(command) => fleet::approvals(&command, context),
         Command::Approve(command) => fleet::approve(&command, context),
         Command::Deny(command) => fleet::deny(&command, context),

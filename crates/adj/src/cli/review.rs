@@ -44,6 +44,29 @@ pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
+  adj undo c-abc1
+
+A commit that reverts what the task brought to main becomes a task of its own. It is tested and landed like any other:
+main moves when its tests pass. Where later changes are in the way, the `git revert` to do by hand is printed.")]
+pub struct Undo {
+    /// A task that has landed
+    #[arg(value_name = "TASK")]
+    task: String,
+}
+
+pub fn undo(command: &Undo, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let task = project.ask(Method::Post, &format!("/tasks/{}/undo", command.task), json!({}), None)?;
+    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` tests and lands it");
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&task))?);
+    }
+    Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
   adj review                      what waits for a review
   adj review c-abc1
   adj review c-abc1 --approve

@@ -529,6 +529,9 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
             writeln!(out, "{label:<12} {}", visible(&shown))?;
         }
     }
+    if let Some(merge) = task["landed"]["merge"].as_str() {
+        writeln!(out, "{:<12} {}; `adj undo {}` takes it back", "landed", visible(merge), cell(&task["id"]))?;
+    }
     if let Some(why) = task["needsPerson"]["text"].as_str() {
         writeln!(out, "{:<12} {}", "look at it", visible(why))?;
     }

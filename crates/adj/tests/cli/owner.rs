@@ -132,6 +132,8 @@ const DAY: &[&str] = &[
     "peek A",
     "peek Q",
     "logs A",
+    "undo c-1",
+    "undo Q",
     "shell c-1 -- true",
     "shell Q -- true",
     "kill A",

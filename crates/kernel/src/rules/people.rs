@@ -742,6 +742,75 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
     ask_after(d, id, Effect::RemoveTree { task: id.clone(), start_over: true })
 }
 
+/// Takes back what a task brought to main: the reverting commit is the work of a task of its own, which is approved and
+/// waits to land. Where its merge fails, an agent takes it up on that branch.
+pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ruled {
+    if !d.command.actor.is_human() {
+        return Err(forbidden("undo a landing"));
+    }
+    let task = d.task(id)?;
+    let Some(landed) = task.landed.clone() else {
+        let status = task.status();
+        return Err(Refusal::new(
+            409,
+            "NOT_LANDED",
+            format!("`{id}` is {status} and has brought nothing to main"),
+        )
+        .hint(format!("`adj task cancel {id}` ends a task that has not landed")));
+    };
+    if d.world.tasks.contains_key(by) {
+        return Err(Refusal::new(409, "EXISTS", format!("there is a task `{by}` already")).hint("try again"));
+    }
+    let (title, priority, task_type) = (first_line(&task.title), task.priority, task.machine.task_type);
+    d.rule(Rule::Undone);
+    let actor = d.command.actor.clone();
+    d.emit(TaskAdded {
+        id: by.clone(),
+        title: format!("Undo {id}: {title}"),
+        body: format!(
+            "Take back what `{id}` brought to main with commit {}, and nothing else.",
+            landed.merge
+        ),
+        task_type,
+        priority,
+        at: d.at(),
+        ticket: None,
+        reopens: None,
+        plan: None,
+        reviewer: None,
+        depends_on: Vec::new(),
+        created: None,
+        plan_source: None,
+    });
+    // Whoever mends it where it cannot land is the fleet's agent.
+    let assignee_ids = Some(vec![SmolStr::new(d.world.config.fleet.agent.as_str())]);
+    d.move_task(by, &actor, Status::Assigned, Payload { assignee_ids, ..Payload::default() })?;
+    let work_plan = plan_for(d, by)?;
+    d.move_task(by, &actor, Status::InProgress, Payload { work_plan, ..Payload::default() })?;
+    let session = d.new_session();
+    let (tree, branch) = (format!("undo-{by}"), undo_branch(by));
+    d.emit(PlaceGiven { id: by.clone(), tree, branch: branch.clone(), session });
+    d.emit(GatePassed { id: by.clone(), tip: Some(tip.clone()), has_code: true, needs_person: None });
+    let item =
+        task::ChecklistItem { item: format!("reverts {}", landed.merge), answer: Some("yes".to_owned()) };
+    let payload = Payload {
+        deliverable: Some(task::Deliverable {
+            content: format!("branch {branch}"),
+            artifacts: vec![tip.to_string()],
+        }),
+        review_checklist: Some(task::Checklist { task_type, items: vec![item] }),
+        ..Payload::default()
+    };
+    d.move_task(by, &actor, Status::Review, payload)?;
+    d.comment(id, &actor.to_string(), "undo", format!("`{by}` takes it back"));
+    approve(d, by, Some(tip.clone()), SmolStr::new(actor.to_string()), format!("undoes {id}"))
+}
+
+/// The branch of a task that takes another one back.
+pub fn undo_branch(by: &TaskId) -> String {
+    format!("agent/undo-{by}")
+}
+
 /// Whether a step, a preparation or a gate of the worker is under way.
 pub(crate) fn has_live_process(d: &Draft, name: &WorkerName) -> bool {
     let task = d.world.worker(name).and_then(|worker| worker.machine.task.as_ref());

@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::identity::By;
+use super::identity::{Agent, By};
 use super::inspect::Entry;
 use super::names::{check_part, check_path, tree_name};
 use super::references::{self, Change, Expected, Reference};
 use super::tree::commit_tree;
+use machines::names::TaskId;
+
 use super::{GitError, Oid, Repository, lock, locked, without_filters};
 
 /// How often moving main begins again when the user switches branches meanwhile.
@@ -69,46 +71,124 @@ impl Repository {
         edits: &[Edit],
         at: i64,
     ) -> Result<Merged, GitError> {
-        let output = self
-            .land("merging")
-            // How files are merged is for main to say, where `land.git` has no checkout to look into (since git 2.43).
-            .set("attr.tree", main.as_str())
-            .args([
-                "merge-tree",
-                "--write-tree",
-                "-z",
-                "--name-only",
-                "--no-messages",
-                main.as_str(),
-                tip.as_str(),
-            ])
-            .run()?;
-        let mut fields =
-            output.stdout.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
-        let tree = fields.next().as_deref().and_then(Oid::new);
-        let mut tree = match (output.status.code(), tree) {
-            (Some(0), Some(tree)) => tree,
-            (Some(1), Some(_)) => {
-                let mut files: Vec<String> = fields.take_while(|file| !file.is_empty()).collect();
-                files.dedup();
-                return Ok(Merged::Conflict { files });
-            }
-            _ if output.stderr.contains("unrelated histories") => {
-                return Ok(Merged::Conflict { files: Vec::new() });
-            }
-            _ => return Err(output.failed("merging", self.land_dir())),
+        self.land_as(main, tip, message, edits, at, None)
+    }
+
+    /// The same changes as one commit on main, by this agent and committed by the person. Main has them already where
+    /// nothing would change.
+    pub fn squash(
+        &self,
+        main: &Oid,
+        tip: &Oid,
+        message: &str,
+        edits: &[Edit],
+        at: i64,
+        agent: &Agent,
+    ) -> Result<Merged, GitError> {
+        self.land_as(main, tip, message, edits, at, Some(agent))
+    }
+
+    fn land_as(
+        &self,
+        main: &Oid,
+        tip: &Oid,
+        message: &str,
+        edits: &[Edit],
+        at: i64,
+        squashed: Option<&Agent>,
+    ) -> Result<Merged, GitError> {
+        let mut tree = match self.merged_tree(main, None, tip)? {
+            Ok(tree) => tree,
+            Err(files) => return Ok(Merged::Conflict { files }),
         };
-        if tree == self.known_tree_of(main)? && self.is_ancestor(tip, main)? {
+        // A squashed tip is never in main itself; what it changed is.
+        if tree == self.known_tree_of(main)? && (squashed.is_some() || self.is_ancestor(tip, main)?) {
             return Ok(Merged::Nothing);
         }
         if !edits.is_empty() {
             tree = self.edited(&tree, edits)?;
         }
-        let parents = [main.clone(), tip.clone()];
-        let unsigned = self.commit(&tree, &parents, message, at, By::Person)?;
-        let commit = self.signed(unsigned, |call| commit_tree(call, &tree, &parents, message, at))?;
+        let both = [main.clone(), tip.clone()];
+        let (parents, by) = match squashed {
+            Some(agent) => (&both[..1], By::Agent(agent)),
+            None => (&both[..], By::Person),
+        };
+        let unsigned = self.commit(&tree, parents, message, at, by)?;
+        let commit =
+            self.signed(unsigned, |call| commit_tree(by.name(self, call), &tree, parents, message, at))?;
         *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
         Ok(Merged::Clean { commit, tree })
+    }
+
+    /// Main with the changes that lead from `base` to `other`, as a tree; or the files in which they conflict. Without a
+    /// base it is where the two histories part.
+    fn merged_tree(
+        &self,
+        main: &Oid,
+        base: Option<&Oid>,
+        other: &Oid,
+    ) -> Result<Result<Oid, Vec<String>>, GitError> {
+        let base = base.map(|base| format!("--merge-base={base}"));
+        let output = self
+            .land("merging")
+            // How files are merged is for main to say, where `land.git` has no checkout to look into (since git 2.43).
+            .set("attr.tree", main.as_str())
+            .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
+            .args(base)
+            .args([main.as_str(), other.as_str()])
+            .run()?;
+        let mut fields =
+            output.stdout.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let tree = fields.next().as_deref().and_then(Oid::new);
+        match (output.status.code(), tree) {
+            (Some(0), Some(tree)) => Ok(Ok(tree)),
+            (Some(1), Some(_)) => {
+                let mut files: Vec<String> = fields.take_while(|file| !file.is_empty()).collect();
+                files.dedup();
+                Ok(Err(files))
+            }
+            _ if output.stderr.contains("unrelated histories") => Ok(Err(Vec::new())),
+            _ => Err(output.failed("merging", self.land_dir())),
+        }
+    }
+
+    /// A commit on main that takes back what one of its commits brought: against the first parent, where it is a merge. It
+    /// becomes the tip of the task, under its branch. `kept` is a file that stays as main has it.
+    pub fn revert(
+        &self,
+        task: &TaskId,
+        branch: &str,
+        landed: &Oid,
+        kept: Option<&str>,
+        message: &str,
+        at: i64,
+    ) -> Result<Merged, GitError> {
+        let main = self.main_tip()?;
+        let before = self.land("looking for what was before").args(["rev-parse", "--verify", "--quiet"]);
+        let before = before.arg(format!("{landed}^1")).oid()?;
+        let mut tree = match self.merged_tree(&main, Some(landed), &before)? {
+            Ok(tree) => tree,
+            Err(files) => return Ok(Merged::Conflict { files }),
+        };
+        if let Some(path) = kept {
+            check_path(path)?;
+            let entry = self.entry(&main, path)?;
+            tree = self.with_entries(&tree, vec![(path.as_bytes().to_vec(), entry)])?;
+        }
+        if tree == self.tree_of(&main)? {
+            return Ok(Merged::Nothing);
+        }
+        let parents = [main];
+        let unsigned = self.commit(&tree, &parents, message, at, By::Person)?;
+        let commit = self.signed(unsigned, |call| commit_tree(call, &tree, &parents, message, at))?;
+        self.publish(task, branch, &commit)?;
+        Ok(Merged::Clean { commit, tree })
+    }
+
+    /// Whether a commit has more than one parent.
+    pub fn is_merge(&self, commit: &Oid) -> Result<bool, GitError> {
+        let parents = self.land("looking at a commit").args(["rev-list", "--parents", "--max-count=1"]);
+        Ok(parents.args([commit.as_str(), "--"]).line()?.split(' ').count() > 2)
     }
 
     /// As `tree_of`, without asking git for the merge that was made last.

@@ -13,6 +13,7 @@ use machines::names::RunId;
 use machines::task::{BlockReason, Status};
 use tokio::task::JoinSet;
 
+use super::desktop;
 use super::kept::{self, Kept, Ran};
 use super::{Shared, place};
 use crate::keeper::{Exit, Reason};
@@ -176,7 +177,11 @@ fn need(world: &World, event: &Event) -> Option<Need> {
 
 /// Tells a person that one is needed.
 async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
-    let Some(hook) = shared.rules().settings.hooks.notify.clone() else { return };
+    let rules = shared.rules();
+    if rules.settings.notify.desktop {
+        desktop::show(shared, &format!("{name}-desktop"), &need.task, &need.message).await;
+    }
+    let Some(hook) = rules.settings.hooks.notify.clone() else { return };
     let Need { kind, reason, task, approval, message, call } = need;
     let told = [
         ("ADJ_NOTIFY", kind.to_owned()),
@@ -203,6 +208,13 @@ async fn after_landing(shared: &Arc<Shared>, name: String, landed: TaskLanded) {
     as_the_user(shared, "landed", hook, name, told.into()).await;
 }
 
+/// The user's own variables, without those of Adjutant.
+pub(super) fn own_environment() -> Vec<(String, String)> {
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    own.filter(|(name, _)| !name.starts_with("ADJ_")).collect()
+}
+
 /// Runs a hook in the project with the user's own environment, outside of the sandbox: that is how a desktop, a mail
 /// program or a remote is reached. A hook that fails is told, and changes nothing.
 async fn as_the_user(
@@ -212,9 +224,7 @@ async fn as_the_user(
     name: String,
     told: Vec<(&str, String)>,
 ) {
-    let own = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut env: Vec<(String, String)> = own.filter(|(name, _)| !name.starts_with("ADJ_")).collect();
+    let mut env = own_environment();
     let root = shared.layout.root().to_owned();
     env.push(("ADJ_PROJECT".to_owned(), root.display().to_string()));
     env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value.replace('\0', " "))));

@@ -11,16 +11,18 @@ use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests, Whose};
 use super::{Shared, hooks, kept, place, tickets, trees};
-use crate::git::{Edit, GitError, Merged, Moved, Oid, Repository};
+use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
 use crate::log::Fence;
 use crate::owner::SubmitError;
-use crate::settings::{FILE, trust};
+use crate::settings::{FILE, Merge, trust};
 
 /// The folder in which merges are tested: one is at a time.
 pub const FOLDER: &str = crate::layout::LANDING;
 /// How much of a title goes into the merge's first line.
 const SUBJECT_CHARS_MAX: usize = 200;
+/// How many commits are named where they are squashed.
+const SUBJECTS_MAX: usize = 100;
 /// How much of a task's text goes into the merge.
 const BODY_CHARS_MAX: usize = 4000;
 
@@ -45,7 +47,14 @@ async fn merged(
 ) -> Result<Option<Happened>, String> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let message = message(known, place::agent_of(&shared.rules(), &world, known).as_str());
+    let rules = shared.rules();
+    // What no agent has worked on is the person's own.
+    let agent = known.run.is_some().then(|| place::agent_of(&rules, &world, known));
+    let message = message(known, agent.as_ref().map(|agent| agent.as_str()));
+    let squash = agent.filter(|_| rules.settings.project.merge == Merge::Squash);
+    // Whoever landed it is its committer, however agents' own commits name the person.
+    let squash =
+        squash.map(|agent| Agent { person: Person::Committer, ..place::author(&rules.settings, &agent) });
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
     // The same merge has the same id when it is made again: its time is that of the approval.
@@ -60,7 +69,15 @@ async fn merged(
                 Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
-            let merged = match repository.merge(&main, &tip, &message, &edits, at / 1000) {
+            let merged = match &squash {
+                Some(agent) => {
+                    let commits = repository.commits_of(&tip, &main).map_err(said)?;
+                    let message = squashed(&message, &commits);
+                    repository.squash(&main, &tip, &message, &edits, at / 1000, agent)
+                }
+                None => repository.merge(&main, &tip, &message, &edits, at / 1000),
+            };
+            let merged = match merged {
                 Err(GitError::NotSigned { why, command }) => return Ok(Err((why, command))),
                 merged => merged.map_err(said)?,
             };
@@ -127,15 +144,26 @@ async fn merged(
 }
 
 /// What a merge says: the task, what was asked for, and by which names it can be looked up.
-fn message(task: &kernel::world::Task, agent: &str) -> String {
+fn message(task: &kernel::world::Task, agent: Option<&str>) -> String {
     let clean = |text: &str| -> String { text.chars().filter(|c| !c.is_control() || *c == '\n').collect() };
     let body: String = clean(&task.body).chars().take(BODY_CHARS_MAX).collect();
     let mut message = format!("{}: {}\n\n", task.id, subject(&task.title));
     if !body.trim().is_empty() {
         message.push_str(&format!("{}\n\n", body.trim()));
     }
-    message.push_str(&format!("Task: {}\nAgent: {agent}\n", task.id));
+    message.push_str(&format!("Task: {}\n", task.id));
+    message.push_str(&agent.map(|agent| format!("Agent: {agent}\n")).unwrap_or_default());
     message
+}
+
+/// The same where its commits are squashed: what each of them said, before the trailers.
+fn squashed(message: &str, commits: &[(Oid, String)]) -> String {
+    let (text, trailers) = message.rsplit_once("\n\n").unwrap_or((message, ""));
+    let line = |(_, said): &(Oid, String)| format!("* {}\n", subject(said));
+    let said: String = commits.iter().take(SUBJECTS_MAX).map(line).collect();
+    let more = commits.len().saturating_sub(SUBJECTS_MAX);
+    let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("{text}\n\n{said}{more}\n{trailers}")
 }
 
 /// A title in a commit's first line. People write anything there, and git takes no NUL.

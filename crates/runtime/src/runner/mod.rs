@@ -9,6 +9,7 @@
 //! - what an outcome rests on is on disk before the outcome is told;
 //! - what cannot be told because the disk is full waits, and is told when there is room again.
 
+pub mod desktop;
 mod follow;
 mod gate;
 mod hooks;

@@ -118,6 +118,7 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
     let sandbox = place::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]))?;
     Ok(Spec {
         env: env.into_iter().collect(),
+        limits: place::limits(settings),
         sandbox,
         ..Spec::new(format!("shell-{}", visit.task), argv, tree)
     })

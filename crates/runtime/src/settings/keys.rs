@@ -1,7 +1,7 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
-use super::{Adapter, Credit, Isolation, Network, SandboxMode, TicketSource};
+use super::{Adapter, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
 use kernel::config::{Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -99,6 +99,7 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("main", Kind::Branch, r#""main""#, "The branch that work lands on."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked, for every agent that has no `max_turns` of its own."),
+            key("merge", Kind::Choice(words::<Merge>), r#""merge""#, "How a task lands: as a merge that keeps its commits, or squashed into one commit by its agent, with their subjects in its message."),
             key("credit", Kind::Choice(words::<Credit>), r#""committer""#, "How you are named in what agents commit: as its committer, as a `Co-authored-by`, or not at all. Merges are always yours."),
         ],
     },
@@ -212,6 +213,13 @@ pub const SECTIONS: &[Section] = &[
             key("notify", Kind::Shell, "", "Runs when a person is needed, with the reason in its environment."),
             key("landed", Kind::Shell, "", "Runs in the project after a task has landed on main, as you and outside the sandbox: push, deploy, tell somebody."),
             key("timeout", Kind::Time, r#""5m""#, "How long a hook may take."),
+        ],
+    },
+    Section {
+        path: "notify",
+        about: "How you are told that a person is needed, without a hook.",
+        keys: &[
+            key("desktop", Kind::Flag, "false", "Whether your desktop shows it: by `notify-send`, or `osascript` on macOS."),
         ],
     },
     Section {

@@ -55,6 +55,7 @@ pub struct Settings {
     pub policy: Policy,
     pub prompts: Prompts,
     pub hooks: Hooks,
+    pub notify: Notify,
     pub worktree: Worktree,
     pub trash: Kept,
     pub logs: Kept,
@@ -70,6 +71,7 @@ pub struct Project {
     pub main: String,
     /// Turns of a run, for agents that say nothing of it.
     pub max_turns: Option<u32>,
+    pub merge: Merge,
     pub credit: Credit,
 }
 
@@ -201,6 +203,12 @@ pub struct Hook {
     pub timeout: Duration,
 }
 
+/// `[notify]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notify {
+    pub desktop: bool,
+}
+
 /// `[worktree]`: patterns over paths inside the project.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worktree {
@@ -273,6 +281,14 @@ machines::wire_enum! {
     pub enum TicketSource {
         Files = "files",
         None = "none",
+    }
+}
+
+machines::wire_enum! {
+    /// What a landing makes of a task's commits.
+    pub enum Merge {
+        Merge = "merge",
+        Squash = "squash",
     }
 }
 
@@ -609,6 +625,7 @@ fn build(values: &mut Values) -> Settings {
         project: Project {
             main: project.text("main").unwrap_or_default(),
             max_turns: project.number("max_turns"),
+            merge: project.word("merge"),
             credit: project.word("credit"),
         },
         fleet,
@@ -650,6 +667,7 @@ fn build(values: &mut Values) -> Settings {
             merge_conflict: path(&prompts, "merge_conflict"),
         },
         hooks: hooks(&values.scope("hooks")),
+        notify: Notify { desktop: values.scope("notify").flag("desktop").unwrap_or_default() },
         worktree: Worktree {
             copy: worktree.list("copy").unwrap_or_default(),
             symlink: worktree.list("symlink").unwrap_or_default(),

@@ -263,7 +263,15 @@ pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
 fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
     let run = stage.world.task(id).and_then(|task| task.run.clone());
     let agent = stage.world.config.fleet.agent.clone();
-    match (stage.random.below(14), run) {
+    match (stage.random.below(15), run) {
+        (14, _) => {
+            let landed = |task: &&std::sync::Arc<kernel::world::Task>| task.landed.is_some();
+            let Some(id) = stage.world.tasks.values().find(landed).map(|task| task.id.clone()) else {
+                return odd_move(stage, id);
+            };
+            let by = kernel::next_task_id(&stage.world);
+            ask(stage, Ask::UndoTask { id, by, tip: SmolStr::new_static("reverted") })?;
+        }
         (12, _) => {
             ask(stage, Ask::RestartTask { id: id.clone(), note: None })?;
         }

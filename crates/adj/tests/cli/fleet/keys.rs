@@ -14,6 +14,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("faults", include_str!("faults.rs")),
     ("odd", include_str!("odd.rs")),
     ("people", include_str!("people.rs")),
+    ("land_as", include_str!("land_as.rs")),
     ("landed", include_str!("landed.rs")),
     ("limits", include_str!("limits.rs")),
     ("places", include_str!("places.rs")),
@@ -29,6 +30,7 @@ const SOURCES: &[(&str, &str)] = &[
 const SHOWN: &[(&str, &str)] = &[
     ("project.main", "odd::a_main_of_another_name_in_a_folder_with_a_space"),
     ("project.max_turns", "dead_ends::the_turn_limit_of_the_project_holds_where_the_agent_has_none"),
+    ("project.merge", "land_as::a_task_lands_as_one_commit_of_its_agent_where_the_settings_squash"),
     ("project.credit", "reach::the_settings_say_how_a_person_is_credited"),
 
     ("fleet.agent", "settings::a_lead_approves_what_another_did_where_the_settings_let_it"),
@@ -97,6 +99,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("hooks.step.after", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
     ("hooks.notify", "setup::the_notify_hook_runs_when_a_person_is_needed_and_knows_why"),
     ("hooks.landed", "landed::the_landed_hook_pushes_each_landing_to_the_remote"),
+    ("notify.desktop", "land_as::the_desktop_is_told_when_a_person_is_needed"),
     ("hooks.timeout", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
 
     ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),

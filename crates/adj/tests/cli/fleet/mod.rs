@@ -13,6 +13,7 @@ mod gone;
 mod hostile;
 mod keys;
 mod kills;
+mod land_as;
 mod landed;
 mod limits;
 mod main_tests;
