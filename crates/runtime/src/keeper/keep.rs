@@ -452,7 +452,9 @@ impl Keep {
             return;
         }
         if !self.program.has_ended
-            && let Some(passed) = self.watch.look(now, || process::descendants(&[std::process::id() as i32]))
+            && let Some(passed) = self.watch.look(now, self.program.report.is_none(), || {
+                process::descendants(&[std::process::id() as i32])
+            })
         {
             self.end(passed, now, Duration::ZERO);
         }

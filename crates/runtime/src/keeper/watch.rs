@@ -50,13 +50,20 @@ impl Watch {
         self.group.as_ref()?.passed()
     }
 
-    /// Looks, if it is time to; the limit that was passed. `tree` are the processes.
-    pub fn look(&mut self, now: Instant, tree: impl FnOnce() -> Vec<i32>) -> Option<Reason> {
+    /// Looks, if it is time to; the limit that was passed. `tree` are the processes, and `has_started` whether the program
+    /// is among them.
+    pub fn look(
+        &mut self,
+        now: Instant,
+        has_started: bool,
+        tree: impl FnOnce() -> Vec<i32>,
+    ) -> Option<Reason> {
         if self.next.is_none_or(|at| at > now) {
             return None;
         }
         if let Some(group) = &self.group {
-            if group.is_used() {
+            // Before it starts, it may be on its way there.
+            if group.is_used() || !has_started {
                 self.next = Some(now + GROUP_PAUSE);
                 return group.passed();
             }
