@@ -49,6 +49,11 @@ impl World {
                 Ok(())
             }
             Event::TaskAdded(e) => self.task_added(e),
+            Event::ProposalAccepted(e) => self.edit_task(&e.id, |task| {
+                if let Some(proposed) = &mut task.proposed {
+                    proposed.state = ProposalState::Accepted;
+                }
+            }),
             Event::TaskEdited(e) => self.edit_task(&e.id, |task| {
                 if let Some(title) = &e.title {
                     task.title.clone_from(title);
@@ -566,6 +571,7 @@ impl World {
             approval: None,
             waits_for: None,
             allowed: Default::default(),
+            proposed: e.proposed.clone(),
         };
         for on in &e.depends_on {
             self.dependents.entry(on.clone()).or_default().insert(e.id.clone());

@@ -60,6 +60,10 @@ pub enum Ask {
         to: Status,
         payload: Box<Payload>,
     },
+    /// A person says that a task which an agent proposed is to be worked on.
+    AcceptTask {
+        id: TaskId,
+    },
     Comment {
         id: TaskId,
         text: String,
@@ -208,6 +212,9 @@ pub struct NewTask {
     /// Whose workers are to do it, if not those of the fleet's agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// The run whose agent adds it, from its credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
 }
 
 /// What a step says that ended because the fleet stopped.

@@ -101,8 +101,33 @@ pub struct Policy {
     pub cap_in_progress: Option<u32>,
     /// At most this many tasks held by one agent's workers.
     pub cap_per_agent: Option<u32>,
+    #[serde(skip_serializing_if = "Proposals::is_default")]
+    pub proposals: Proposals,
     /// Patterns over tool and argument, in order; the first match wins, and what matches none is green.
     pub tools: Vec<ToolRule>,
+}
+
+machines::wire_enum! {
+    /// What becomes of tasks that agents add.
+    pub enum Proposals {
+        /// They wait for a person.
+        Ask = "ask",
+        Accept = "accept",
+        Refuse = "refuse",
+    }
+}
+
+impl Proposals {
+    /// What the log of a version before it says as well.
+    fn is_default(&self) -> bool {
+        *self == Proposals::Ask
+    }
+}
+
+const PROPOSALS: u32 = 20;
+
+fn is_usual(proposals: &u32) -> bool {
+    *proposals == PROPOSALS
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,6 +173,9 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Dependencies of one task.
     pub dependencies: usize,
+    /// Tasks that one run may propose, and that may follow from one task without a person.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub proposals: u32,
     /// Answers kept for idempotency keys; the oldest go first.
     pub kept_answers: usize,
 }
@@ -204,6 +232,7 @@ impl Default for Policy {
             max_landing_rounds: machines::task::LANDING_ROUNDS_MAX,
             cap_in_progress: None,
             cap_per_agent: None,
+            proposals: Proposals::Ask,
             tools: Vec::new(),
         }
     }
@@ -223,6 +252,7 @@ impl Default for Limits {
             effect_tries: 10,
             text_bytes: 64 * 1024,
             dependencies: 1000,
+            proposals: PROPOSALS,
             kept_answers: 100_000,
         }
     }

@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, SentBack};
+use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, Proposed, SentBack};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, TaskType};
@@ -130,7 +130,9 @@ events! {
         /// When its ticket was made, where the ticket says so.
         #[serde(default, skip_serializing_if = "Option::is_none")] created: Option<Millis>,
         #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] proposed: Option<Proposed>,
     } in |e| of_task(&e.id);
+    ProposalAccepted = "proposal_accepted" { id: TaskId, by: SmolStr, at: Millis } in |e| of_task(&e.id);
     TaskEdited = "task_edited" {
         id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr>,
         #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,

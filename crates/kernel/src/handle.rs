@@ -4,7 +4,6 @@
 //! This file drives single machines and takes commands apart; what moves several machines is in `rules.rs`.
 
 use crate::command::*;
-use crate::config::Role;
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::rules::{self, Rule};
@@ -370,6 +369,7 @@ fn check_role(actor: &Actor, ask: &Ask) -> Ruled {
         Ask::AddDependency { .. } | Ask::RemoveDependency { .. } => {
             (people || role == Role::Lead, "change what a task waits for")
         }
+        Ask::AcceptTask { .. } => (people, "accept a task that an agent proposed"),
         Ask::StopFleet => (people, "stop the fleet"),
         Ask::Spawn { .. } => (people, "make a worker"),
         Ask::Configure { .. } => (people, "change the configuration"),
@@ -431,6 +431,10 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         }
         Ask::MoveTask { id, to, payload } => {
             rules::person_moves(d, id, &actor, *to, payload)?;
+            task_reply(d, id)?
+        }
+        Ask::AcceptTask { id } => {
+            rules::accept_proposal(d, id)?;
             task_reply(d, id)?
         }
         Ask::Comment { id, text } => {
@@ -680,9 +684,6 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
     check_text(d, "body", Some(&new.body))?;
     check_priority(new.priority)?;
     check_plan(new.plan.as_deref())?;
-    if let Actor::Agent { role: Role::Intern, .. } = &d.command.actor {
-        return Err(forbidden("add a task"));
-    }
     let id = new.id.clone().unwrap_or_else(|| next_task_id(&d.world));
     if d.world.tasks.contains_key(&id) {
         return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
@@ -698,6 +699,7 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
         }
     }
     check_dependencies(d, &id, &new.depends_on)?;
+    let proposed = rules::propose(d, new)?;
     d.emit(TaskAdded {
         id: id.clone(),
         title: new.title.clone(),
@@ -712,6 +714,7 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
         depends_on: new.depends_on.clone(),
         created: None,
         plan_source: new.plan.as_ref().map(|_| plan_source(&d.command.actor)),
+        proposed,
     });
     if new.agent.is_some() {
         d.emit(AgentWanted { id: id.clone(), agent: new.agent.clone() });

@@ -33,6 +33,7 @@ machines::wire_enum! {
         NothingSleeps = "while the fleet runs, whoever holds a task has something under way or a timer to wake it",
         PastIsKnown = "what must end before a task goes on is in the outbox",
         WayOut = "a task that is neither DONE nor CANCELED can be claimed, is in somebody's hands, or waits for what has a name and can come",
+        ProposalsWait = "what an agent proposed and nobody accepted is in INBOX or CANCELED, and nobody works on it",
         NoCycles = "dependencies have no cycle",
     }
 }
@@ -243,6 +244,12 @@ impl Check<'_> {
             };
             self.that(Invariant::WayOut, out, || {
                 format!("`{id}` is {status} and waits for {:?}", task.waits_for)
+            });
+            let untouched = matches!(status, Status::Inbox | Status::Canceled)
+                && task.lease.is_none()
+                && task.run.is_none();
+            self.that(Invariant::ProposalsWait, untouched || !task.is_waiting_proposal(), || {
+                format!("`{id}` is {status} and nobody has accepted it")
             });
             let known = task.unfinished.iter().all(|effect| world.effects.contains_key(effect));
             let waiting = task.afterwards.is_empty() || !task.unfinished.is_empty();

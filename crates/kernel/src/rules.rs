@@ -12,6 +12,7 @@ mod main_tests;
 mod outcome;
 mod outside;
 mod people;
+mod proposals;
 mod release;
 mod service;
 mod step;
@@ -20,6 +21,7 @@ pub use people::{knows_ticket, undo_branch};
 pub use step::LIMIT_PASSED;
 pub(crate) use {
     approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
+    proposals::*,
 };
 use {release::*, service::*, step::*};
 
@@ -79,6 +81,8 @@ rules! {
     MainRed: "main fails its own tests" => "no agent is started; they are run again when main moves, the settings change, or a person asks or starts the fleet again; a gate or merge that was in doubt is run again when they pass";
     TestsDoubted: "the tests of a gate or merge could not be started, could not be collected, or are red while main is not known to be green" => "nothing is sent back yet: main's tests are run again first; the merge stays in the queue";
     TestsNotRun: "the tests of a task cannot be started, though main's can" => "task BLOCKED (environment) with the output, worker idle; nothing is sent to the agent";
+    TaskProposed: "an agent adds a task" => "it waits in INBOX for a person, or under `policy.proposals = \"accept\"` is a task like any other; refused past `limits.proposals` of its run, or of all that followed from one task without a person, and under \"refuse\"";
+    ProposalAccepted: "a person accepts a proposed task, or gives it to somebody" => "the task is claimable";
     Claimed: "the fleet runs, a worker is idle, and there is work for it" => "the worker takes the lease of, in this order, an IN_PROGRESS task without one, an ASSIGNED task of its agent, a claimable INBOX task; a task that wants an agent is taken by that one's workers only: task to IN_PROGRESS with a plan, worker ready, run START or RESUME";
     HandsChanged: "a task wants an agent that has no idle worker, and the fleet has a place free or an idle worker that no task waits for" => "a worker of that agent is made, in the idle one's place where no other is free; it takes only tasks of its agent";
     TreeReady: "the tree is ready" => "worker working, first step";

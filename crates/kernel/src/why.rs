@@ -2,7 +2,7 @@
 
 use crate::World;
 use crate::budget;
-use crate::world::{BudgetScope, Dependency, Health, Holder, SentBack, Task, Ticket, day_of};
+use crate::world::{BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of};
 use machines::Millis;
 use machines::names::{AgentName, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
@@ -245,6 +245,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         ),
     ];
     guards.extend(agent_configured(world, task));
+    guards.extend(task.proposed.as_ref().map(|proposed| accepted(task, proposed)));
     if let Some(ticket) = world.ticket_of(task).filter(|_| !task.is_final()) {
         guards.extend(ticket_guards(task, ticket));
     }
@@ -303,6 +304,26 @@ pub fn needs_person(reason: &str) -> &str {
         "touches_config" => "it changes adjutant.toml",
         "by_hand" => "it was moved to REVIEW by hand, so no checks ran",
         other => other,
+    }
+}
+
+fn accepted(task: &Task, proposed: &Proposed) -> Guard {
+    let (waits, id) = (task.is_waiting_proposal(), &task.id);
+    let detail = match waits {
+        true => format!(
+            "{}; accept it with `adj task accept {id}`, or refuse it with `adj task cancel {id}`",
+            proposed_by(proposed)
+        ),
+        false => format!("{}, and accepted", proposed_by(proposed)),
+    };
+    guard("proposalAccepted", !waits, detail)
+}
+
+/// Which agent proposed a task, and while it worked on what.
+pub fn proposed_by(proposed: &Proposed) -> String {
+    match &proposed.on {
+        Some(on) => format!("proposed by agent `{}` on `{on}`", proposed.by),
+        None => format!("proposed by agent `{}`", proposed.by),
     }
 }
 
@@ -503,6 +524,10 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 landing,
                 if landing { "it is being landed" } else { "it is not being landed" },
             ));
+        }
+        // What else would have to be so matters once somebody wants it.
+        Status::Inbox if task.is_waiting_proposal() => {
+            guards.extend(task.proposed.as_ref().map(|proposed| accepted(task, proposed)));
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
             guards.push(fleet_running(world));

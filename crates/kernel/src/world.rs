@@ -166,6 +166,30 @@ pub struct Task {
     /// Calls that a person has allowed for the rest of the task.
     #[serde(default)]
     pub allowed: Vector<Arc<AskedCall>>,
+    /// Which agent proposed it, where one did.
+    #[serde(default)]
+    pub proposed: Option<Proposed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposed {
+    pub by: AgentName,
+    /// The run that it was at, and that run's task, where they are known.
+    pub run: Option<RunId>,
+    pub on: Option<TaskId>,
+    /// The task that a chain of proposals began with.
+    pub root: Option<TaskId>,
+    pub state: ProposalState,
+}
+
+machines::wire_enum! {
+    pub enum ProposalState {
+        Waiting = "waiting",
+        /// By a person.
+        Accepted = "accepted",
+        ByPolicy = "by_policy",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -758,7 +782,7 @@ impl World {
         };
         let free = task.lease.is_none() && task.unfinished.is_empty() && task.gate.is_none();
         let ready = class == 0 || self.dependencies_done(task);
-        (free && ready && task.waits_for.is_none())
+        (free && ready && task.waits_for.is_none() && !task.is_waiting_proposal())
             .then(|| (class, task.priority, task.created_at, task.order, task.id.clone()))
     }
 }
@@ -766,6 +790,11 @@ impl World {
 impl Task {
     pub fn status(&self) -> Status {
         self.machine.status
+    }
+
+    /// An agent proposed it, and nobody has said that it is to be worked on.
+    pub fn is_waiting_proposal(&self) -> bool {
+        self.proposed.as_ref().is_some_and(|proposed| proposed.state == ProposalState::Waiting)
     }
 
     /// Nothing is left to do with it.

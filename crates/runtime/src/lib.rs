@@ -13,6 +13,7 @@ pub mod owner;
 pub mod prompts;
 pub mod runner;
 pub mod sandbox;
+pub mod secrets;
 pub mod settings;
 pub mod sim;
 #[cfg(test)]

@@ -31,7 +31,12 @@ pub fn list(call: &Call) -> Routed {
     let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
     let line = |task: &Task| {
         let mut line = view::task_line(&world, task);
-        if let Some(held) = kernel::why::ticket_holds(&world, task) {
+        let proposed = task.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
+        let held = match proposed {
+            Some(proposed) => Some(kernel::why::proposed_by(proposed)),
+            None => kernel::why::ticket_holds(&world, task).map(str::to_owned),
+        };
+        if let Some(held) = held {
             line["held"] = json!(held);
         }
         line
@@ -73,8 +78,9 @@ pub fn add(call: &Call) -> Routed {
     let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
     let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
     let agent = agent.and_then(chosen).map(|agent| field("agent", &agent)).transpose()?;
-    let reviewer = reviewer_id;
-    let new = NewTask { id, title, body, task_type, priority, reopens, plan, reviewer, depends_on, agent };
+    let (reviewer, run) = (reviewer_id, call.request.run.clone());
+    let new =
+        NewTask { id, title, body, task_type, priority, reopens, plan, reviewer, depends_on, agent, run };
     let reply = call.submit(Ask::AddTask(new))?;
     let id = reply.id.unwrap_or_default();
     show(call, &id).map(|shown| created(shown.body))
@@ -89,6 +95,9 @@ pub fn show(call: &Call, id: &str) -> Routed {
     let world = call.world_as_set();
     let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
+    if !call.sees(&world, task) {
+        return Ok(ok(view::task_line(&world, task)));
+    }
     Ok(ok(view::task(&world, task, &call.request.actor)))
 }
 
@@ -285,6 +294,12 @@ pub fn review(call: &Call, id: &str) -> Routed {
     show(call, id.as_str())
 }
 
+/// A person says that a task which an agent proposed is to be worked on.
+pub fn accept(call: &Call, id: &str) -> Routed {
+    call.submit(Ask::AcceptTask { id: name(id)? })?;
+    show(call, id)
+}
+
 /// Tries again what failed: at once, with the worker that is stuck with it or the next that is free.
 pub fn retry(call: &Call, id: &str) -> Routed {
     call.submit(Ask::RetryTask { id: name(id)? })?;
@@ -325,7 +340,12 @@ pub fn approvals(call: &Call) -> Routed {
     let world = call.world();
     let all = call.flag("all");
     let wanted = world.approvals.values().filter(|approval| all || approval.decided.is_none());
-    let mut items: Vec<_> = wanted.collect();
+    let person = call.request.actor.is_human();
+    let of_its_task = |asked: &&std::sync::Arc<kernel::world::Approval>| {
+        let task = asked.task.as_ref().and_then(|id| world.task(id));
+        person || task.is_some_and(|task| call.sees(&world, task))
+    };
+    let mut items: Vec<_> = wanted.filter(of_its_task).collect();
     items.sort_by_key(|approval| approval.asked_at);
     let items: Vec<Value> = items.into_iter().map(|item| view::approval(item)).collect();
     Ok(ok(json!({"items": items, "next": null})))
@@ -398,7 +418,8 @@ pub fn queue(call: &Call) -> Routed {
 /// What waits for a person's review, the most urgent first.
 pub fn reviews(call: &Call) -> Routed {
     let world = call.world();
-    let waits = |task: &&Task| task.status() == Status::Review && task.approved.is_none();
+    let waits =
+        |task: &&Task| task.status() == Status::Review && task.approved.is_none() && call.sees(&world, task);
     let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
     tasks.sort_by_key(|task| (task.priority, task.order));
     let items: Vec<Value> = tasks.iter().map(|task| view::task(&world, task, &call.request.actor)).collect();

@@ -125,13 +125,23 @@ pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
 
 pub fn workers(call: &Call) -> Routed {
     let world = call.world();
-    let items: Vec<Value> = world.workers.values().map(|worker| view::worker(&world, worker)).collect();
+    let shown = |worker: &std::sync::Arc<Worker>| shown(call, &world, worker);
+    let items: Vec<Value> = world.workers.values().map(shown).collect();
     Ok(ok(json!({"items": items, "fleetRunning": world.fleet_running, "next": null})))
 }
 
 pub fn worker(call: &Call, named: &str) -> Routed {
     let world = call.world();
-    Ok(ok(view::worker(&world, known(&world, named)?)))
+    let worker = known(&world, named)?;
+    Ok(ok(shown(call, &world, worker)))
+}
+
+/// What the caller may know of a worker.
+fn shown(call: &Call, world: &World, worker: &Worker) -> Value {
+    match super::scope::is_its_worker(world, call.request, worker) {
+        true => view::worker(world, worker),
+        false => view::worker_line(world, worker),
+    }
 }
 
 pub fn known<'w>(world: &'w World, named: &str) -> Result<&'w Worker, Problem> {
@@ -277,6 +287,7 @@ pub fn runs(call: &Call) -> Routed {
     let world = call.world();
     let task = call.query("task");
     let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
+    let wanted = wanted.filter(|run| world.task(&run.task).is_none_or(|task| call.sees(&world, task)));
     let items: Vec<Value> = wanted.map(|run| view::run(&world, run)).collect();
     Ok(ok(json!({"items": items, "next": null})))
 }

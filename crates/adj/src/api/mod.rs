@@ -8,6 +8,7 @@ mod fleet;
 mod history;
 pub mod outside;
 mod problem;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
+use machines::names::RunId;
 use runtime::log::{Log, Record, Seq, SqliteLog};
 use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
@@ -48,8 +50,9 @@ pub struct Request {
     pub query: Vec<(String, String)>,
     /// `Null` where there is none.
     pub body: Value,
-    /// From the transport's credential.
+    /// From the transport's credential: who asks, and an agent's run.
     pub actor: Actor,
+    pub run: Option<RunId>,
     /// Given by the transport: unique, and the time at which it came in.
     pub id: u128,
     pub at: Millis,
@@ -142,6 +145,12 @@ pub fn answer(site: &Site, request: &Request) -> Response {
     }
 }
 
+/// Whether the caller may read what is at this path, before anything is answered.
+pub fn check_scope(world: &World, request: &Request) -> Result<(), Problem> {
+    let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
+    scope::check(world, request, &path.split('/').collect::<Vec<_>>())
+}
+
 type Routed = Result<Response, Problem>;
 
 fn route(site: &Site, request: &Request) -> Routed {
@@ -149,6 +158,7 @@ fn route(site: &Site, request: &Request) -> Routed {
     let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
     let call = Call { site, request };
+    scope::check(&call.world(), request, &parts)?;
     match (request.method, &parts[..]) {
         (Get, ["tasks"]) => board::list(&call),
         (Post, ["tasks"]) => board::add(&call),
@@ -167,6 +177,7 @@ fn route(site: &Site, request: &Request) -> Routed {
         (Post, ["tasks", id, "review"]) => board::review(&call, id),
         (Get, ["tasks", id, "prompt", kind]) => outside::task_prompt(&call, id, kind),
         (Get, ["reviews"]) => board::reviews(&call),
+        (Post, ["tasks", id, "accept"]) => board::accept(&call, id),
         (Post, ["tasks", id, "retry"]) => board::retry(&call, id),
         (Post, ["tasks", id, "undo"]) => board::undo(&call, id),
         (Post, ["tasks", id, "restart"]) => board::restart(&call, id),
@@ -296,6 +307,11 @@ impl Call<'_> {
             }
             key => Ok(key.map(smol_str::SmolStr::new)),
         }
+    }
+
+    /// Whether the caller may read all of a task.
+    fn sees(&self, world: &World, task: &kernel::world::Task) -> bool {
+        scope::sees(world, self.request, task)
     }
 
     /// For what the kernel has no part in and only a person may ask.

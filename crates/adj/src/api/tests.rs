@@ -32,6 +32,7 @@ impl Place {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Request {
+            run: None,
             method,
             path: format!("/api/v1{path}"),
             query: query.split('&').filter_map(pair).collect(),

@@ -1,7 +1,7 @@
 //! What the World looks like in JSON: camelCase, times in RFC 3339 UTC, money in dollars.
 
 use kernel::budget::{Unpriced, unpriced};
-use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
+use kernel::world::{Approval, AskedCall, Holder, Proposed, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
 use machines::task::{Status, Submission};
 use machines::{Millis, Wire};
@@ -54,7 +54,7 @@ fn holder(holder: &Holder) -> Value {
 
 /// One line of the board.
 pub fn task_line(world: &World, task: &Task) -> Value {
-    json!({
+    let mut line = json!({
         "id": task.id,
         "title": task.title,
         "status": task.machine.status,
@@ -64,7 +64,12 @@ pub fn task_line(world: &World, task: &Task) -> Value {
         "agent": world.wanted_agent(task),
         "dependsOn": task.depends_on,
         "createdAt": time(task.created_at),
-    })
+    });
+    if let Some(proposed) = &task.proposed {
+        let Proposed { by, run, on, state, .. } = proposed;
+        line["proposed"] = json!({"by": by, "run": run, "task": on, "state": state});
+    }
+    line
 }
 
 /// What was handed in, with its price in dollars as everywhere.
@@ -150,6 +155,20 @@ pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
 fn unchanged(task: &Task) -> bool {
     let tip = task.place.as_ref().and_then(|place| place.tip.as_ref());
     task.status() == Status::Review && tip.is_some() && task.sent_back_tip.as_ref() == tip
+}
+
+/// A worker as everybody may know it.
+pub fn worker_line(world: &World, worker: &Worker) -> Value {
+    let machine = &worker.machine;
+    let place = machine.task.as_ref().and_then(|task| world.task(task)?.place.as_ref());
+    json!({
+        "name": worker.name,
+        "worktree": place.map(|place| &place.tree),
+        "branch": place.map_or("", |place| &place.branch),
+        "task": machine.task,
+        "status": machine.status,
+        "symbol": machines::worker::symbol(machine.status),
+    })
 }
 
 /// A worker, with the field names that scripts hold on to; what else is known follows them.

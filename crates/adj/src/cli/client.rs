@@ -122,6 +122,7 @@ impl Client {
             query: Vec::new(),
             body: Value::Null,
             actor: kernel::Actor::Human(self.user.as_str().into()),
+            run: None,
             id: 0,
             at: 0,
             x_idempotency_key: None,

@@ -311,9 +311,10 @@ pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
 
 /// The question of that id, or the one that the task of that name waits for, or the worker's.
 fn meant(project: &Project, name: &str) -> Result<String, Failure> {
-    let approvals = project.get_all("/approvals", &[("all", "true")])?;
-    if approvals.iter().any(|approval| approval["id"] == name) {
-        return Ok(name.to_owned());
+    match project.get(&format!("/approvals/{name}"), &[]) {
+        Ok(_) => return Ok(name.to_owned()),
+        Err(failure) if failure.exit() == super::Exit::Refused => return Err(failure),
+        Err(_) => {}
     }
     let task = match named::task(project, name) {
         Ok(task) => task,

@@ -198,6 +198,7 @@ fn condition(guard: &str) -> String {
         "settingsValid" => "settings",
         "statusOpen" | "open" => "status",
         "noLease" => "held by",
+        "proposalAccepted" => "proposal",
         "nothingUnfinished" => "unfinished work",
         "ownAgent" => "assigned agent",
         "ticketThere" | "ticketOpen" => "ticket",

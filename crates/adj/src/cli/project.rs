@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
-use crate::server::{self, Tokens};
+use crate::server::{self, Caller, Tokens};
 use kernel::Actor;
 use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, SqliteLog};
@@ -41,7 +41,7 @@ pub struct Project {
     named: bool,
     /// Nothing is said beside what was asked for.
     quiet: bool,
-    caller: Result<Actor, String>,
+    caller: Result<Caller, String>,
 }
 
 impl Project {
@@ -337,7 +337,7 @@ impl Project {
     pub fn check_person(&self, what: &str) -> Result<(), Failure> {
         self.check_caller()?;
         match &self.caller {
-            Ok(caller) if !caller.is_human() => {
+            Ok(caller) if !caller.actor.is_human() => {
                 Err(Failure::new(Exit::Refused, format!("the caller's role may not {what}")))
             }
             _ => Ok(()),
@@ -351,13 +351,14 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let actor = self.caller.clone().unwrap_or_else(|_| Actor::Human(user().into()));
+        let Caller { actor, run } = self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
             path: format!("/api/v1{path}"),
             query: Vec::new(),
             body: Value::Null,
             actor,
+            run,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),
             x_idempotency_key: None,
@@ -425,10 +426,14 @@ pub fn owner_at(lock: &Path) -> Option<log::Owner> {
 }
 
 /// Who asks where no owner does the asking: the agent whose token is in the environment, or a person.
-fn caller(folder: &Path, token: Option<&str>) -> Result<Actor, String> {
-    let Some(token) = token else { return Ok(Actor::Human(user().into())) };
+fn caller(folder: &Path, token: Option<&str>) -> Result<Caller, String> {
+    let Some(token) = token else { return Ok(person()) };
     let tokens = Tokens::read(folder).map_err(|error| error.to_string())?;
-    tokens.actor(token, &user()).ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
+    tokens.caller(token, &user()).ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
+}
+
+fn person() -> Caller {
+    Caller { actor: Actor::Human(user().into()), run: None }
 }
 
 fn owned(query: &[(&str, &str)]) -> Vec<(String, String)> {

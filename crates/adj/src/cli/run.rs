@@ -399,6 +399,10 @@ impl runner::Keys for AgentKeys {
         self.tokens.mint(agent, role, run).ok()
     }
 
+    fn hidden(&self) -> Vec<String> {
+        self.tokens.hashes()
+    }
+
     fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String> {
         self.tokens.keep_only(lives).map_err(|error| error.to_string())
     }
@@ -435,15 +439,17 @@ impl Control for Running {
 }
 
 impl Ended {
-    /// Tasks that are not done.
+    /// Tasks that are not done. What agents proposed is none before somebody wants it.
     pub fn left(&self) -> usize {
-        let open = |task: &Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
+        let open = |task: &Arc<Task>| !task.is_final() && !task.is_waiting_proposal();
         self.world.tasks.values().filter(|task| open(task)).count()
     }
 
     /// Of these, the tasks that go no further before a person has done something.
     pub fn need_a_person(&self) -> usize {
-        self.world.tasks.values().filter(|task| story::needs_a_person(&self.world, task)).count()
+        let needs =
+            |task: &&Arc<Task>| !task.is_waiting_proposal() && story::needs_a_person(&self.world, task);
+        self.world.tasks.values().filter(needs).count()
     }
 
     pub fn document(&self) -> serde_json::Value {
@@ -454,6 +460,7 @@ impl Ended {
             "done": screen::done_of_all(&self.world).0,
             "left": self.left(),
             "needPerson": self.need_a_person(),
+            "proposed": story::proposed(&self.world).len(),
             "landed": self.story.landed,
             "survived": self.story.survived,
             "cost": Money::of_spend(&self.world, &self.world.spend).json(),
@@ -489,6 +496,11 @@ impl Ended {
         }
         if let Some(left) = self.goes_on() {
             say("left", &left);
+        }
+        match story::proposed(&self.world).len() {
+            0 => {}
+            1 => say("proposed", "1 task that an agent proposed waits for you"),
+            count => say("proposed", &format!("{count} tasks that agents proposed wait for you")),
         }
         let waits = self.waits();
         for waiting in waits.iter().take(SUMMARY_LINES_MAX) {
@@ -556,6 +568,7 @@ impl Ended {
         let open = |task: &&Arc<Task>| {
             matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
                 && story::never_begins(&self.world, task).is_none()
+                && !task.is_waiting_proposal()
         };
         let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for task in self.world.tasks.values().filter(open) {

@@ -345,7 +345,8 @@ fn fill(names: &[String], width: usize, lines_max: usize) -> Vec<String> {
 /// Tasks that are done, and those that are or will be: what was canceled will not.
 pub fn done_of_all(world: &World) -> (usize, usize) {
     let count = |status: Status| world.tasks.values().filter(|task| task.status() == status).count();
-    (count(Status::Done), world.tasks.len() - count(Status::Canceled))
+    let proposed = super::story::proposed(world).len();
+    (count(Status::Done), world.tasks.len() - count(Status::Canceled) - proposed)
 }
 
 /// How many of each thing was survived, the most frequent first: for a summary's line.

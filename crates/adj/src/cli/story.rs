@@ -7,7 +7,7 @@ use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
 use kernel::why::{last_line, last_lines};
-use kernel::world::{AskedCall, Dependency, Holder, SentBack, Task};
+use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
 use machines::{Wire, run, worker};
@@ -140,6 +140,17 @@ impl Story {
             self.held_up.remove(moved.id.as_str());
         }
         match event {
+            Event::TaskAdded(added) => {
+                let proposed = added.proposed.as_ref()?;
+                let (id, by) = (&added.id, kernel::why::proposed_by(proposed));
+                let title = title(world, id.as_str());
+                Some(match proposed.state {
+                    ProposalState::Waiting => {
+                        (Tone::You, format!("{id} is {by}: {title}: adj task accept {id}"))
+                    }
+                    _ => (Tone::Plain, format!("{id} is {by}: {title}")),
+                })
+            }
             Event::LeaseGiven(given) => {
                 let Holder::Worker(name) = &given.holder else { return None };
                 let before = self.holders.insert(given.id.to_string(), name.to_string());
@@ -386,6 +397,9 @@ impl Story {
         let by_person = actor.starts_with("human");
         let plain = |text: String| Some((Tone::Plain, text));
         match event {
+            Event::ProposalAccepted(accepted) => {
+                plain(format!("{}, which an agent proposed, was accepted by {}", accepted.id, accepted.by))
+            }
             Event::TaskAdded(added) => {
                 let ticket = if added.ticket.is_some() { " from its ticket" } else { "" };
                 plain(format!("{} was added{ticket}: {}", added.id, title(world, added.id.as_str())))
@@ -543,8 +557,33 @@ pub fn for_you(world: &World) -> Vec<ForYou> {
     main.into_iter()
         .chain(refused)
         .chain(questions)
+        .chain(proposals(world))
         .chain(world.tasks.values().filter_map(|task| of_task(world, task)))
         .collect()
+}
+
+/// The tasks that agents proposed and nobody has decided on.
+pub fn proposed(world: &World) -> Vec<&Task> {
+    let waits = |task: &&Task| task.is_waiting_proposal() && !task.is_final();
+    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
+    tasks.sort_by_key(|task| task.order);
+    tasks
+}
+
+/// However many there are, they are one line.
+fn proposals(world: &World) -> Option<ForYou> {
+    let tasks = proposed(world);
+    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.proposed.as_ref()?)))?;
+    Some(match tasks.len() {
+        1 => ForYou {
+            command: format!("adj task accept {}", first.id),
+            what: format!("{} is {}: {}", first.id, kernel::why::proposed_by(proposed), first.title),
+        },
+        count => ForYou {
+            command: "adj task accept TASK".to_owned(),
+            what: format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
+        },
+    })
 }
 
 /// What a task waits for a person to do, besides questions.
@@ -592,7 +631,9 @@ pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<String> 
         let lasting = |guard: &&kernel::why::Guard| {
             !guard.holds
                 && match guard.guard {
-                    "dayBudgetSettled" | "ownAgent" | "ticketOpen" | "ticketThere" => true,
+                    "dayBudgetSettled" | "ownAgent" | "ticketOpen" | "ticketThere" | "proposalAccepted" => {
+                        true
+                    }
                     // A question is open, or was answered with no; what steps set aside comes back by itself.
                     "dayBudget" | "agentBudget" => !guard.detail.contains("under way"),
                     "serviceHealthy" => guard.detail.contains("credentials"),
@@ -648,7 +689,11 @@ pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"]
 pub fn column_of(world: &World, task: &Task) -> usize {
     let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
     match task.status() {
-        Status::Inbox | Status::Assigned if never_begins(world, task).is_some() => 4,
+        Status::Inbox | Status::Assigned
+            if task.is_waiting_proposal() || never_begins(world, task).is_some() =>
+        {
+            4
+        }
         Status::Inbox | Status::Assigned => 0,
         Status::Review if landing || task.queued.is_some() => 3,
         Status::Review if task.held_up.is_some() => 4,

@@ -41,6 +41,17 @@ This says which agent may take it; `adj assign WORKER TASK` gives it to a worker
         #[command(flatten)]
         once: Once,
     },
+    /// Let the fleet work on tasks that agents proposed
+    #[command(after_help = "\
+Example:
+  adj task accept t-7
+  adj task accept t-7 t-8
+
+`adj board` shows which are proposed; `adj task cancel t-9` refuses one.")]
+    Accept {
+        #[arg(required = true, value_name = "TASK")]
+        ids: Vec<String>,
+    },
     /// Comment on a task; the agent hears what a person says at once, or with its next step
     #[command(after_help = "\
 Example:
@@ -263,6 +274,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Ls(list) => return ls(&project, &list, context),
         Command::Show { id } => return show(&project, &id, context),
         Command::Add(add) => return self::add(&project, add, context),
+        Command::Accept { ids } => return accept(&project, &ids, context),
         Command::Edit(edit) => {
             let mut body = json!({});
             put(&mut body, "title", edit.title);
@@ -352,6 +364,20 @@ fn hint_of_agent(task: &Value, context: &Context) {
     }
 }
 
+fn accept(project: &Project, ids: &[String], context: Context) -> Result<(), Failure> {
+    let ask = |id: &String| project.ask(Method::Post, &format!("/tasks/{id}/accept"), Value::Null, None);
+    for id in ids {
+        let task = ask(id)?;
+        match context.globals.json {
+            true => writeln!(context.out, "{}", text::json(&task))?,
+            false => writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?,
+        }
+    }
+    let hint = "no fleet runs here; `adj run` works on it";
+    project.hint_without_fleet(&context.globals, hint);
+    Ok(())
+}
+
 fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, agent, reopens, once } = add;
     let mut request = json!({"title": title, "dependsOn": &depends_on});
@@ -382,7 +408,13 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     match context.globals.json {
         true => Ok(writeln!(context.out, "{}", text::json(&task))?),
         // The id alone, so that a script can take it.
-        false => Ok(writeln!(context.out, "{}", cell(&task["id"]))?),
+        false => {
+            writeln!(context.out, "{}", cell(&task["id"]))?;
+            if task["proposed"]["state"] == "waiting" {
+                Project::hint(&context.globals, "it is proposed; it is worked on when a person accepts it");
+            }
+            Ok(())
+        }
     }
 }
 
@@ -450,7 +482,11 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
     project.warn_of_tickets(&context.globals);
     let mut table = Table::new(&["ID", "STATUS", "PRIO", "ASSIGNED", "TITLE"]);
     for task in &tasks {
-        table.row(["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name])));
+        let [id, status, priority, assigned, title] =
+            ["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name]));
+        let proposed = task["proposed"]["state"] == "waiting" && status == "INBOX";
+        let assigned = if proposed { "proposed".to_owned() } else { assigned };
+        table.row([id, status, priority, assigned, title]);
     }
     if table.is_empty() && !context.globals.quiet {
         let every = list.all && list.status.is_empty() && list.assignee.is_none();

@@ -36,7 +36,7 @@ use seats::{Peer, Seat, Seats};
 use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
 
 pub use socket::{Socket, connect, folder_of};
-pub use tokens::{Tokens, read_token};
+pub use tokens::{Caller, Tokens, read_token};
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
@@ -174,7 +174,7 @@ async fn take(shared: &Arc<Shared>, seat: &Seat, request: hyper::Request<Incomin
 }
 
 async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> Result<Response, Problem> {
-    let actor = caller(&shared.served.tokens, &parts.headers)?;
+    let Caller { actor, run } = caller(&shared.served.tokens, &parts.headers)?;
     seat.is_known();
     let request = Request {
         method: method(&parts.method)?,
@@ -182,15 +182,19 @@ async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> R
         query: query(parts.uri.query().unwrap_or_default())?,
         body: Value::Null,
         actor,
+        run,
         id: runtime::clock::unique(),
         at: runtime::clock::now(),
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };
     if request.method == Method::Get && request.path == "/api/v1/events" && wants_stream(&parts.headers) {
+        api::check_scope(&shared.served.project.world(), &request)?;
         return stream::events(shared, &parts.headers, request);
     }
-    let request = Request { body: json_body(request.method, &parts.headers, body).await?, ..request };
+    let mut body = json_body(request.method, &parts.headers, body).await?;
+    hide(&mut body, &shared.served.tokens.hashes());
+    let request = Request { body, ..request };
     Ok(answered(shared, request).await)
 }
 
@@ -236,7 +240,7 @@ fn respond(status: u16, body: &Value) -> Response {
 }
 
 /// The token says who asks. The name of a person is theirs to say, in the alphabet of names.
-fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Actor, Problem> {
+fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
     let unknown = || {
         Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
             .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
@@ -247,11 +251,11 @@ fn caller(tokens: &Tokens, headers: &HeaderMap) -> Result<Actor, Problem> {
         return Err(unknown());
     }
     let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
-    let actor = tokens.actor(token.trim(), user.unwrap_or("local")).ok_or_else(unknown)?;
-    if let (Actor::Human(_), Some(user)) = (&actor, user) {
+    let caller = tokens.caller(token.trim(), user.unwrap_or("local")).ok_or_else(unknown)?;
+    if let (Actor::Human(_), Some(user)) = (&caller.actor, user) {
         machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
     }
-    Ok(actor)
+    Ok(caller)
 }
 
 fn method(method: &axum::http::Method) -> Result<Method, Problem> {
@@ -299,6 +303,20 @@ async fn json_body(method: Method, headers: &HeaderMap, body: Body) -> Result<Va
     }
     // More than 128 levels deep is an error too, and is found before the stack is.
     serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
+}
+
+/// What an agent sends may become part of the log, which has no tokens in it.
+fn hide(body: &mut Value, hashes: &[String]) {
+    match body {
+        Value::String(text) => {
+            if let Some(shown) = runtime::secrets::hidden_in(text, hashes) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hashes)),
+        Value::Object(members) => members.values_mut().for_each(|value| hide(value, hashes)),
+        _ => {}
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -15,7 +15,6 @@ use kernel::config::Role;
 use machines::names::{AgentName, RunId};
 use runtime::files::write_whole;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 /// The project's token, in its folder.
@@ -24,7 +23,7 @@ pub const FILE: &str = "token";
 const AGENTS: &str = "tokens.json";
 
 /// Of chance, before it is written as hexadecimal digits.
-const TOKEN_BYTES: usize = 32;
+const TOKEN_BYTES: usize = runtime::secrets::TOKEN_DIGITS / 2;
 /// More tokens than runs can be open; the oldest go first.
 const TOKENS_MAX: usize = 10_000;
 /// A file of tokens that is larger than this was not written by us.
@@ -46,6 +45,14 @@ struct Issued {
     agent: AgentName,
     role: Role,
     run: RunId,
+}
+
+/// Who asks, by the token that was shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caller {
+    pub actor: Actor,
+    /// The run that an agent's token is for.
+    pub run: Option<RunId>,
 }
 
 /// All that is known of tokens. Shared by the server, which asks, and the runner, which mints and revokes.
@@ -88,17 +95,20 @@ impl Tokens {
     }
 
     /// Who shows this token; a person is called `user`, which is for the record only.
-    pub fn actor(&self, token: &str, user: &str) -> Option<Actor> {
+    pub fn caller(&self, token: &str, user: &str) -> Option<Caller> {
         let shown = hash(token);
         let mut found = None;
         // All of them are looked at, whichever it is.
         for issued in self.lock().iter() {
             if is_same(&issued.hash, &shown) {
-                found = Some(Actor::Agent { name: issued.agent.clone(), role: issued.role });
+                let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
+                found = Some(Caller { actor, run: Some(issued.run.clone()) });
             }
         }
         match &self.project {
-            Some(project) if is_same(project, &shown) => Some(Actor::Human(SmolStr::new(user))),
+            Some(project) if is_same(project, &shown) => {
+                Some(Caller { actor: Actor::Human(SmolStr::new(user)), run: None })
+            }
             _ => found,
         }
     }
@@ -115,6 +125,11 @@ impl Tokens {
             true
         })?;
         Ok(token)
+    }
+
+    /// Of all tokens that let somebody in.
+    pub fn hashes(&self) -> Vec<String> {
+        self.lock().iter().map(|issued| issued.hash.clone()).chain(self.project.clone()).collect()
     }
 
     /// When it returns, no token of this run lets anybody in.
@@ -182,7 +197,7 @@ fn fresh() -> io::Result<String> {
 }
 
 fn hash(token: &str) -> String {
-    hexadecimal(&Sha256::digest(token.as_bytes()))
+    runtime::secrets::hash(token.as_bytes())
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -199,6 +214,12 @@ fn is_same(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Tokens {
+        fn who(&self, token: &str, user: &str) -> Option<Actor> {
+            self.caller(token, user).map(|caller| caller.actor)
+        }
+    }
     use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -233,15 +254,15 @@ mod tests {
             (token.len(), std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777),
             (64, 0o600)
         );
-        assert_eq!(first.actor(&token, "ann"), Some(Actor::Human("ann".into())));
-        assert_eq!(first.actor("", "ann"), None);
-        assert_eq!(first.actor(&token[..63], "ann"), None);
+        assert_eq!(first.who(&token, "ann"), Some(Actor::Human("ann".into())));
+        assert_eq!(first.who("", "ann"), None);
+        assert_eq!(first.who(&token[..63], "ann"), None);
         let again = Tokens::open(&folder.0).unwrap();
-        assert_eq!(again.actor(&token, "bob"), Some(Actor::Human("bob".into())));
+        assert_eq!(again.who(&token, "bob"), Some(Actor::Human("bob".into())));
 
         std::fs::set_permissions(folder.0.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
         let renewed = Tokens::open(&folder.0).unwrap();
-        assert_eq!(renewed.actor(&token, "bob"), None, "it may be known to others");
+        assert_eq!(renewed.who(&token, "bob"), None, "it may be known to others");
         assert_eq!(std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777, 0o600);
     }
 
@@ -256,11 +277,11 @@ mod tests {
         assert_eq!(std::fs::metadata(folder.0.join(AGENTS)).unwrap().mode() & 0o777, 0o600);
 
         let again = Tokens::open(&folder.0).unwrap();
-        assert_eq!(again.actor(&one, "ann"), agent);
+        assert_eq!(again.who(&one, "ann"), agent);
         again.revoke(&"c-1.1".parse().unwrap()).unwrap();
         again.revoke(&"c-1.1".parse().unwrap()).unwrap();
-        assert_eq!((again.actor(&one, "ann"), again.actor(&two, "ann")), (None, agent.clone()));
-        assert_eq!(Tokens::read(&folder.0).unwrap().actor(&one, "ann"), None);
+        assert_eq!((again.who(&one, "ann"), again.who(&two, "ann")), (None, agent.clone()));
+        assert_eq!(Tokens::read(&folder.0).unwrap().who(&one, "ann"), None);
     }
 
     #[test]

@@ -109,6 +109,7 @@ const DAY: &[&str] = &[
     "task comment c-1 hello",
     "task dep rm c-2 c-1",
     "task dep add c-2 c-1",
+    "task accept c-1",
     "task assign c-1 coder",
     "task move c-1 IN_PROGRESS --plan a --plan b --plan c",
     "task move c-1 NEEDS_APPROVAL --cause escalation --feedback may-I",

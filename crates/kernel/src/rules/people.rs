@@ -31,6 +31,14 @@ pub(crate) fn person_moves(
             Refusal::new(409, "LANDING", message).hint("wait a moment; then add a task that undoes it")
         );
     }
+    if d.task(id)?.is_waiting_proposal() && to == Status::Assigned {
+        if !actor.is_human() {
+            let message = format!("`{id}` was proposed by an agent, and no person has accepted it");
+            return Err(Refusal::new(409, "PROPOSED", message)
+                .hint(format!("a person accepts it with `adj task accept {id}`")));
+        }
+        take_proposal(d, id);
+    }
     // What is under way knows the task by its approval and its run; both are needed after the move.
     let approval = d.task(id)?.approval.clone();
     let came_from = d.task(id)?.machine.came_from;
@@ -249,6 +257,7 @@ pub(super) fn open_ticket(
         depends_on: ticket.depends_on.clone(),
         created: ticket.created,
         plan_source: ticket.plan.as_ref().map(|_| task::PlanSource::Ticket),
+        proposed: None,
     });
     if ticket.assignee.is_some() {
         d.emit(TicketNames { id: id.clone(), assignee: ticket.assignee.clone() });
@@ -574,6 +583,7 @@ pub(crate) fn assign_by_person(
     if !d.command.actor.is_human() {
         return Err(forbidden("assign a task to a worker"));
     }
+    take_proposal(d, id);
     let task = d.task(id)?;
     let blocked = task.status() == Status::Blocked;
     if let Some(why) = why::assign_blocker(&d.world, task, &agent, d.day()) {
@@ -781,6 +791,7 @@ pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ru
         depends_on: Vec::new(),
         created: None,
         plan_source: None,
+        proposed: None,
     });
     // Whoever mends it where it cannot land is the fleet's agent.
     let assignee_ids = Some(vec![SmolStr::new(d.world.config.fleet.agent.as_str())]);

@@ -70,6 +70,15 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             let place = world.task(&task("t2")).unwrap().place.clone();
             edit_task(world, "t4", |task| task.place = place);
         }
+        Invariant::ProposalsWait => edit_task(world, "t2", |task| {
+            task.proposed = Some(Proposed {
+                by: AgentName::new("coder").unwrap(),
+                run: None,
+                on: None,
+                root: None,
+                state: ProposalState::Waiting,
+            });
+        }),
         Invariant::DoneIsLanded => edit_task(world, "t1", |task| task.landed = None),
         Invariant::ClosedIsFinal => {
             let what = Effect::WriteTicket {

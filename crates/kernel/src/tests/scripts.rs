@@ -1387,3 +1387,59 @@ fn a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back
          ticket t2        -> task t2 IN_PROGRESS",
     );
 }
+
+/// TaskProposed, ProposalAccepted: what an agent adds waits for a person, and a run proposes so many and no more.
+#[test]
+fn what_an_agent_adds_waits_for_a_person() {
+    let table = check(
+        Table::with(|config| config.limits.proposals = 3),
+        "ticket t1
+         fleet 3
+         tree
+         proposes t1 p1  -> task p1 INBOX, lease p1 none
+         proposes t1 p2  -> task p2 INBOX
+         proposes t1 p3  -> task p3 INBOX
+         proposes t1 p4  -> refused PROPOSALS
+         accept p1       -> task p1 IN_PROGRESS
+         accept p1       -> refused NOT_PROPOSED
+         accept t1       -> refused NOT_PROPOSED
+         cancel p2       -> task p2 CANCELED
+         accept p2       -> refused CLOSED
+         assign p3 C     -> task p3 IN_PROGRESS, lease p3 C
+         proposes p1 p5  -> task p5 INBOX",
+    );
+    let why = crate::why::of_task(&table.world, &task("p5"), table.now).unwrap();
+    let said = why.iter().find(|guard| !guard.holds).unwrap();
+    assert_eq!(
+        (said.guard, said.detail.as_str()),
+        (
+            "proposalAccepted",
+            "proposed by agent `coder` on `p1`; accept it with `adj task accept p5`, or refuse it with `adj task cancel p5`"
+        )
+    );
+}
+
+/// TaskProposed under the policy that accepts: a chain of them ends, and a person's word begins a new one.
+#[test]
+fn a_chain_of_tasks_that_only_the_policy_accepts_ends() {
+    use crate::config::Proposals;
+    check(
+        Table::with(|config| {
+            config.limits.proposals = 2;
+            config.policy.proposals = Proposals::Accept;
+        }),
+        "ticket t1
+         fleet 4
+         tree
+         proposes t1 p1  -> task p1 IN_PROGRESS
+         proposes p1 p2  -> task p2 IN_PROGRESS
+         proposes p2 p3  -> refused PROPOSALS
+         proposes p1 p3  -> refused PROPOSALS",
+    );
+    check(
+        Table::with(|config| config.policy.proposals = Proposals::Refuse),
+        "ticket t1
+         fleet 1
+         proposes t1 p1  -> refused FORBIDDEN",
+    );
+}

@@ -414,6 +414,18 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             let calls = vec![ToolCall { id: SmolStr::new(format!("n{number}")), ..call("Bash", input) }];
             table.outcome("start_step", id, Happened::Turn { turn: number, calls, output: None, usage })
         }
+        // By the agent that works on the task.
+        "proposes" => {
+            let run = table.world.task(&task(id)).and_then(|task| task.run.clone());
+            let coder = Actor::Agent {
+                name: machines::names::AgentName::new("coder").unwrap(),
+                role: crate::config::Role::Specialist,
+            };
+            let new =
+                NewTask { id: Some(task(words[2])), title: "More".to_owned(), run, ..NewTask::default() };
+            table.tell(coder, Ask::AddTask(new))
+        }
+        "accept" => table.ann(Ask::AcceptTask { id: task(id) }),
         "cleanup" => table.ann(Ask::Cleanup { worker: worker(id), force: false }),
         "cleanup-force" => table.ann(Ask::Cleanup { worker: worker(id), force: true }),
         "clean" => table.ann(Ask::Clean { worker: worker(id) }),

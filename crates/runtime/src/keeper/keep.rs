@@ -32,6 +32,7 @@ use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, NAME, OUT, SOCKET, SPEC, T
 use super::{now_millis, seconds};
 use crate::files::{Synced, replace};
 use crate::sandbox::HELPERS;
+use crate::secrets::Hider;
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
 pub type Deny = fn(protocol: &str, line: &[u8]) -> Option<Vec<u8>>;
@@ -142,6 +143,24 @@ fn settle(dir: &Path) -> Result<Option<(File, Spec, PathBuf)>, KeeperError> {
 struct Stream {
     pipe: Option<File>,
     sink: Sink<File>,
+    hider: Hider,
+}
+
+impl Stream {
+    fn new(file: File, hidden: &[String]) -> Stream {
+        Stream { pipe: None, sink: Sink::new(file), hider: Hider::new(hidden.to_vec()) }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let shown = self.hider.pass(bytes);
+        self.sink.take(&shown)
+    }
+
+    /// What was held back, when nothing more comes.
+    fn take_rest(&mut self) -> io::Result<()> {
+        let rest = self.hider.rest();
+        self.sink.take(&rest)
+    }
 }
 
 /// The program, once it was started.
@@ -291,6 +310,7 @@ impl Keep {
         }
         let is_split = spec.sandbox.as_ref().is_some_and(|wanted| wanted.rules.processes);
         let watch = Watch::new(spec.limits, group, if is_split { HELPERS } else { 0 }, now);
+        let [out, err] = [out, err].map(|file| Stream::new(file, &spec.hidden));
         Ok(Keep {
             dir,
             spec,
@@ -306,8 +326,8 @@ impl Keep {
                 signal: None,
                 has_ended: false,
             },
-            out: Stream { pipe: None, sink: Sink::new(out) },
-            err: Stream { pipe: None, sink: Sink::new(err) },
+            out,
+            err,
             times,
             timed: None,
             input: None,
@@ -766,12 +786,15 @@ impl Keep {
             Ok(0) => stream.pipe = None,
             Ok(count) => {
                 let fits = count.min(usize::try_from(room).unwrap_or(usize::MAX));
-                outcome = stream.sink.take(&buffer[..fits]);
+                outcome = stream.take(&buffer[..fits]);
                 is_too_much = fits < count;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_tree_gone => stream.pipe = None,
             Err(error) if is_for_later(&error) => {}
             Err(_) => stream.pipe = None,
+        }
+        if stream.pipe.is_none() && outcome.is_ok() {
+            outcome = stream.take_rest();
         }
         self.buffer = buffer;
         let now = Instant::now();

@@ -46,6 +46,9 @@ pub struct Spec {
     /// In which protocol the program asks its questions; without one, nothing it says is a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// Hashes of tokens: they are left out of what is kept of its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
 }
 
 impl Spec {
@@ -65,6 +68,7 @@ impl Spec {
             sandbox: None,
             limits: Limits::default(),
             group: None,
+            hidden: Vec::new(),
             protocol: None,
         }
     }

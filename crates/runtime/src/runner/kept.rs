@@ -56,6 +56,7 @@ pub async fn run(
         limits: place::limits(&shared.rules().settings),
         sandbox: kept.sandbox,
         merged: true,
+        hidden: shared.keys.as_ref().map(|keys| keys.hidden()).unwrap_or_default(),
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
     };
     let stands = standing(shared, &kept.name).await?.is_some_and(|of| of == kept.of);

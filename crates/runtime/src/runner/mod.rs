@@ -103,6 +103,9 @@ pub trait Keys: Send + Sync {
     /// A token for the run's agent; `None` where none can be kept.
     fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String>;
 
+    /// Hashes of all tokens that let somebody in: none of them stays in what is kept of any output.
+    fn hidden(&self) -> Vec<String>;
+
     /// When it returns, tokens of runs that `lives` says no to let nobody in.
     fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String>;
 }

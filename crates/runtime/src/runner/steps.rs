@@ -306,6 +306,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         limits: place::limits(&rules.settings),
         sandbox,
         protocol: Some(launch.protocol.to_owned()),
+        hidden: shared.keys.as_ref().map(|keys| keys.hidden()).unwrap_or_default(),
         ..Spec::new(shared.layout.mark(id.as_str()), launch.argv, tree)
     };
     let file = StepFile {

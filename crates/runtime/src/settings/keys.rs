@@ -2,7 +2,7 @@
 //! comes from here, so none of them can know a key that the others do not.
 
 use super::{Adapter, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
-use kernel::config::{Restore, Review, Role};
+use kernel::config::{Proposals, Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
 
@@ -190,6 +190,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_landing_rounds", Kind::Number(0, MANY), "3", "Landings that may fail before the task is blocked."),
             key("cap_in_progress", Kind::Number(1, MANY), "", "At most this many tasks are in progress at once."),
             key("cap_per_agent", Kind::Number(1, MANY), "", "At most this many tasks are held by the workers of one agent."),
+            key("proposals", Kind::Choice(words::<Proposals>), r#""ask""#, "What becomes of tasks that agents add: they wait for you (`adj task accept`), are worked on, or are refused."),
         ],
     },
     Section {
@@ -280,6 +281,7 @@ pub const SECTIONS: &[Section] = &[
             key("effect_tries", Kind::Number(1, MANY), "10", "Tries at something that only Adjutant needs before a person is told."),
             key("text_bytes", Kind::Number(256, BYTES_MAX), "65536", "The longest title, comment or feedback."),
             key("dependencies", Kind::Number(1, MANY), "1000", "Dependencies of one task."),
+            key("proposals", Kind::Number(0, MANY), "20", "Tasks that one run may propose, and that may follow from one task without you under `policy.proposals = \"accept\"`."),
             key("kept_answers", Kind::Number(1, 100_000_000), "100000", "Answers kept for idempotency keys; the oldest go first."),
             key("ticket_bytes", Kind::Number(256, BYTES_MAX), "1048576", "The largest ticket file that is read."),
             key("tickets", Kind::Number(1, 10_000_000), "100000", "Ticket files that are read."),

@@ -24,7 +24,7 @@ pub use schema::schema;
 pub use show::show;
 pub use template::{Found, template};
 
-use kernel::config::{self, Colour, Micros, Restore, Review, Role, ToolRule};
+use kernel::config::{self, Colour, Micros, Proposals, Restore, Review, Role, ToolRule};
 use machines::names::{AgentName, ServiceName};
 use machines::run::AgentKind;
 use smol_str::SmolStr;
@@ -167,6 +167,7 @@ pub struct Policy {
     pub max_landing_rounds: u32,
     pub cap_in_progress: Option<u32>,
     pub cap_per_agent: Option<u32>,
+    pub proposals: Proposals,
 }
 
 /// `[trash]` and `[logs]`: how long something is kept, and how much of it.
@@ -473,6 +474,7 @@ impl Settings {
                 max_landing_rounds: self.policy.max_landing_rounds,
                 cap_in_progress: self.policy.cap_in_progress,
                 cap_per_agent: self.policy.cap_per_agent,
+                proposals: self.policy.proposals,
                 tools: self.tools(),
             },
             services: self.services.keys().cloned().collect(),
@@ -659,6 +661,7 @@ fn build(values: &mut Values) -> Settings {
             max_landing_rounds: policy.number("max_landing_rounds").unwrap_or_default(),
             cap_in_progress: policy.number("cap_in_progress"),
             cap_per_agent: policy.number("cap_per_agent"),
+            proposals: policy.word("proposals"),
         },
         prompts: Prompts {
             init: path(&prompts, "init"),
@@ -856,6 +859,7 @@ fn limits(scope: &Scope) -> Limits {
             effect_tries: scope.number("effect_tries").unwrap_or_default(),
             text_bytes: scope.number("text_bytes").unwrap_or_default(),
             dependencies: scope.number("dependencies").unwrap_or_default(),
+            proposals: scope.number("proposals").unwrap_or_default(),
             kept_answers: scope.number("kept_answers").unwrap_or_default(),
         },
         silence: scope.time("silence"),

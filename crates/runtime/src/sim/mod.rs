@@ -69,6 +69,7 @@ machines::wire_enum! {
         TicketClosed = "ticket-closed",
         PersonLate = "person-late",
         PersonNever = "person-never",
+        Proposals = "proposals",
     }
 }
 

@@ -2,11 +2,12 @@
 //! outside and reports its own life.
 
 use super::Fault;
+use super::outside::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
-use kernel::command::{Ask, Decision};
+use kernel::command::{Ask, Decision, NewTask};
 use kernel::config;
 use kernel::{Actor, Millis};
-use machines::names::{TaskId, WorkerName};
+use machines::names::{RunId, TaskId, WorkerName};
 use machines::run::{self, ToolCall, ToolStatus};
 use machines::task::{self, BlockReason, Payload, Status};
 use machines::wire::Wire;
@@ -36,6 +37,7 @@ pub fn look(stage: &mut Stage) -> Result<(), String> {
         return Ok(());
     }
     decide_approvals(stage)?;
+    decide_proposals(stage)?;
     review(stage)?;
     unblock(stage)?;
     let late = stage.has(Fault::PersonLate);
@@ -67,6 +69,31 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
             always: approve && approval.call.is_some() && stage.random.once_in(4),
         };
         ask(stage, Ask::Decide { id: approval.id.clone(), decision })?;
+    }
+    Ok(())
+}
+
+fn decide_proposals(stage: &mut Stage) -> Result<(), String> {
+    let waits = |task: &&std::sync::Arc<kernel::world::Task>| task.is_waiting_proposal() && !task.is_final();
+    let waiting: Vec<TaskId> = stage.world.tasks.values().filter(waits).map(|task| task.id.clone()).collect();
+    for id in waiting {
+        match stage.random.below(3) {
+            0 => ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?,
+            _ => ask(stage, Ask::AcceptTask { id })?,
+        };
+    }
+    Ok(())
+}
+
+/// An agent at work finds that there is more to do. How much of it is wanted is not its to say.
+pub fn propose(stage: &mut Stage, run: &RunId) -> Result<(), String> {
+    let name = stage.world.config.fleet.agent.clone();
+    let role = stage.world.config.agent(&name).role;
+    let id = task_id(1000 + stage.world.tasks.len() as u32);
+    let title = "more to do".to_owned();
+    let new = NewTask { id: Some(id.clone()), title, run: Some(run.clone()), ..NewTask::default() };
+    if stage.submit(Actor::Agent { name, role }, Ask::AddTask(new), None)?.is_ok() {
+        stage.outside.works.insert(id, Work::plain());
     }
     Ok(())
 }

@@ -214,6 +214,11 @@ impl<'t> Stage<'t> {
                     rule("Bash", config::Colour::Yellow),
                 ],
                 lead_may_complete: self.plan.seed.is_multiple_of(2),
+                proposals: match self.plan.seed % 8 {
+                    0..5 => config::Proposals::Ask,
+                    5..7 => config::Proposals::Accept,
+                    _ => config::Proposals::Refuse,
+                },
                 ..config::Policy::default()
             },
             services: vec![service()],
@@ -223,6 +228,7 @@ impl<'t> Stage<'t> {
                 config::Restore::All
             },
             tests: Some(SmolStr::new_static(TESTS)),
+            limits: config::Limits { proposals: 3, ..config::Limits::default() },
             ..Config::default()
         }
     }
@@ -377,7 +383,10 @@ impl<'t> Stage<'t> {
 
     fn begin(&mut self, id: &EffectId, effect: &Effect, attempt: u32) -> Played {
         let delay = self.random.between(200, 4_000);
-        if let Effect::StartStep { task, turns_left, .. } = effect {
+        if let Effect::StartStep { task, run, turns_left, .. } = effect {
+            if self.strikes(Fault::Proposals, 2) {
+                people::propose(self, run)?;
+            }
             let hits = self.outside.start_step(&self.world, id, task, *turns_left, &mut self.random);
             hits.into_iter().for_each(|fault| self.hit(fault));
             self.later(delay, Item::Output { step: id.clone(), attempt });
@@ -734,6 +743,7 @@ impl<'t> Stage<'t> {
             Fault::OutsideAgent,
         ];
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
+            (Status::Inbox | Status::Canceled, _) if task.is_waiting_proposal() => &[Fault::Proposals],
             (Status::Blocked, Some(B::Stuck)) => {
                 &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
             }

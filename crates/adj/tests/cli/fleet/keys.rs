@@ -20,6 +20,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("places", include_str!("places.rs")),
     ("main_tests", include_str!("main_tests.rs")),
     ("policies", include_str!("policies.rs")),
+    ("proposals", include_str!("proposals.rs")),
     ("reach", include_str!("reach.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
@@ -87,6 +88,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("policy.max_landing_rounds", "faults::conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up"),
     ("policy.cap_in_progress", "policies::a_cap_holds_tasks_back_and_says_so"),
     ("policy.cap_per_agent", "policies::an_agents_cap_leaves_its_other_workers_idle_and_says_so"),
+    ("policy.proposals", "proposals::a_chain_of_tasks_that_the_policy_accepts_ends"),
 
     ("prompts.init", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
     ("prompts.step", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
@@ -130,6 +132,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.effect_tries", "settings::the_settings_say_after_how_many_tries_a_person_is_told"),
     ("limits.text_bytes", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
     ("limits.dependencies", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
+    ("limits.proposals", "proposals::tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_allow"),
     ("limits.kept_answers", "settings::the_settings_say_how_many_answers_are_kept_for_keys"),
     ("limits.ticket_bytes", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
     ("limits.tickets", "settings::more_tickets_than_the_settings_allow_are_not_read_and_said"),

@@ -22,6 +22,7 @@ mod odd;
 mod people;
 mod places;
 mod policies;
+mod proposals;
 mod reach;
 mod reading;
 mod review;

@@ -1,0 +1,97 @@
+//! Tokens that we gave out are left out of whatever we keep: output of agents and tests, and texts that agents send.
+//!
+//! Only hashes of tokens are kept, so a text is searched for anything that has the form of one and has such a hash. What a
+//! program does to a token before it prints it (turns it round, encodes it) is not seen through.
+
+use sha2::{Digest, Sha256};
+
+/// A token is so many hexadecimal digits.
+pub const TOKEN_DIGITS: usize = 64;
+/// What stands in its place.
+pub const HIDDEN: &str = "[ADJ_TOKEN hidden]";
+
+/// The form in which hashes of tokens are kept.
+pub fn hash(token: &[u8]) -> String {
+    Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Hides tokens in a stream of bytes, also where one comes in several pieces.
+#[derive(Debug, Default)]
+pub struct Hider {
+    hashes: Vec<String>,
+    /// The digits at the end of what came, fewer than a token has: they may be the beginning of one.
+    held: Vec<u8>,
+}
+
+impl Hider {
+    pub fn new(hashes: Vec<String>) -> Hider {
+        Hider { hashes, held: Vec::new() }
+    }
+
+    /// What may be written of this piece, and of what was held back before it.
+    pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if self.hashes.is_empty() {
+            return bytes.to_vec();
+        }
+        let mut shown = Vec::with_capacity(bytes.len() + self.held.len());
+        for &byte in bytes {
+            if !byte.is_ascii_hexdigit() {
+                shown.append(&mut self.held);
+                shown.push(byte);
+                continue;
+            }
+            self.held.push(byte);
+            if self.held.len() < TOKEN_DIGITS {
+                continue;
+            }
+            if self.hashes.contains(&hash(&self.held.to_ascii_lowercase())) {
+                shown.extend_from_slice(HIDDEN.as_bytes());
+                self.held.clear();
+            } else {
+                shown.push(self.held.remove(0));
+            }
+        }
+        shown
+    }
+
+    /// Nothing more comes: what was held back was none.
+    pub fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// A text without the tokens in it; `None` where there are none.
+pub fn hidden_in(text: &str, hashes: &[String]) -> Option<String> {
+    if text.len() < TOKEN_DIGITS {
+        return None;
+    }
+    let mut hider = Hider::new(hashes.to_vec());
+    let mut shown = hider.pass(text.as_bytes());
+    shown.extend(hider.rest());
+    (shown != text.as_bytes()).then(|| String::from_utf8_lossy(&shown).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_hidden_wherever_it_is_cut_and_nothing_else_is_changed() {
+        let token = "0123456789abcdef".repeat(4);
+        let hashes = vec![hash(b"another"), hash(token.as_bytes())];
+        let said = format!("x{token}y a{token}{token}b {} \"{}\"\n12ab", &token[1..], token.to_uppercase());
+        let shown = format!("x{HIDDEN}y a{HIDDEN}{HIDDEN}b {} \"{HIDDEN}\"\n12ab", &token[1..]);
+        for cut in 1..said.len() {
+            let mut hider = Hider::new(hashes.clone());
+            let mut all = Vec::new();
+            for piece in said.as_bytes().chunks(cut) {
+                all.extend(hider.pass(piece));
+            }
+            all.extend(hider.rest());
+            assert_eq!(String::from_utf8(all).unwrap(), shown, "cut at {cut}");
+        }
+        assert_eq!(hidden_in(&said, &hashes), Some(shown));
+        assert_eq!(hidden_in(&said[65..90], &hashes), None);
+        assert_eq!(Hider::new(Vec::new()).pass(said.as_bytes()), said.as_bytes());
+    }
+}
