@@ -68,6 +68,57 @@ fn write_new(path: &Path, content: &[u8], synced: Synced) -> io::Result<()> {
     if synced == Synced::Nothing { Ok(()) } else { file.sync_data() }
 }
 
+/// What these files and folders hold, and that they are there, is on the disk; one that is gone or is a link has nothing to lose. Where
+/// they are more than `one_by_one`, everything on the file system that `folder` is on is brought there instead.
+pub fn sync(folder: &Path, files: &[PathBuf], one_by_one: usize) -> io::Result<()> {
+    if files.len() > one_by_one {
+        let folder = File::open(folder)?;
+        #[cfg(target_os = "linux")]
+        nix::unistd::syncfs(&folder)?;
+        #[cfg(not(target_os = "linux"))]
+        {
+            drop(folder);
+            nix::unistd::sync();
+        }
+        return Ok(());
+    }
+    let mut folders = std::collections::BTreeSet::new();
+    for path in files {
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() => File::open(path)?.sync_all()?,
+            Ok(found) if found.is_dir() => drop(folders.insert(path.as_path())),
+            _ => {}
+        }
+        folders.extend(path.parent().filter(|parent| parent.is_dir()));
+    }
+    for folder in folders {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A folder with everything in it is on the disk. No link is followed.
+pub fn sync_below(folder: &Path) -> io::Result<()> {
+    /// Up to so many files are brought there one by one.
+    const ONE_BY_ONE_MAX: usize = 100;
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+        // A folder without a file in it is to be there, too.
+        files.push(next);
+        if files.len() > ONE_BY_ONE_MAX {
+            break;
+        }
+    }
+    sync(folder, &files, ONE_BY_ONE_MAX)
+}
+
 /// How much of the disk is used by a path and all below it. No link is followed; what cannot be looked at counts nothing.
 pub fn bytes_below(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;

@@ -12,7 +12,7 @@
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ pub(super) const OUTPUT_BYTES_MAX: usize = 256 << 20;
 /// The commands of git by which the next one finds things changed.
 const LEAVES_A_MARK: &[&str] =
     &["clean", "clone", "merge", "read-tree", "update-index", "update-ref", "worktree"];
+/// How often a git is started that is killed by somebody else, such as a system that is short of memory.
+const STARTS_MAX: usize = 3;
 /// How much of git's complaints is kept.
 const STDERR_BYTES_MAX: usize = 64 << 10;
 
@@ -45,6 +47,8 @@ pub(super) struct Call {
     input: Input,
     time_max: Duration,
     output_max: usize,
+    /// How often it is started in all, where it is killed each time.
+    starts_max: usize,
 }
 
 enum Input {
@@ -88,6 +92,7 @@ impl Call {
             input: Input::Nothing,
             time_max: CALL_TIME_MAX,
             output_max: OUTPUT_BYTES_MAX,
+            starts_max: STARTS_MAX,
         }
     }
 
@@ -116,6 +121,10 @@ impl Call {
             ("gc.auto", "0"),
             ("maintenance.auto", "false"),
             ("color.ui", "false"),
+            // What it writes is on disk when it returns: objects, packs, references and index. A record in the log may
+            // rest on any of them, and git leaves loose objects and the index to chance otherwise.
+            ("core.fsync", "all"),
+            ("core.fsyncMethod", "batch"),
             // Whoever opened the repository has asked git as the user before; see `Repository::find`.
             ("safe.directory", "*"),
         ] {
@@ -155,9 +164,10 @@ impl Call {
         self
     }
 
-    /// What it writes is on disk when it returns. Git leaves loose objects to chance otherwise.
-    pub fn durable(self) -> Call {
-        self.set("core.fsync", "committed").set("core.fsyncMethod", "batch")
+    /// It is not started again should somebody kill it: the caller has to look at what it left behind.
+    pub fn once(mut self) -> Call {
+        self.starts_max = 1;
+        self
     }
 
     pub fn long(mut self) -> Call {
@@ -175,14 +185,33 @@ impl Call {
         self
     }
 
-    /// Runs it to its end, whatever that is.
+    /// Runs it to its end, whatever that is. One that was killed is started again: every call can be repeated.
     pub fn run(mut self) -> Result<Output, GitError> {
-        let mut child = self.start()?;
-        let finished = self.attend(&mut child);
-        if finished.is_err() {
-            end(&mut child);
+        loop {
+            // A stream can be read only once.
+            let once = self.starts_max <= 1 || matches!(self.input, Input::Stream(_));
+            let mut child = self.start()?;
+            let finished = self.attend(&mut child);
+            if finished.is_err() {
+                end(&mut child);
+            }
+            if once || !finished.as_ref().is_ok_and(Output::was_killed) {
+                return finished;
+            }
+            self.starts_max -= 1;
+            self.unlock_index();
         }
-        finished
+    }
+
+    /// A private index is ours alone, so a lock on it is of the git that was killed.
+    fn unlock_index(&self) {
+        let index =
+            self.command.get_envs().find_map(|(key, value)| value.filter(|_| key == "GIT_INDEX_FILE"));
+        if let Some(index) = index {
+            let mut lock = index.to_owned();
+            lock.push(".lock");
+            let _ = std::fs::remove_file(lock);
+        }
     }
 
     /// What it printed; ending badly is an error.
@@ -339,6 +368,11 @@ impl Call {
 }
 
 impl Output {
+    /// Somebody else ended it, in the middle of whatever it did.
+    pub fn was_killed(&self) -> bool {
+        self.status.signal().is_some()
+    }
+
     pub fn failed(self, doing: &'static str, at: PathBuf) -> GitError {
         let said = self.stderr.trim();
         let said = if said.is_empty() { format!("git ended with {}", self.status) } else { said.to_owned() };

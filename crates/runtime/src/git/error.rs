@@ -54,6 +54,17 @@ impl GitError {
         move |source| GitError::Io { doing, at, source }
     }
 
+    /// A git of ours was killed by somebody else.
+    pub(super) fn was_killed(&self) -> bool {
+        matches!(self, GitError::Failed { code: None, .. })
+    }
+
+    /// A lock stands in the way.
+    pub(super) fn is_lock(&self) -> bool {
+        let said = self.said();
+        said.contains(".lock': File exists") || said.contains("packed-refs.new: File exists")
+    }
+
     /// Git's own words, where it said any.
     pub fn said(&self) -> &str {
         match self {

@@ -45,10 +45,10 @@ pub(super) struct Entry {
 pub(super) type Put = (Vec<u8>, Option<Entry>);
 
 /// One changed file, as `git diff-tree` has it.
-struct Changed {
-    path: Vec<u8>,
-    old: Option<Entry>,
-    new: Option<Entry>,
+pub(super) struct Changed {
+    pub path: Vec<u8>,
+    pub old: Option<Entry>,
+    pub new: Option<Entry>,
 }
 
 impl Changed {
@@ -228,7 +228,7 @@ impl Repository {
         }
     }
 
-    fn changed(&self, base: &Oid, tip: &Oid) -> Result<Vec<Changed>, GitError> {
+    pub(super) fn changed(&self, base: &Oid, tip: &Oid) -> Result<Vec<Changed>, GitError> {
         let output = self
             .land("listing what was changed")
             .args([
@@ -296,7 +296,7 @@ impl Repository {
     }
 
     /// The contents of these objects, as far as they are not too large.
-    fn contents(&self, wanted: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
+    pub(super) fn contents(&self, wanted: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
         }

@@ -19,6 +19,8 @@ const UNPACK_OBJECTS_MAX: u32 = 500;
 pub const TRANSFER_BYTES_MAX: u64 = 8 << 30;
 /// How long a transfer may take. An agent can put a pipe where git expects a file, and hold it up to here.
 const TRANSFER_TIME_MAX: Duration = Duration::from_secs(300);
+/// How often a transfer is begun whose git is killed.
+const TRANSFER_TRIES_MAX: usize = 3;
 /// The file that says that a copy was finished.
 const COMPLETE: &str = "adjutant-complete";
 
@@ -38,6 +40,7 @@ impl Repository {
         if land.join(COMPLETE).is_file() && land.join("HEAD").is_file() && land.join("objects").is_dir() {
             if !std::mem::replace(&mut *checked, true) {
                 lock::clear_below(&land, references::LOCK_DEPTH)?;
+                self.recover_work()?;
                 self.write_excludes()?;
             }
             return Ok(());
@@ -50,6 +53,8 @@ impl Repository {
         let making = state.join("land.git.making");
         remove_folder(&making)?;
         self.copy_repository(&making)?;
+        // The clone does not sync what it copies.
+        crate::files::sync_below(&making).map_err(GitError::io("copying the repository", &making))?;
         crate::crash::point("putting land.git in place");
         fs::rename(&making, &land).map_err(GitError::io("putting land.git in place", &land))?;
         self.write_excludes()?;
@@ -131,7 +136,18 @@ impl Repository {
         Ok(text.lines().map(|line| (!line.contains(' ')).then(|| line.to_owned())).collect())
     }
 
+    /// Begins again where one of the two gits is killed by somebody else.
     fn transfer(&self, direction: &Direction<'_>, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
+        let mut tries = 1;
+        loop {
+            match self.try_transfer(direction, wants, haves) {
+                Err(error) if error.was_killed() && tries < TRANSFER_TRIES_MAX => tries += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn try_transfer(&self, direction: &Direction<'_>, wants: &[Oid], haves: &[Oid]) -> Result<(), GitError> {
         let source = match direction {
             Direction::In(objects) => lean_on(self.land("packing objects"), objects),
             Direction::Out => self.land("packing objects"),
@@ -169,9 +185,10 @@ impl Repository {
                 target.args(["index-pack", "--stdin", "--fix-thin", "--strict", &header, &limit])
             };
             if let Some(rest) = feeding.rest() {
-                let taken = target.durable().time_max(TRANSFER_TIME_MAX).input_from(rest).ok();
-                // If both failed, the first of the two knows why.
+                let taken = target.time_max(TRANSFER_TIME_MAX).input_from(rest).ok();
+                // If both failed, the first of the two knows why, unless it only lost whom it was writing to.
                 return match (feeding.finish(), taken) {
+                    (Err(_), Err(error)) if error.was_killed() => Err(error),
                     (Err(error), Err(_)) => Err(error),
                     (packed, taken) => taken.map(drop).and(packed),
                 };
@@ -183,13 +200,21 @@ impl Repository {
     /// A bare clone, then made ours: no remote that leads back, nothing that prunes.
     fn copy_repository(&self, making: &Path) -> Result<(), GitError> {
         let inner = &self.inner;
-        let mut call = super::Call::hardened("copying the repository", &inner.places.state)
-            .set("protocol.file.allow", "always")
-            .args(["clone", "--bare", "--no-hardlinks", "--template=", "--no-tags", "--quiet"]);
-        if inner.git_dir.join("objects/info/alternates").exists() {
-            call = call.arg("--dissociate");
+        let mut tries = 1;
+        loop {
+            let mut call = super::Call::hardened("copying the repository", &inner.places.state)
+                .set("protocol.file.allow", "always")
+                .args(["clone", "--bare", "--no-hardlinks", "--template=", "--no-tags", "--quiet"]);
+            if inner.git_dir.join("objects/info/alternates").exists() {
+                call = call.arg("--dissociate");
+            }
+            match call.long().once().arg("--").arg(&inner.git_dir).arg(making).ok() {
+                // What it left is in its way.
+                Err(error) if error.was_killed() && tries < TRANSFER_TRIES_MAX => remove_folder(making)?,
+                other => break other.map(drop)?,
+            }
+            tries += 1;
         }
-        call.long().arg("--").arg(&inner.git_dir).arg(making).ok()?;
         let (version, extension) = match inner.object_format.as_str() {
             "sha256" => (1, "[extensions]\n\tobjectformat = sha256\n"),
             _ => (0, ""),
@@ -229,8 +254,7 @@ impl Repository {
                 new: Some(&reference.oid),
             })
             .collect();
-        references::change(self.land("writing references"), &self.zero(), "adjutant: found again", &changes)
-            .map(drop)
+        self.change_land("writing references", "adjutant: found again", &changes).map(drop)
     }
 
     /// What git shall not see in a tree: what the user excludes in this repository. Not our own line in it: in a tree a

@@ -302,6 +302,7 @@ impl Repository {
     /// the answer is `Moved`.
     pub fn move_main(&self, merge: &Oid, old: &Oid) -> Result<Moved, GitError> {
         let places = &self.inner.places;
+        self.recover_work()?;
         let mut given = false;
         for _ in 0..MOVES_MAX {
             let main = self
@@ -328,8 +329,7 @@ impl Repository {
                 }
                 let reference = self.main_reference();
                 let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };
-                if references::change(self.user("moving main"), &self.zero(), "adjutant: landed", &[change])?
-                {
+                if self.change_users("moving main", "adjutant: landed", &[change])? {
                     self.main_is(merge);
                     return Ok(Moved::Moved);
                 }
@@ -439,14 +439,29 @@ impl Repository {
             hook();
         }
         let action = format!("adjutant {}", merge.short());
-        let output = without_filters(self.checkout("moving main in a checkout", checkout), &filters)
+        let _still = self.still();
+        let work = self.begin_move(checkout, old, merge)?;
+        let ended = without_filters(self.checkout("moving main in a checkout", checkout), &filters)
             .env("GIT_REFLOG_ACTION", &action)
             .set("core.logAllRefUpdates", "true")
             .args(["merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures"])
             .args(["--no-squash", "--no-stat", "--no-log", "--quiet", merge.as_str()])
             .long()
-            .durable()
-            .run()?;
+            .once()
+            .run();
+        let output = match ended {
+            Ok(output) if !output.was_killed() => output,
+            // Killed, or out of time: the checkout is put right, and the caller begins again.
+            ended => {
+                work.leave();
+                self.recover_work()?;
+                return ended.map(|_| None);
+            }
+        };
+        if output.status.success() {
+            self.sync_checkout(checkout, old, merge)?;
+        }
+        drop(work);
         let main = self.user_reference(&self.main_reference())?;
         if output.status.success() {
             if main.as_ref().is_some_and(|main| main.oid == *merge)

@@ -40,7 +40,9 @@ pub(super) fn clear_below(directory: &Path, depth: usize) -> Result<(), GitError
             if depth > 0 && entry.file_name() != "objects" {
                 clear_below(&path, depth - 1)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "lock") {
+        } else if path.extension().is_some_and(|extension| extension == "lock")
+            || entry.file_name() == "packed-refs.new"
+        {
             if let Some(holder) = holder(&path, directory) {
                 return Err(GitError::Locked { lock: path, holder });
             }

@@ -18,6 +18,7 @@
 //! - nothing of an agent's is lost: before a tree goes, all of it is in a commit and the rest in the trash;
 //! - every call can be repeated after a crash at any place in it.
 
+mod at_work;
 mod command;
 mod elsewhere;
 mod error;
@@ -112,6 +113,8 @@ struct Inner {
     main_in_land: Mutex<Option<Oid>>,
     /// Whether locks of an earlier process were looked for in `land.git`.
     land_checked: Mutex<bool>,
+    /// Held while a checkout of the user's is moved: what it holds meanwhile is of neither commit.
+    checkout_moves: Mutex<()>,
     /// Two calls on one private index would get in each other's way; different trees do not.
     busy: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// How large each thing in the trash is.
@@ -158,6 +161,7 @@ impl Repository {
                 home: home.map(Path::to_owned),
                 main_in_land: Mutex::new(None),
                 land_checked: Mutex::new(false),
+                checkout_moves: Mutex::new(()),
                 busy: Mutex::new(BTreeMap::new()),
                 measured: Mutex::new(BTreeMap::new()),
                 newest_merge: Mutex::new(None),

@@ -10,8 +10,17 @@ const PART_BYTES_MAX: usize = 210;
 const REFERENCE_BYTES_MAX: usize = 500;
 
 /// The id of an object: 40 or 64 lowercase hex digits, never anything else.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Oid(SmolStr);
+
+impl TryFrom<String> for Oid {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Oid, String> {
+        Oid::new(&text).ok_or_else(|| format!("`{text}` is not an object id"))
+    }
+}
 
 impl Oid {
     /// An id, if the text is one; what it names need not exist.

@@ -140,7 +140,7 @@ impl Repository {
                 // Someone moved our own reference. It is put right, and what they put there is not lost.
                 let kept = format!("refs/adjutant/found/{task}/{}", foreign.oid);
                 let keep = Change { name: &kept, old: Expected::Anything, new: Some(&foreign.oid) };
-                references::change(self.user("keeping a reference"), &self.zero(), "adjutant", &[keep])?;
+                self.change_users("keeping a reference", "adjutant", &[keep])?;
             }
             let mut changes = Vec::new();
             if moves_task {
@@ -149,12 +149,7 @@ impl Repository {
             if moves_branch {
                 changes.push(Change { name: &reference, old: expected(branch_now), new: Some(tip) });
             }
-            if !references::change(
-                self.user("publishing a tip"),
-                &self.zero(),
-                "adjutant: published",
-                &changes,
-            )? {
+            if !self.change_users("publishing a tip", "adjutant: published", &changes)? {
                 return Ok(None);
             }
         }
@@ -179,8 +174,7 @@ impl Repository {
                 return Ok(BranchDeleted::CheckedOut { at });
             }
             let change = Change { name: &reference, old: Expected::This(&found.oid), new: None };
-            let gone =
-                references::change(self.user("deleting a branch"), &self.zero(), "adjutant", &[change])?;
+            let gone = self.change_users("deleting a branch", "adjutant", &[change])?;
             return if gone { Ok(BranchDeleted::Deleted) } else { Err(GitError::Contended { reference }) };
         }
         Ok(kept)
@@ -235,7 +229,7 @@ impl Repository {
             self.delete_branch(task, branch)?;
         }
         let change = Change { name: &reference, old: Expected::This(&shown.oid), new: None };
-        references::change(self.user("packing a task away"), &self.zero(), "adjutant", &[change])
+        self.change_users("packing a task away", "adjutant", &[change])
     }
 
     /// The task has no tip any more: the next tree is made on main. What the tip held was saved before.
@@ -243,13 +237,13 @@ impl Repository {
         let ours = task_reference(task);
         if self.user_reference(&ours)?.is_some() {
             let gone = Change { name: &ours, old: Expected::Anything, new: None };
-            references::change(self.user("forgetting a tip"), &self.zero(), "adjutant", &[gone])?;
+            self.change_users("forgetting a tip", "adjutant", &[gone])?;
         }
         // The task's own last: as long as it is there, whoever was cut off begins again.
         for name in [published_reference(task), ours] {
             if self.land_reference(&name)?.is_some() {
                 let gone = Change { name: &name, old: Expected::Anything, new: None };
-                references::change(self.land("forgetting a tip"), &self.zero(), "adjutant", &[gone])?;
+                self.change_land("forgetting a tip", "adjutant", &[gone])?;
             }
         }
         Ok(())

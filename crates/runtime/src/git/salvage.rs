@@ -200,7 +200,7 @@ impl Repository {
         let main = locked(&self.inner.main_in_land).clone();
         self.give(std::slice::from_ref(commit), main.as_slice())?;
         let change = Change { name: reference, old: Expected::Anything, new: Some(commit) };
-        references::change(self.user("saving work"), &self.zero(), "adjutant: saved", &[change]).map(drop)
+        self.change_users("saving work", "adjutant: saved", &[change]).map(drop)
     }
 
     /// What was saved, the newest first.
@@ -303,7 +303,7 @@ impl Repository {
                 let branch = format!("refs/heads/{name}");
                 let change = Change { name: &branch, old: Expected::Nothing, new: Some(&commit) };
                 let why = "adjutant: restored";
-                if !references::change(self.user("restoring work"), &self.zero(), why, &[change])? {
+                if !self.change_users("restoring work", why, &[change])? {
                     return Err(GitError::Exists { what: format!("branch `{name}`") });
                 }
                 Ok(name)

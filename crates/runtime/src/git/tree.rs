@@ -15,7 +15,7 @@ use super::identity::{Agent, By};
 use super::inside::{Head, Inside};
 use super::names::{check_branch, tree_name};
 use super::publish::Taken;
-use super::references::{self, Change, Expected};
+use super::references::{Change, Expected};
 use super::{
     GitError, Isolation, Oid, Repository, lock, locked, now, read_or_empty, remove_folder, write_whole,
 };
@@ -24,6 +24,8 @@ use super::{
 const UNREADABLE_FILES_MAX: usize = 50;
 /// How many files of repositories inside a tree are saved; the rest is named.
 const NESTED_FILES_MAX: usize = 20_000;
+/// How often a worktree is made whose git is killed.
+const WORKTREE_TRIES_MAX: usize = 3;
 /// The locks that a killed git leaves in a git directory.
 const LOCKS: &[&str] = &["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
 
@@ -288,7 +290,7 @@ impl Repository {
         if record.worktree.is_some() {
             self.give(std::slice::from_ref(commit), &[])?;
             let change = Change { name: &reference, old: Expected::Anything, new: Some(commit) };
-            references::change(self.user(doing), &self.zero(), "adjutant: leftovers", &[change])?;
+            self.change_users(doing, "adjutant: leftovers", &[change])?;
         } else {
             git_dir.replace(&reference, format!("{commit}\n").as_bytes()).map_err(failed)?;
         }
@@ -528,7 +530,7 @@ impl Repository {
             call("taking files in").args(["update-index", "-z", "--index-info"]).input(removals).ok()?;
         }
         self.update_index(&call, paths, &mut left_out)?;
-        let written = call("writing a tree").durable().arg("write-tree").oid()?;
+        let written = call("writing a tree").arg("write-tree").oid()?;
         Ok(Files { tree: written, left_out })
     }
 
@@ -546,7 +548,6 @@ impl Repository {
                 input.push(0);
             }
             let taken = call("taking files in")
-                .durable()
                 .args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"])
                 .input(input)
                 .ok();
@@ -647,6 +648,8 @@ impl Repository {
         self.check_out(tip, &making, name)?;
         let index = self.index(name);
         fs::copy(&index, git_dir.join("index")).map_err(GitError::io(doing, &index))?;
+        // Whoever finds the record after a power cut finds the files, too: an agent would take empty ones for its task's.
+        crate::files::sync_below(&making).map_err(GitError::io(doing, &making))?;
         let directory = identity(&making)?;
         let record = Record {
             task: task.to_string(),
@@ -658,7 +661,8 @@ impl Repository {
         };
         self.write_record(name, &record)?;
         crate::crash::point("putting a tree in place");
-        fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))
+        fs::rename(&making, trees.join(name)).map_err(GitError::io(doing, &trees.join(name)))?;
+        sync_folder(trees)
     }
 
     /// What was saved of the task before has its name in the new clone too.
@@ -788,6 +792,7 @@ impl Repository {
         // What is there now, if anything, is ours and half made: `open_tree` has seen its record.
         remove_folder(&path)?;
         self.forget_worktree(&path)?;
+        self.forget_half_made(name)?;
         // Beside its place at first: what stands in it without a record would be taken for somebody else's.
         let making = self.inner.places.trees.join(format!(".making-{name}"));
         remove_folder(&making)?;
@@ -800,13 +805,11 @@ impl Repository {
         if self.user_reference(&reference)?.is_none() {
             self.give(std::slice::from_ref(tip), &[])?;
             let change = Change { name: &reference, old: Expected::Nothing, new: Some(tip) };
-            references::change(self.user(doing), &self.zero(), "adjutant: task begun", &[change])?;
+            self.change_users(doing, "adjutant: task begun", &[change])?;
         }
         crate::crash::point("putting a tree in place");
         fs::rename(&making, &path).map_err(GitError::io(doing, &path))?;
-        // `--no-checkout` makes it in a moment; the files follow, by the same way as in a clone.
-        let call = self.user(doing).args(["worktree", "add", "--no-checkout", "--quiet", "--"]);
-        call.arg(&path).arg(&record.branch).ok()?;
+        self.add_worktree(name, &path, &record.branch)?;
         let link = fs::read_to_string(path.join(".git")).map_err(GitError::io(doing, &path))?;
         let id = link.trim_end().rsplit('/').next().unwrap_or_default().to_owned();
         super::names::check_part("worktree", &id)?;
@@ -815,9 +818,51 @@ impl Repository {
         self.check_out(&tip, &path, name)?;
         let index = self.inner.git_dir.join("worktrees").join(&id).join("index");
         fs::copy(self.index(name), &index).map_err(GitError::io(doing, &index))?;
+        crate::files::sync_below(&path).map_err(GitError::io(doing, &path))?;
         record.worktree = Some(id);
         record.ready = true;
         self.write_record(name, &record)
+    }
+
+    /// `--no-checkout` makes it in a moment; the files follow, by the same way as in a clone. Where git is killed meanwhile,
+    /// what it left is taken away before it begins again.
+    fn add_worktree(&self, name: &str, path: &Path, branch: &str) -> Result<(), GitError> {
+        let doing = "making the task's worktree";
+        let mut tries = 1;
+        loop {
+            let work = self.begin_worktree()?;
+            let call = self.user(doing).args(["worktree", "add", "--no-checkout", "--quiet", "--"]);
+            match call.arg(path).arg(branch).once().ok() {
+                Err(error) if error.was_killed() && tries < WORKTREE_TRIES_MAX => {
+                    work.leave();
+                    self.recover_work()?;
+                    self.forget_half_made(name)?;
+                    // The directory itself is the one that the record knows.
+                    let link = path.join(".git");
+                    if link.exists() {
+                        fs::remove_file(&link).map_err(GitError::io(doing, &link))?;
+                    }
+                    tries += 1;
+                }
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// What the user's repository knows of a worktree that never came to be: it has this tree's name, and leads nowhere.
+    fn forget_half_made(&self, name: &str) -> Result<(), GitError> {
+        let at = self.inner.places.trees.join(name).join(".git");
+        for entry in fs::read_dir(self.inner.git_dir.join("worktrees")).into_iter().flatten().flatten() {
+            let id = entry.file_name().to_string_lossy().into_owned();
+            // Git numbers those whose name is taken.
+            let rest = id.strip_prefix(name).filter(|rest| rest.chars().all(|c| c.is_ascii_digit()));
+            let link = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+            let leads = !link.trim_end().is_empty() && Path::new(link.trim_end()) != at;
+            if rest.is_some() && !leads {
+                remove_folder(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// What the git that runs in a task's worktree has to write to in the user's git directory: objects, what belongs to
@@ -900,6 +945,12 @@ pub(super) fn task_reference(task: &TaskId) -> String {
 
 pub(super) fn task_prefix() -> &'static str {
     "refs/adjutant/tasks/"
+}
+
+/// What stands in a folder is there after a power cut.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), GitError> {
+    let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(GitError::io("bringing a folder to the disk", folder))
 }
 
 fn identity(path: &Path) -> Result<(u64, u64), GitError> {

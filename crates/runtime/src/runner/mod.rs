@@ -236,6 +236,7 @@ impl Runner {
         trust::hold(&layout, &read).map_err(|why| RunError::Io { path: layout.state(), why })?;
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = settle(&layout, &settings, &notices)?;
+        repository.recover_work()?;
         if let Some(obstacle) = repository.obstacles()?.into_iter().next() {
             return Err(RunError::Obstacle(obstacle));
         }

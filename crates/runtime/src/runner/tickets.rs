@@ -119,6 +119,8 @@ impl Files {
     /// read from main: a branch from before a ticket was closed does not open it again, and one without it does not
     /// take it away.
     fn look(&self, repository: Option<&Repository>) -> Look {
+        // A ticket that a landing closes is closed when main has it, and not before.
+        let _still = repository.map(Repository::still);
         let scanned = locked(&self.scanned).scan();
         let unreadable = scanned
             .iter()
@@ -379,6 +381,14 @@ impl Watch {
 pub fn look_alone(layout: &Layout) -> Look {
     let Ok(in_force) = trust::in_force(layout) else { return Look::default() };
     let settings = in_force.settings;
+    if Repository::may_have_left(&layout.state()) {
+        // A landing that was cut off may have closed a ticket in the checkout alone. Where that cannot be put right now,
+        // the tickets say nothing.
+        let repository = super::open_repository(layout, &settings);
+        if !repository.is_ok_and(|repository| repository.recover_work().is_ok()) {
+            return Look::default();
+        }
+    }
     let head = std::fs::read_to_string(layout.root().join(".git/HEAD"));
     if head.is_ok_and(|head| head.trim() == format!("ref: refs/heads/{}", settings.project.main)) {
         return Desk::new(layout, &settings, false).look(None);

@@ -12,6 +12,7 @@ mod full_disk;
 mod gone;
 mod hostile;
 mod keys;
+mod killed_git;
 mod kills;
 mod land_as;
 mod landed;

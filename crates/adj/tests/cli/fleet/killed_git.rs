@@ -1,0 +1,214 @@
+//! Git itself is killed, as a system that is short of memory does it: before each rename, link and unlink of each git that
+//! `adj` starts, one life for each. What it leaves is put right, whoever was there in the middle.
+//!
+//! The `git` on the PATH is a script that loads a small library into the real one. The library counts across all of them.
+
+use super::{Repository, SETTINGS, TESTS};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Lives at once: most of each is waiting.
+const AT_ONCE: usize = 4;
+
+/// Lives that end badly before no more are begun.
+const FAILURES_MAX: usize = 12;
+
+const SCENARIO: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "sub/{task}.check", text = "true\n" },
+  { run = "rm old.check; echo more >> README; chmod +x tests.sh", quiet = true },
+  { commit = "Do {task}" },
+  { done = true },
+]
+"#;
+
+const TICKET: &str = "k-1";
+
+/// Counts what a git renames, links and unlinks, and kills it before the one that is wanted. Reads never count.
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void pass(const char *what, const char *path) {
+    const char *count = getenv("KILL_COUNT"), *at = getenv("KILL_AT");
+    // An object has its name or has not: what is left of one is never looked at.
+    if (!count || !at || strstr(path, "/objects/")) return;
+    // Of our own folder one test alone kills gits; the others are about the user's repository.
+    if (getenv("KILL_USERS") && strstr(path, "/adjutant/")) return;
+    int fd = open(count, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    if (fd < 0) return;
+    char line[512];
+    int length = snprintf(line, sizeof line, "%-8.8s%-247.247s\n", what, path);
+    struct stat found;
+    if (length == 256 && write(fd, line, 256) == 256 && fstat(fd, &found) == 0 && found.st_size / 256 == atol(at)) {
+        if (getenv("KILL_PARENT")) kill(getppid(), SIGKILL);
+        kill(getpid(), SIGKILL);
+    }
+    close(fd);
+}
+
+int rename(const char *from, const char *to) {
+    int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+    pass("rename", to);
+    return real(from, to);
+}
+
+int link(const char *from, const char *to) {
+    int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
+    pass("link", to);
+    return real(from, to);
+}
+
+int unlink(const char *path) {
+    int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
+    pass("unlink", path);
+    return real(path);
+}
+"#;
+
+/// A folder with a `git` that can be killed, to be put before all others on the PATH.
+struct Git {
+    folder: PathBuf,
+}
+
+impl Git {
+    fn new(name: &str) -> Git {
+        let folder = std::env::temp_dir().join(format!("adj-git-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("kill.c"), LIBRARY).expect("a file");
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o", "kill.so", "kill.c", "-ldl"])
+            .current_dir(&folder)
+            .output()
+            .expect("there is a C compiler, which Rust itself links with");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Git { folder }
+    }
+
+    /// A `git` of its own for one life, which is killed before that operation.
+    fn killed_at(&self, at: usize, whom: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let own = self.folder.join(at.to_string());
+        std::fs::create_dir_all(&own).expect("a folder");
+        let real =
+            String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().expect("sh").stdout);
+        let script = format!(
+            "#!/bin/sh\n{whom} KILL_AT={at} KILL_COUNT={own}/count LD_PRELOAD={}/kill.so exec {} \"$@\"\n",
+            self.folder.display(),
+            real.expect("a path").trim(),
+            own = own.display()
+        );
+        std::fs::write(own.join("git"), script).expect("a file");
+        std::fs::set_permissions(own.join("git"), std::fs::Permissions::from_mode(0o755))
+            .expect("it is ours");
+        own
+    }
+}
+
+impl Drop for Git {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Plays a life in which the git of that operation is killed. True: there was one.
+fn live(git: &Path, at: usize, name: &str, fleet: &str) -> bool {
+    let repository = Repository::new(&format!("{name}-{at}"), SCENARIO, &[TICKET]);
+    repository.write("adjutant.toml", &SETTINGS.replace("[fleet]\n", &format!("[fleet]\n{fleet}")));
+    repository.write("old.check", "true\n");
+    repository.write("README", "read\n");
+    repository.commit("Files to be changed");
+    let path = format!("{}:{}", git.display(), std::env::var("PATH").expect("there is a PATH"));
+    let run = || repository.command("run --until-idle").env("PATH", &path).output().expect("adj runs");
+    let mut ran = run();
+    if ran.status.signal() == Some(9) {
+        // It was killed with its git. Whoever comes next finds what both left.
+        ran = run();
+    }
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    let counted = std::fs::read_to_string(git.join("count")).unwrap_or_default();
+    let killed = counted
+        .as_bytes()
+        .chunks(256)
+        .nth(at - 1)
+        .map(|line| String::from_utf8_lossy(line).trim().to_owned());
+    let moment = killed.clone().unwrap_or_default();
+    assert_eq!(ran.status.code(), Some(0), "{at}, {moment}:\n{said}");
+    repository.check(&[TICKET], TESTS);
+    assert_eq!(repository.read("sub/k-1.check"), "true\n", "{at}, {moment}");
+    assert!(repository.read("README").ends_with("more\n"), "{at}, {moment}");
+    assert!(!repository.dir().join("old.check").exists(), "{at}, {moment}");
+    let locked = locks(&repository.dir().join(".git"));
+    assert_eq!(locked, Vec::<PathBuf>::new(), "{at}, {moment}: nothing of ours is left locked\n{said}");
+    assert_eq!(repository.git("fsck --strict --no-dangling"), "", "{at}, {moment}");
+    killed.is_some()
+}
+
+fn locks(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.append(&mut locks(&path));
+        } else if name == "packed-refs.new"
+            || name.ends_with(".lock") && !["adjutant.db.lock", "ports.lock"].contains(&&*name)
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn live_all(name: &str, fleet: &str, whom: &str) {
+    let git = Git::new(name);
+    let (next, lives, failed) = (AtomicUsize::new(1), AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::SeqCst);
+                    if failed.load(Ordering::SeqCst) >= FAILURES_MAX {
+                        return;
+                    }
+                    // The other lives go on: each says for itself what was wrong.
+                    match std::panic::catch_unwind(|| live(&git.killed_at(at, whom), at, name, fleet)) {
+                        Ok(true) => lives.fetch_add(1, Ordering::SeqCst),
+                        Ok(false) => return,
+                        Err(_) => failed.fetch_add(1, Ordering::SeqCst),
+                    };
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner(), 0, "lives that did not end well");
+    let lives = lives.into_inner();
+    assert!(lives > 10, "only {lives} operations were seen");
+}
+
+#[test]
+fn a_git_that_is_killed_at_any_rename_or_unlink_leaves_no_lock_and_no_half_moved_checkout() {
+    live_all("killed-git", "", "");
+}
+
+#[test]
+fn a_git_that_is_killed_among_worktrees_leaves_no_lock_either() {
+    live_all("killed-git-worktree", "isolation = \"worktree\"\n", "KILL_USERS=1");
+}
+
+#[test]
+fn a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_is_back() {
+    live_all("killed-with-git", "", "KILL_USERS=1 KILL_PARENT=1");
+}
