@@ -119,6 +119,24 @@ pub fn sync_below(folder: &Path) -> io::Result<()> {
     sync(folder, &files, ONE_BY_ONE_MAX)
 }
 
+/// Copies a folder with all files, folders and links in it to a new place; what is none of these is left out. No link is
+/// followed.
+pub fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+        if kind.is_dir() {
+            copy_below(&source, &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(&source)?, &target)?;
+        } else if kind.is_file() {
+            std::fs::copy(&source, &target)?;
+        }
+    }
+    std::fs::set_permissions(to, std::fs::metadata(from)?.permissions())
+}
+
 /// How much of the disk is used by a path and all below it. No link is followed; what cannot be looked at counts nothing.
 pub fn bytes_below(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;

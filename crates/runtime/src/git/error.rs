@@ -59,6 +59,24 @@ impl GitError {
         matches!(self, GitError::Failed { code: None, .. })
     }
 
+    /// Git came upon objects that are not whole, or not there.
+    pub(super) fn is_damage(&self) -> bool {
+        const WORDS: &[&str] = &[
+            "is empty",
+            "corrupt",
+            "bad object",
+            "missing",
+            "unable to read",
+            "ould not read",
+            "ailed to read",
+            "invalid sha1",
+            "bad tree object",
+            "unable to parse",
+            "inflate",
+        ];
+        matches!(self, GitError::Failed { code: Some(_), said, .. } if WORDS.iter().any(|words| said.contains(words)))
+    }
+
     /// A lock stands in the way.
     pub(super) fn is_lock(&self) -> bool {
         let said = self.said();

@@ -32,6 +32,8 @@ pub struct Inspection {
     pub touches_config: bool,
     /// Repositories inside this one: they cannot be landed.
     pub submodules: Vec<String>,
+    /// Git directories that were committed as files.
+    pub git_directories: Vec<String>,
 }
 
 /// An entry of a tree object.
@@ -86,6 +88,7 @@ impl Repository {
             tickets_changed: tickets_changed.iter().map(|(file, _)| file.shown()).collect(),
             touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
             submodules: paths(&Changed::is_submodule),
+            git_directories: git_directories(&changed),
             changed: paths(&|_| true),
         })
     }
@@ -427,6 +430,19 @@ fn markers(content: &[u8]) -> usize {
 }
 
 /// The line of the first marker, if both kinds are there: one kind alone is a drawing.
+/// The folders in which a git directory was put among the project's files.
+fn git_directories(changed: &[Changed]) -> Vec<String> {
+    let added: BTreeSet<&[u8]> =
+        changed.iter().filter(|file| file.old.is_none()).map(|file| file.path.as_slice()).collect();
+    let heads = added.iter().filter_map(|path| path.strip_suffix(b"/HEAD"));
+    let has = |folder: &[u8], name: &str| {
+        let begins = [folder, b"/", name.as_bytes()].concat();
+        added.range(begins.as_slice()..).next().is_some_and(|path| path.starts_with(&begins))
+    };
+    let is_one = |folder: &&[u8]| has(folder, "config") && has(folder, "objects/");
+    heads.filter(is_one).map(|folder| String::from_utf8_lossy(folder).into_owned()).collect()
+}
+
 fn first_marker(content: &[u8]) -> Option<usize> {
     if content.contains(&0) {
         return None;

@@ -79,6 +79,10 @@ impl Repository {
     pub(super) fn know_main(&self, main: &Oid) -> Result<(), GitError> {
         // Held to the end: whoever else wants the same main would only bring it a second time.
         let mut known = locked(&self.inner.main_in_land);
+        if known.is_some() && !self.land_dir().join(COMPLETE).is_file() {
+            // Somebody removed it, or it was set aside: what it had is not known to the next one.
+            *known = None;
+        }
         if known.as_ref() == Some(main) {
             return Ok(());
         }

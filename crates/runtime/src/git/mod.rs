@@ -22,6 +22,7 @@ mod at_work;
 mod command;
 mod elsewhere;
 mod error;
+mod home;
 mod identity;
 mod inside;
 mod inspect;
@@ -70,6 +71,8 @@ pub struct Places {
     pub state: PathBuf,
     /// The folder that holds the tasks' trees, the one in which merges are tested, and the trash.
     pub trees: PathBuf,
+    /// The folder that holds the tasks' temporary folders.
+    pub temporary: PathBuf,
     /// The branch that work lands on.
     pub main: String,
     pub isolation: Isolation,
@@ -113,6 +116,8 @@ struct Inner {
     main_in_land: Mutex<Option<Oid>>,
     /// Whether locks of an earlier process were looked for in `land.git`.
     land_checked: Mutex<bool>,
+    /// What was done on the way that people should know of, until it is told.
+    notes: Mutex<Vec<String>>,
     /// Held while a checkout of the user's is moved: what it holds meanwhile is of neither commit.
     checkout_moves: Mutex<()>,
     /// Two calls on one private index would get in each other's way; different trees do not.
@@ -161,6 +166,7 @@ impl Repository {
                 home: home.map(Path::to_owned),
                 main_in_land: Mutex::new(None),
                 land_checked: Mutex::new(false),
+                notes: Mutex::new(Vec::new()),
                 checkout_moves: Mutex::new(()),
                 busy: Mutex::new(BTreeMap::new()),
                 measured: Mutex::new(BTreeMap::new()),
@@ -178,6 +184,15 @@ impl Repository {
 
     pub fn places(&self) -> &Places {
         &self.inner.places
+    }
+
+    /// What was done since the last time that people should know of.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *locked(&self.inner.notes))
+    }
+
+    fn note(&self, what: String) {
+        locked(&self.inner.notes).push(what);
     }
 
     /// The user's git directory, which all of its worktrees share.

@@ -86,7 +86,7 @@ impl Repository {
                 (tip, strays, Vec::new())
             }
             // Its commits cannot be had, but its files can.
-            Err(error @ (GitError::Unreadable { .. } | GitError::Failed { .. })) => {
+            Err(error @ GitError::Unreadable { .. }) => {
                 let known = self.land_reference(&task_reference(task))?;
                 let tip = known.map_or_else(|| self.main_tip(), Ok)?;
                 (tip, Vec::new(), vec![error.to_string()])
@@ -151,11 +151,21 @@ impl Repository {
         }
         let git_dir = self.git_dir_of(name)?;
         let objects = self.named(name, branch)?.objects;
+        let main = self.main_tip()?;
+        // Of other git directories that lie in the tree, what can be had: they go to the trash with it.
+        let mut elsewhere = Vec::new();
+        for other in self.git_dirs_inside(name) {
+            let objects = other.path().join("objects");
+            let named = self.commits_among(&objects, &other.everything_named()).unwrap_or_default();
+            if self.bring(&objects, &named, &[tip.clone(), main.clone()]).is_ok() {
+                elsewhere.extend(named);
+            }
+        }
         // What was saved before is named in the tree, and is no work of this one.
         let saved: Vec<Oid> = self.saved_of(task)?.into_iter().map(|(_, oid)| oid).collect();
         let mut commits = self.commits_among(&objects, &git_dir.everything_named())?;
+        commits.extend(elsewhere);
         commits.retain(|commit| !saved.contains(commit));
-        let main = self.main_tip()?;
         if commits.iter().all(|commit| commit == tip || *commit == main) {
             return Ok(Vec::new());
         }

@@ -17,6 +17,9 @@ use super::tree::{alternates, is_beyond_a_link, task_reference};
 use super::{GitError, Repository, Saved, locked, remove_folder};
 use crate::layout::TRASH;
 
+/// The largest temporary folder that is copied to the trash from another file system.
+const COPIED_BYTES_MAX: u64 = 1 << 30;
+
 /// What is in the trash of one tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trashed {
@@ -33,8 +36,14 @@ impl Repository {
         check_part("effect", effect)?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
-        let (saved, in_git) = self.save_and_list(task, name, effect)?;
         let record = self.record(name)?;
+        if let Some(record) = &record
+            && self.open_tree(task, name)?.is_some()
+        {
+            // What cannot be saved keeps the tree where it is.
+            self.bring_home(task, name, &record.branch)?;
+        }
+        let (saved, in_git) = self.save_and_list(task, name, effect)?;
         let path = self.inner.places.trees.join(name);
         if self.open_tree(task, name)?.is_some() {
             let trashed = self.to_trash(&path, &format!("{effect}-{name}"))?;
@@ -72,6 +81,40 @@ impl Repository {
         self.delete_branch(task, branch)?;
         self.forget_tip(task)?;
         Ok(saved)
+    }
+
+    /// The task is over and its tree is put away: its temporary folder follows, because an agent may have put anything there.
+    pub fn put_temporary_away(&self, task: &TaskId, effect: &str) {
+        let folder = self.inner.places.temporary.join(crate::layout::Layout::temp_name(task));
+        // An empty one holds nothing of anybody's.
+        if !folder.is_dir() || fs::remove_dir(&folder).is_ok() {
+            return;
+        }
+        let name = format!("{effect}-{task}.tmp");
+        let put_away = match self.to_trash(&folder, &name) {
+            Err(GitError::Io { source, .. }) if source.kind() == std::io::ErrorKind::CrossesDevices => {
+                self.copy_to_trash(&folder, &name)
+            }
+            other => other.map(drop),
+        };
+        if let Err(error) = put_away {
+            self.note(format!("{task}: its temporary folder stays where it is: {error}"));
+        }
+    }
+
+    /// From another file system. What is too large for that stays where it is.
+    fn copy_to_trash(&self, folder: &Path, name: &str) -> Result<(), GitError> {
+        let doing = "copying a temporary folder to the trash";
+        if crate::files::bytes_below(folder) > COPIED_BYTES_MAX {
+            let source = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
+            return Err(GitError::Io { doing, at: folder.to_owned(), source });
+        }
+        let [trash, _] = self.trashes();
+        fs::create_dir_all(&trash).map_err(GitError::io("making the trash", &trash))?;
+        let target = trash.join(name);
+        remove_folder(&target)?;
+        crate::files::copy_below(folder, &target).map_err(GitError::io(doing, folder))?;
+        delete(folder)
     }
 
     /// What is in the trash, the oldest first.
@@ -127,7 +170,7 @@ impl Repository {
         }
     }
 
-    fn to_trash(&self, path: &Path, name: &str) -> Result<PathBuf, GitError> {
+    pub(super) fn to_trash(&self, path: &Path, name: &str) -> Result<PathBuf, GitError> {
         // Its age in the trash counts from now, whenever it was last worked in.
         let touched = fs::File::open(path).and_then(|folder| folder.set_modified(SystemTime::now()));
         touched.map_err(GitError::io("marking a tree as removed", path))?;

@@ -412,7 +412,20 @@ impl Repository {
 
     /// Brings the tree's work into `land.git` and says which commit is its tip.
     pub(super) fn bring_tip(&self, task: &TaskId, name: &str, branch: &str) -> Result<Oid, GitError> {
+        self.ensure_land()?;
+        self.bring_home(task, name, branch)?;
         self.restore_git_dir(task, name, branch)?;
+        let is_clone = self.record(name)?.is_some_and(|record| record.worktree.is_none());
+        match self.try_to_bring_tip(task, name, branch) {
+            Err(error) if is_clone && (error.is_damage() || matches!(error, GitError::Unreadable { .. })) => {
+                self.rebuild_git_dir(task, name, branch)?;
+                self.try_to_bring_tip(task, name, branch)
+            }
+            other => other,
+        }
+    }
+
+    fn try_to_bring_tip(&self, task: &TaskId, name: &str, branch: &str) -> Result<Oid, GitError> {
         let named = self.named(name, branch)?;
         let known = self.land_reference(&task_reference(task))?;
         let mut wants: Vec<Oid> = [&named.head, &named.branch].into_iter().flatten().cloned().collect();
@@ -517,6 +530,10 @@ impl Repository {
                 paths.push(path.to_owned());
             }
         }
+        // A git directory is no part of the project, and as files it would be one whose commits nobody finds.
+        let inside = git_directories_among(&tree, &untracked);
+        untracked.retain(|path| !inside.iter().any(|folder| path.starts_with(folder)));
+        left_out.extend(inside.iter().map(|folder| String::from_utf8_lossy(folder).into_owned()));
         // What git knows goes first: a file that has become a folder must be gone before the folder's files come.
         paths.append(&mut untracked);
         if !beyond.is_empty() {
@@ -574,6 +591,7 @@ impl Repository {
     fn take_up_again(&self, task: &TaskId, name: &str, branch: &str, main: &Oid) -> Result<Oid, GitError> {
         let tree = self.inner.places.trees.join(name);
         let record = self.require_tree(task, name)?;
+        self.bring_home(task, name, branch)?;
         self.restore_git_dir(task, name, branch)?;
         let git_dir = match &record.worktree {
             None => self.git_dir_of(name)?,
@@ -675,7 +693,7 @@ impl Repository {
 
     /// A clone whose git directory was deleted has one again, at what was last taken from it. Its files stay as they
     /// are: what they hold beyond that is left over, and is committed like everything that is.
-    fn restore_git_dir(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
+    pub(super) fn restore_git_dir(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
         let tree = self.inner.places.trees.join(name);
         let is_clone = self.record(name)?.is_some_and(|record| record.worktree.is_none());
         if !is_clone || tree.join(".git").symlink_metadata().is_ok() {
@@ -976,6 +994,17 @@ pub(super) fn is_beyond_a_link(tree: &Path, path: &[u8], known: &mut BTreeMap<Ve
     let answer = is_link || is_beyond_a_link(tree, folder, known);
     known.insert(folder.to_owned(), answer);
     answer
+}
+
+/// The folders that are git directories, each with its slash, by these files of a tree.
+fn git_directories_among(tree: &Path, files: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let heads =
+        files.iter().filter_map(|path| path.strip_suffix(b"HEAD")).filter(|path| path.ends_with(b"/"));
+    let is_one = |folder: &&[u8]| {
+        super::home::is_git_directory(&tree.join(Path::new(std::ffi::OsStr::from_bytes(folder))))
+    };
+    heads.filter(is_one).map(<[u8]>::to_vec).collect()
 }
 
 /// The files of a repository inside a tree, without its git directory.

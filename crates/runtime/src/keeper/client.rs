@@ -47,6 +47,15 @@ pub enum Found {
 /// What is in this directory, by the keeper's lock, its pid and the time of its start.
 pub fn look(dir: &Path) -> Result<Found, KeeperError> {
     collect_children();
+    match look_once(dir) {
+        // Cut off by a power cut, or spoiled since. Nobody is alive who could have written it, and what it said is
+        // unknown, which is never success: the keeper counts as gone without a word.
+        Err(KeeperError::Damaged { .. }) if !is_locked(&dir.join(LOCK))? => Ok(Found::Dead),
+        other => other,
+    }
+}
+
+fn look_once(dir: &Path) -> Result<Found, KeeperError> {
     if let Some(exit) = read(&dir.join(EXIT))? {
         return Ok(Found::Over(exit));
     }

@@ -33,16 +33,25 @@ impl Layout {
         (1..=NAMES_MAX).map(name).find(|folder| is_free_or_ours(folder)).unwrap_or_else(|| name(1))
     }
 
+    /// The folder of all tasks' temporary files in this project.
+    pub fn temporary_of_tasks(&self) -> PathBuf {
+        self.temporary().join(self.hash(4))
+    }
+
     /// A task's own temporary files.
     pub fn temp(&self, task: &TaskId) -> PathBuf {
+        self.temporary_of_tasks().join(Layout::temp_name(task))
+    }
+
+    /// The name of a task's folder there.
+    pub fn temp_name(task: &TaskId) -> String {
         let name = task.as_str();
-        let short = match name.get(..TASK_BYTES_MAX - 9) {
+        match name.get(..TASK_BYTES_MAX - 9) {
             Some(begin) if name.len() > TASK_BYTES_MAX => {
                 format!("{begin}-{}", hex(&Sha256::digest(name.as_bytes())[..4]))
             }
             _ => name.to_owned(),
-        };
-        self.temporary().join(self.hash(4)).join(short)
+        }
     }
 
     /// Makes it, anew where the system has cleared it away.

@@ -77,6 +77,13 @@ async fn look(
         );
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
+    if !found.git_directories.is_empty() {
+        let output = format!(
+            "A git directory was committed as files: {}. Take it out; if it is the one of this tree, move it back to .git.",
+            found.git_directories.join(", ")
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
+    }
     if found.empty {
         return Ok(Some(Happened::GateEmpty { tip: name }));
     }

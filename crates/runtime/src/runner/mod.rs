@@ -516,6 +516,7 @@ fn open_with_trees(layout: &Layout, settings: &Settings, trees: PathBuf) -> Resu
         root: layout.root().to_owned(),
         state: layout.state(),
         trees,
+        temporary: layout.temporary_of_tasks(),
         main: settings.project.main.clone(),
         isolation: match settings.fleet.isolation {
             settings::Isolation::Clone => git::Isolation::Clone,
@@ -683,7 +684,11 @@ impl Shared {
     /// Does something that blocks, while others go on.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let _hand = self.hands.acquire().await;
-        match tokio::task::spawn_blocking(work).await {
+        let done = tokio::task::spawn_blocking(work).await;
+        for note in self.repository.notes() {
+            self.notice(note);
+        }
+        match done {
             Ok(done) => done,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(error) => unreachable!("blocking work is never cancelled: {error}"),

@@ -36,12 +36,6 @@ impl Folders {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
         Ok(Folders { private, temp: layout.make_temp(task)? })
     }
-
-    /// The task is over and its tree is put away: what was temporary goes. Its sessions stay with us.
-    pub fn forget(layout: &Layout, task: &TaskId) {
-        // Left behind it is only untidy.
-        let _ = std::fs::remove_dir_all(layout.temp(task));
-    }
 }
 
 /// The text that the task's agent would be told by this prompt if a step of it began now.

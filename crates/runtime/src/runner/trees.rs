@@ -8,7 +8,7 @@ use kernel::world::Place;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
-use super::{Shared, hooks, place, tidy};
+use super::{Shared, hooks, tidy};
 use crate::git::{GitError, Repository};
 use crate::layout::Layout;
 use crate::settings::Settings;
@@ -197,7 +197,7 @@ pub async fn remove(
         Err(error) => return Some(Happened::Failed { error: error.to_string() }),
     }
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
-    let (layout, trash) = (shared.layout.clone(), shared.rules().settings.trash);
+    let trash = shared.rules().settings.trash;
     let removed = shared
         .blocking(move || {
             let saved = match start_over {
@@ -205,7 +205,7 @@ pub async fn remove(
                 false => repository.remove_tree(&of, &place.tree, &effect),
             };
             if saved.is_ok() {
-                place::Folders::forget(&layout, &of);
+                repository.put_temporary_away(&of, &effect);
                 // What cannot be swept now is swept later.
                 let _ = tidy::sweep(&repository, trash);
             }

@@ -20,10 +20,13 @@ mod limits;
 mod main_tests;
 mod many;
 mod odd;
+mod odd_git;
 mod people;
 mod places;
 mod policies;
 mod proposals;
+mod power_cuts;
+
 mod reach;
 mod reading;
 mod review;

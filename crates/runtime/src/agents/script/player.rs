@@ -138,7 +138,9 @@ fn open_session(file: &Path, resume: bool) -> Result<Session, OpenError> {
     let id = file.file_stem().unwrap_or_default().to_string_lossy();
     match std::fs::read_to_string(file) {
         Ok(_) if !resume => Err(OpenError::Refused(format!("session {id} is already in use"))),
-        Ok(text) => serde_json::from_str(&text).map_err(|error| OpenError::Io(error.into())),
+        // As an agent whose session was cut off by a power cut says it.
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| OpenError::Refused(format!("session {id} cannot be read: {error}"))),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(OpenError::Io(error)),
         Err(_) if resume => Err(OpenError::Refused(format!("no session {id} was found"))),
         Err(_) => Ok(Session::default()),

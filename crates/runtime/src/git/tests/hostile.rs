@@ -249,7 +249,7 @@ fn links_out_of_the_git_directory_are_not_followed() {
 }
 
 #[test]
-fn a_git_directory_that_leads_elsewhere_is_said_and_its_files_are_saved() {
+fn a_git_directory_that_leads_elsewhere_keeps_its_tree_until_it_is_back() {
     type Breakage = fn(&Path, &Path);
     let breakages: &[(&str, Breakage)] = &[
         ("a file", |git, outside| {
@@ -270,9 +270,17 @@ fn a_git_directory_that_leads_elsewhere_is_said_and_its_files_are_saved() {
         write(&project.tree().join("fresh"), "fresh\n");
         let error = project.repository.take_tip(&task(), TREE, BRANCH).unwrap_err();
         assert!(matches!(error, GitError::Unreadable { .. }), "{what}: {error}");
-        let saved = project.repository.remove_tree(&task(), TREE, "e1").unwrap().unwrap();
+        let error = project.repository.remove_tree(&task(), TREE, "e1").unwrap_err();
+        assert!(error.to_string().contains("outside, which is not in it"), "{what}: {error}");
+        assert!(project.tree().exists(), "{what}");
+        let saved = project.repository.save(&task(), TREE, "e1").unwrap().unwrap();
         assert_eq!(project.git(&["show", &format!("{}:fresh", saved.reference)]), "fresh", "{what}");
         assert_eq!(project.git(&["show", &format!("{}:kept", saved.reference)]), "kept", "{what}");
+        let git_dir = project.tree().join(".git");
+        fs::remove_file(&git_dir).unwrap();
+        fs::rename(project.folder.path.join("outside"), &git_dir).unwrap();
+        project.repository.remove_tree(&task(), TREE, "e2").unwrap().unwrap();
+        assert!(!project.tree().exists(), "{what}");
     }
 }
 
@@ -322,8 +330,14 @@ fn rubbish_in_head_and_references_is_not_believed() {
     fs::write(git_dir.join("refs/heads").join(BRANCH), "0000000000000000000000000000000000000000\n").unwrap();
     assert_eq!(project.take().tip, tip, "from its history");
     fs::remove_dir_all(git_dir.join("logs")).unwrap();
-    let error = project.repository.take_tip(&task(), TREE, BRANCH).unwrap_err();
-    assert!(error.to_string().contains("neither HEAD nor the task's branch"), "{error}");
+    // Nothing in it can be believed: it goes to the trash, and another stands at what was last taken.
+    assert_eq!(project.take().tip, tip, "from what was last taken");
+    assert_eq!(project.agent(&["rev-parse", "HEAD"]), tip.as_str());
+    let trashed = project.repository.trash();
+    assert!(
+        trashed[0].path.ends_with("damaged-A-c1.git") && trashed[0].path.join("refs").is_dir(),
+        "{trashed:?}"
+    );
 }
 
 #[test]
@@ -351,8 +365,9 @@ fn objects_that_are_not_what_they_say_do_not_get_in() {
     write(&file, raw);
     let commit = project.agent(&["hash-object", "-w", "--literally", "-t", "commit", file.to_str().unwrap()]);
     project.agent(&["update-ref", "HEAD", &commit]);
-    assert!(project.repository.take_tip(&task(), TREE, BRANCH).is_err());
+    assert_eq!(project.take().tip, tip, "it is as after a power cut: what was last taken counts");
     assert_eq!(oid(&project.git(&["rev-parse", "refs/adjutant/tasks/c1"])), tip);
+    assert_eq!(project.repository.trash().len(), 1, "and what cannot be read is in the trash");
 }
 
 #[test]

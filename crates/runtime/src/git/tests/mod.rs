@@ -171,6 +171,7 @@ impl Folder {
             root: root.to_owned(),
             state: crate::layout::Layout::new(root).state(),
             trees: root.with_extension("agents"),
+            temporary: self.path.join("temporary"),
             main: "main".to_owned(),
             isolation,
         };

@@ -1,0 +1,259 @@
+//! The power goes: everything that runs is gone at once, and every file that nobody synced is empty afterwards.
+//!
+//! A small library, loaded into `adj` and its gits, writes down which file was synced when. At the cut all processes are
+//! killed, and what was written since is cut to nothing. That is harder than most disks: they lose the last seconds.
+//! The log has tests of its own for this, at the level of its pages.
+
+use super::background::wait;
+use super::{Repository, SETTINGS, TESTS};
+use std::collections::HashMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Lives at once: most of each is waiting.
+const AT_ONCE: usize = 4;
+/// The life is cut at each moment of so many, so that all of them together are at many moments.
+const EVERY: usize = 6;
+/// Lives that end badly before no more are begun.
+const FAILURES_MAX: usize = 6;
+
+/// A session of several steps, files that are left over, and two landings.
+const SCENARIO: &str = r#"
+[[scenario]]
+task = "p-1"
+[[scenario.step]]
+do = [ { write = "one.check", text = "true\n" }, { commit = "One" }, { fail = 1, stderr = "out of luck" } ]
+[[scenario.step]]
+do = [ { write = "one.more.check", text = "true\n" }, { commit = "One more" }, { done = true } ]
+[[scenario.step]]
+do = [ { write = "one.check", text = "true\n" }, { write = "one.more.check", text = "true\n" }, { commit = "Again" }, { done = true } ]
+
+[[scenario]]
+task = "p-2"
+[[scenario.step]]
+do = [ { write = "two.check", text = "true\n" }, { done = true } ]
+[[scenario.step]]
+do = [ { write = "two.check", text = "true\n" }, { done = true } ]
+"#;
+
+const TICKETS: [&str; 2] = ["p-1", "p-2"];
+
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Inode 0 stands for all files. */
+static void note(unsigned long inode) {
+    const char *log = getenv("SYNC_LOG");
+    struct timespec now;
+    if (!log || clock_gettime(CLOCK_REALTIME, &now)) return;
+    int fd = open(log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    if (fd < 0) return;
+    char line[64];
+    int length = snprintf(line, sizeof line, "%lu %ld%09ld\n", inode, (long)now.tv_sec, now.tv_nsec);
+    if (write(fd, line, length) != length) abort();
+    close(fd);
+}
+
+static int noted(int fd, int failed) {
+    struct stat found;
+    if (!failed && fstat(fd, &found) == 0) note(found.st_ino);
+    return failed;
+}
+
+int fsync(int fd) {
+    int (*real)(int) = dlsym(RTLD_NEXT, "fsync");
+    return noted(fd, real(fd));
+}
+
+int fdatasync(int fd) {
+    int (*real)(int) = dlsym(RTLD_NEXT, "fdatasync");
+    return noted(fd, real(fd));
+}
+
+int sync_file_range(int fd, off64_t from, off64_t bytes, unsigned flags) {
+    int (*real)(int, off64_t, off64_t, unsigned) = dlsym(RTLD_NEXT, "sync_file_range");
+    return noted(fd, real(fd, from, bytes, flags));
+}
+
+int syncfs(int fd) {
+    int (*real)(int) = dlsym(RTLD_NEXT, "syncfs");
+    int failed = real(fd);
+    if (!failed) note(0);
+    return failed;
+}
+"#;
+
+/// The library, and a `git` that loads it.
+struct Watched {
+    folder: PathBuf,
+}
+
+impl Watched {
+    fn new(name: &str) -> Watched {
+        let folder = std::env::temp_dir().join(format!("adj-sync-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("sync.c"), LIBRARY).expect("a file");
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o", "sync.so", "sync.c", "-ldl"])
+            .current_dir(&folder)
+            .output()
+            .expect("there is a C compiler, which Rust itself links with");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Watched { folder }
+    }
+
+    /// `adj run`, with everything that it and its gits sync written down.
+    fn run(&self, repository: &Repository, log: &Path) -> Command {
+        let own = log.with_extension("bin");
+        std::fs::create_dir_all(&own).expect("a folder");
+        let real = Command::new("sh").args(["-c", "command -v git"]).output().expect("sh runs").stdout;
+        let loaded = format!("SYNC_LOG={} LD_PRELOAD={}/sync.so", log.display(), self.folder.display());
+        let script = format!("#!/bin/sh\n{loaded} exec {} \"$@\"\n", String::from_utf8_lossy(&real).trim());
+        std::fs::write(own.join("git"), script).expect("a file");
+        std::fs::set_permissions(own.join("git"), std::fs::Permissions::from_mode(0o755))
+            .expect("it is ours");
+        let mut command = repository.command("run --until-idle");
+        let path = std::env::var("PATH").expect("there is a PATH");
+        command
+            .env("PATH", format!("{}:{path}", own.display()))
+            .env("SYNC_LOG", log)
+            .env("LD_PRELOAD", self.folder.join("sync.so"));
+        command
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn repository(name: &str, scenario: &str) -> Repository {
+    let repository = Repository::new(name, scenario, &TICKETS);
+    repository.write("adjutant.toml", &format!("{SETTINGS}\n[limits]\nhealth_poll = \"1s\"\n"));
+    repository.commit("Settings");
+    repository
+}
+
+/// When each file was synced last, by its number, and when all of them were.
+fn synced(log: &Path) -> (HashMap<u64, u64>, u64) {
+    let (mut files, mut all) = (HashMap::new(), 0);
+    for line in std::fs::read_to_string(log).unwrap_or_default().lines() {
+        let (inode, at) = line.split_once(' ').expect("an inode and a time");
+        let at: u64 = at.parse().expect("a time");
+        match inode {
+            "0" => all = at,
+            _ => drop(files.insert(inode.parse().expect("a number"), at)),
+        }
+    }
+    (files, all)
+}
+
+/// Everything is off, and what was not on the disk is not there: how many files lost something.
+fn cut(repository: &Repository, log: &Path, since: SystemTime) -> usize {
+    wait("the end of all processes", || {
+        let left = repository.strays();
+        for line in &left {
+            let pid = line.split(':').next().and_then(|pid| pid.parse().ok());
+            if let Some(pid) = pid {
+                super::background::kill(pid);
+            }
+        }
+        left.is_empty().then_some(())
+    });
+    let since =
+        u64::try_from(since.duration_since(UNIX_EPOCH).expect("after 1970").as_nanos()).expect("it fits");
+    let (files, all) = synced(log);
+    let mut lost = 0;
+    let mut folders = vec![repository.dir().to_owned(), repository.trees()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, found) = (entry.path(), entry.metadata().expect("it is there"));
+            if found.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let changed = u64::try_from(found.mtime()).unwrap_or(0) * 1_000_000_000
+                + u64::try_from(found.mtime_nsec()).unwrap_or(0);
+            let safe = files.get(&found.ino()).copied().unwrap_or(0).max(all).max(since);
+            // The log is read and written by pages, and has its own tests.
+            let is_log = entry.file_name().to_string_lossy().starts_with("adjutant.db");
+            if found.is_file() && !is_log && found.len() > 0 && changed > safe {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+                let file = std::fs::File::options().write(true).open(&path).expect("it is ours");
+                file.set_len(0).expect("it is ours");
+                lost += 1;
+            }
+        }
+    }
+    lost
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// All that must be true after the next run, which ends by itself.
+fn ends_well(repository: &Repository, moment: &str) {
+    let ran = repository.command("run --until-idle").output().expect("adj runs");
+    assert_eq!(ran.status.code(), Some(0), "{moment}:\n{}", said(&ran));
+    repository.check(&TICKETS, TESTS);
+    let land = repository.state("land.git");
+    for git_dir in [land.as_path(), &repository.dir().join(".git")] {
+        let fsck = repository.git(&format!("--git-dir={} fsck --no-dangling", git_dir.display()));
+        assert_eq!(fsck, "", "{moment}");
+    }
+}
+
+/// Plays a life whose power goes at that moment. False: it ended before.
+fn live(watched: &Watched, at: usize) -> bool {
+    let repository = repository(&format!("cut-{at}"), SCENARIO);
+    let log = watched.folder.join(format!("{at}.log"));
+    let begun = SystemTime::now();
+    let ran = watched.run(&repository, &log).env("ADJ_CRASH_AT", at.to_string()).output().expect("adj runs");
+    if ran.status.signal() != Some(9) {
+        assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+        return false;
+    }
+    cut(&repository, &log, begun);
+    let moment =
+        said(&ran).lines().rev().find(|line| line.starts_with("crash point")).unwrap_or_default().to_owned();
+    ends_well(&repository, &moment);
+    true
+}
+
+#[test]
+fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded() {
+    let watched = Watched::new("moments");
+    let (next, lives, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while failed.load(Ordering::SeqCst) < FAILURES_MAX {
+                    let at = 1 + EVERY * next.fetch_add(1, Ordering::SeqCst);
+                    // The other lives go on: each says for itself what was wrong.
+                    match std::panic::catch_unwind(|| live(&watched, at)) {
+                        Ok(true) => lives.fetch_add(1, Ordering::SeqCst),
+                        Ok(false) => return,
+                        Err(_) => failed.fetch_add(1, Ordering::SeqCst),
+                    };
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner(), 0, "lives that did not end well");
+    let lives = lives.into_inner();
+    assert!(lives > 5, "only {lives} moments were seen");
+}

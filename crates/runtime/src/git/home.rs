@@ -1,0 +1,193 @@
+//! An agent's git directory stands in its tree, or is brought back there.
+//!
+//! An agent may move it, link to it, make it a separate one (`git init --separate-git-dir`), or leave it damaged, as a
+//! power cut does. Its commits are no less its work for that.
+//!
+//! Invariants:
+//! - what is brought back comes from the task's own tree or temporary folder, by a way without links: nothing that is
+//!   not the agent's to write is moved;
+//! - what cannot be read goes to the trash before another takes its place.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use machines::names::TaskId;
+
+use super::inside::Inside;
+use super::tree::task_reference;
+use super::{GitError, Oid, Repository, locked};
+
+/// How many folders are looked at for a git directory that was moved, and how deep they lie.
+const FOLDERS_MAX: usize = 2000;
+const DEPTH_MAX: usize = 3;
+/// How many commits of a damaged git directory are tried, the newest first.
+const COMMITS_TRIED_MAX: usize = 20;
+
+impl Repository {
+    /// The clone's git directory is in its tree, if it is anywhere. One that leads elsewhere is an error.
+    pub(super) fn bring_home(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
+        let tree = self.inner.places.trees.join(name);
+        if !self.record(name)?.is_some_and(|record| record.worktree.is_none()) || !tree.is_dir() {
+            return Ok(());
+        }
+        let dot_git = tree.join(".git");
+        let unreadable = |why: String| GitError::Unreadable { tree: tree.clone(), why };
+        let found = match dot_git.symlink_metadata() {
+            Err(_) => {
+                let moved = self.moved_away(task, &tree, branch);
+                return moved.map_or(Ok(()), |from| self.fetch_home(task, &from, &tree, ".git"));
+            }
+            Ok(found) => found,
+        };
+        if found.is_dir() {
+            let objects = dot_git.join("objects");
+            if !objects.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+                return Ok(());
+            }
+            let leads = objects
+                .canonicalize()
+                .map_err(|error| unreadable(format!("its objects are a link that leads nowhere: {error}")))?;
+            return self.put_in_place(task, &leads, &dot_git, "objects");
+        }
+        let leads = match found.is_symlink() {
+            true => fs::read_link(&dot_git).ok(),
+            false if found.is_file() && found.len() < 4096 => {
+                let text = fs::read_to_string(&dot_git).unwrap_or_default();
+                text.trim_end().strip_prefix("gitdir: ").map(PathBuf::from)
+            }
+            false => None,
+        };
+        let Some(leads) = leads else {
+            return Err(unreadable(".git is neither a folder nor a way to one".to_owned()));
+        };
+        match tree.join(&leads).canonicalize() {
+            Ok(to) => self.put_in_place(task, &to, &tree, ".git"),
+            // What it led to is gone: there is nothing that could be lost, and another is made.
+            Err(_) => fs::remove_file(&dot_git).map_err(GitError::io("removing a link", &dot_git)),
+        }
+    }
+
+    /// Puts the folder that a link leads to into the link's place.
+    fn put_in_place(&self, task: &TaskId, leads: &Path, parent: &Path, name: &str) -> Result<(), GitError> {
+        if !self.is_the_agents(task, leads, parent) || !leads.is_dir() {
+            let why = format!(
+                "{} leads to {}, which is not in it; put that back into its place, or remove {}",
+                parent.join(name).display(),
+                leads.display(),
+                parent.join(name).display()
+            );
+            return Err(GitError::Unreadable { tree: parent.to_owned(), why });
+        }
+        let link = parent.join(name);
+        fs::remove_file(&link).map_err(GitError::io("removing a link", &link))?;
+        self.fetch_home(task, leads, parent, name)
+    }
+
+    /// The task's own folders, which its agent can write to.
+    fn roots(&self, task: &TaskId, tree: &Path) -> Vec<PathBuf> {
+        let temporary = self.inner.places.temporary.join(crate::layout::Layout::temp_name(task));
+        [tree.to_owned(), temporary].into_iter().filter_map(|root| root.canonicalize().ok()).collect()
+    }
+
+    fn is_the_agents(&self, task: &TaskId, path: &Path, inside: &Path) -> bool {
+        // A git directory's own folder is in the tree as well.
+        let tree =
+            inside.ancestors().find(|at| at.parent() == Some(&self.inner.places.trees)).unwrap_or(inside);
+        self.roots(task, tree).iter().any(|root| path.starts_with(root) && path != root)
+    }
+
+    fn fetch_home(&self, task: &TaskId, from: &Path, parent: &Path, name: &str) -> Result<(), GitError> {
+        let doing = "bringing a git directory back into its tree";
+        let to = parent.join(name);
+        self.note(format!("{task}: its git directory was found at {} and put back", from.display()));
+        match fs::rename(from, &to) {
+            Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {}
+            other => return other.map_err(GitError::io(doing, &to)),
+        }
+        let making = parent.join(format!("{name}.adjutant"));
+        super::remove_folder(&making)?;
+        crate::files::copy_below(from, &making).map_err(GitError::io(doing, from))?;
+        fs::rename(&making, &to).map_err(GitError::io(doing, &to))?;
+        super::trash::delete(from)
+    }
+
+    /// Where the agent has put its git directory: a folder of its own that has the task's branch.
+    fn moved_away(&self, task: &TaskId, tree: &Path, branch: &str) -> Option<PathBuf> {
+        let roots = self.roots(task, tree);
+        let found = roots.iter().flat_map(|root| git_directories(root));
+        let has_branch = |at: &PathBuf| {
+            let (parent, name) = (at.parent()?, at.file_name()?.to_str()?);
+            let git_dir = Inside::open(parent, name).ok().flatten()?;
+            git_dir.reference(&format!("refs/heads/{branch}")).ok().flatten()
+        };
+        found.into_iter().find(|at| has_branch(at).is_some())
+    }
+
+    /// The git directory cannot be read, as after a power cut. It goes to the trash; another stands in its place, at the
+    /// newest commit that can be had. The files stay as they are.
+    pub(super) fn rebuild_git_dir(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let known = self.land_reference(&task_reference(task))?;
+        let main = locked(&self.inner.main_in_land).clone();
+        let haves: Vec<Oid> = known.iter().cloned().chain(main).collect();
+        if let Ok(git_dir) = self.git_dir_of(name) {
+            let objects = git_dir.path().join("objects");
+            let mut seen = BTreeSet::new();
+            let newest =
+                git_dir.history("logs/HEAD").into_iter().rev().filter(|oid| seen.insert(oid.clone()));
+            for oid in newest.take(COMMITS_TRIED_MAX) {
+                if Some(&oid) == known.as_ref() {
+                    break;
+                }
+                if objects.is_dir() && self.bring(&objects, std::slice::from_ref(&oid), &haves).is_ok() {
+                    self.set_in_land(&task_reference(task), &oid)?;
+                    break;
+                }
+            }
+        }
+        let trashed = self.to_trash(&tree.join(".git"), &format!("damaged-{name}.git"))?;
+        self.note(format!(
+            "{task}: its git directory was damaged and is made anew at its last readable commit; the damaged one is {}",
+            trashed.display()
+        ));
+        self.restore_git_dir(task, name, branch)
+    }
+
+    /// Commits in other git directories that lie about in the tree: their folders of objects, and what they name.
+    pub(super) fn git_dirs_inside(&self, name: &str) -> Vec<Inside> {
+        let tree = self.inner.places.trees.join(name);
+        let open = |at: PathBuf| Inside::open(at.parent()?, at.file_name()?.to_str()?).ok().flatten();
+        git_directories(&tree).into_iter().filter(|at| *at != tree.join(".git")).filter_map(open).collect()
+    }
+}
+
+/// Whether a folder is a git directory, by what git itself looks for.
+pub(super) fn is_git_directory(folder: &Path) -> bool {
+    let is = |name: &str, wanted: fn(&fs::Metadata) -> bool| {
+        folder.join(name).symlink_metadata().is_ok_and(|found| wanted(&found))
+    };
+    is("HEAD", fs::Metadata::is_file)
+        && is("objects", fs::Metadata::is_dir)
+        && is("refs", fs::Metadata::is_dir)
+}
+
+fn git_directories(root: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders, mut looked) = (Vec::new(), vec![(root.to_owned(), 0)], 0);
+    while let Some((folder, depth)) = folders.pop() {
+        looked += 1;
+        if looked > FOLDERS_MAX {
+            break;
+        }
+        if is_git_directory(&folder) {
+            found.push(folder);
+            continue;
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if depth < DEPTH_MAX && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push((entry.path(), depth + 1));
+            }
+        }
+    }
+    found
+}
