@@ -4,7 +4,7 @@ use crate::World;
 use crate::budget;
 use crate::world::{BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of};
 use machines::Millis;
-use machines::names::{AgentName, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, EffectId, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
 use serde::Serialize;
 
@@ -462,7 +462,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let task = world.task(id)?;
     let day = day_of(now);
     let agent = &agent_for(world, task);
-    let mut guards = Vec::new();
+    let mut guards = failing(world, id);
     match task.status() {
         Status::Done | Status::Canceled => {
             let landed = task
@@ -607,6 +607,20 @@ pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), (String, 
         None => "try again in a moment".to_owned(),
     };
     Err((format!("`{id}` is {status}: {what}"), hint))
+}
+
+/// What has to be done for a task and has failed more than once.
+fn failing(world: &World, id: &TaskId) -> Vec<Guard> {
+    let of_task =
+        |effect: &&EffectId| world.effects.get(*effect).and_then(|effect| effect.task()) == Some(id);
+    let more_than_once = world.failures.iter().filter(|(effect, tries)| **tries > 1 && of_task(effect));
+    let said = |(effect, tries): (&EffectId, &u32)| {
+        let kind = world.effects.get(effect).map_or("it", |effect| effect.kind()).replace('_', " ");
+        let detail =
+            format!("`{kind}` has failed {tries} times and is tried again: `adj history {id}` says why");
+        guard("noFailure", false, detail)
+    };
+    more_than_once.map(said).collect()
 }
 
 /// How many workers are free, and what the others do.

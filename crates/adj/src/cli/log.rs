@@ -207,6 +207,7 @@ fn condition(guard: &str) -> String {
         "decided" | "answered" => "question",
         "approved" => "review",
         "checkoutFree" => "your checkout",
+        "noFailure" => "failing",
         "landing" => "landing",
         "workerIdle" => "workers",
         "workThere" => "work",

@@ -26,6 +26,9 @@ machines::wire_enum! {
     }
 }
 
+/// What is tried again and again is told of each time that so many tries have failed.
+const TRIES_TOLD: u32 = 20;
+
 impl Tone {
     pub fn mark(self) -> &'static str {
         match self {
@@ -365,7 +368,7 @@ impl Story {
                 self.unpriced.insert(task.to_string()).then_some((Tone::Wrong, text))
             }
             // Once it is only a lock that somebody holds for a moment.
-            Event::EffectFailed(failed) if failed.tries == 2 => {
+            Event::EffectFailed(failed) if failed.tries == 2 || failed.tries % TRIES_TOLD == 0 => {
                 let error = failed.error.lines().next().unwrap_or_default();
                 let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 self.wrong("retried effect", format!("{task}{error}; it is tried again"))

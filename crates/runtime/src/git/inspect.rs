@@ -76,6 +76,10 @@ type PutBack<'a> = (&'a Changed, Option<Vec<u8>>);
 impl Repository {
     /// What the tip changes relative to its merge base with main. `tickets` is the folder of tickets in the repository.
     pub fn inspect(&self, tip: &Oid, main: &Oid, tickets: Option<&str>) -> Result<Inspection, GitError> {
+        self.with_sound_land(|| self.try_to_inspect(tip, main, tickets))
+    }
+
+    fn try_to_inspect(&self, tip: &Oid, main: &Oid, tickets: Option<&str>) -> Result<Inspection, GitError> {
         let base = self.merge_base(tip, main)?;
         let changed = self.changed(&base, tip)?;
         let paths = |wanted: &dyn Fn(&Changed) -> bool| -> Vec<String> {
@@ -219,8 +223,16 @@ impl Repository {
         Ok(text.lines().filter_map(commit).collect())
     }
 
-    /// Where the branch left main. Histories without a common commit have main itself as their base.
+    /// Where the agent's own work begins: where its branch left main, behind everything that main no longer has.
     pub(super) fn merge_base(&self, tip: &Oid, main: &Oid) -> Result<Oid, GitError> {
+        match self.carried(tip, main)? {
+            Some(carried) => Ok(carried.base),
+            None => self.plain_merge_base(tip, main),
+        }
+    }
+
+    /// Where the branch left main. Histories without a common commit have main itself as their base.
+    pub(super) fn plain_merge_base(&self, tip: &Oid, main: &Oid) -> Result<Oid, GitError> {
         let output =
             self.land("finding the merge base").args(["merge-base", main.as_str(), tip.as_str()]).run()?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -396,7 +408,13 @@ impl Repository {
             input.extend_from_slice(&name);
             input.push(0);
         }
-        self.land("writing a tree").args(["mktree", "-z", "--missing"]).input(input).oid()
+        let tree = self.land("writing a tree").args(["mktree", "-z", "--missing"]).input(input).oid()?;
+        // This command of git's reads no setting, so it does not sync what it wrote.
+        let (folder, file) = tree.as_str().split_at(2);
+        let object = self.land_objects().join(folder).join(file);
+        crate::files::sync(&self.land_objects(), &[object], 1)
+            .map_err(GitError::io("bringing a tree to the disk", &self.land_objects()))?;
+        Ok(tree)
     }
 }
 

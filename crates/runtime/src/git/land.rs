@@ -71,8 +71,18 @@ impl Repository {
         };
         let main =
             main.ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
-        self.know_main(&main)?;
+        self.with_sound_land(|| self.know_main(&main))?;
         Ok(main)
+    }
+
+    /// An agent is shown this main: that it was main is known from now on, whatever the user does to it.
+    pub(super) fn shown(&self, main: &Oid) -> Result<(), GitError> {
+        let name = self.main_reference();
+        if self.land_reference(&name)?.as_ref() == Some(main) {
+            Ok(())
+        } else {
+            self.set_in_land(&name, main)
+        }
     }
 
     /// Brings a commit of the user's main into `land.git`, unless it is there.
@@ -92,6 +102,9 @@ impl Repository {
         }
         if known.as_ref() != Some(main) {
             self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(main), known.as_slice())?;
+            if let Some(before) = &*known {
+                self.main_moved(before, main)?;
+            }
             self.set_in_land(&self.main_reference(), main)?;
         }
         *known = Some(main.clone());
@@ -328,12 +341,37 @@ impl Repository {
     }
 
     /// It may hold the only copy of something: it is never removed.
-    fn set_land_aside(&self, land: &Path) -> Result<(), GitError> {
-        for number in 1.. {
-            let aside = self.inner.places.state.join(format!("land.git.damaged-{number}"));
-            if !aside.exists() {
-                return fs::rename(land, &aside)
-                    .map_err(GitError::io("setting a damaged land.git aside", land));
+    fn set_land_aside(&self, land: &Path) -> Result<PathBuf, GitError> {
+        let aside = |number: u32| self.inner.places.state.join(format!("land.git.damaged-{number}"));
+        let aside = (1..).map(aside).find(|aside| !aside.exists()).unwrap_or_else(|| aside(0));
+        fs::rename(land, &aside).map_err(GitError::io("setting a damaged land.git aside", land))?;
+        Ok(aside)
+    }
+
+    /// Does something with `land.git`; where that comes upon objects of it that are not whole, it is made anew first.
+    pub(super) fn with_sound_land<T>(&self, work: impl Fn() -> Result<T, GitError>) -> Result<T, GitError> {
+        match work() {
+            Err(error) if error.is_damage() && error.said().contains("land.git/objects") => {
+                self.remake_land()?;
+                work()
+            }
+            other => other,
+        }
+    }
+
+    /// What the user's repository has of it, and what can still be read of the damaged one.
+    fn remake_land(&self) -> Result<(), GitError> {
+        let damaged = self.set_land_aside(&self.land_dir())?;
+        self.note(format!("land.git was damaged and is made anew; the damaged one is {}", damaged.display()));
+        *locked(&self.inner.main_in_land) = None;
+        *locked(&self.inner.newest_merge) = None;
+        self.ensure_land()?;
+        let call = super::Call::hardened("reading a damaged land.git", &damaged).env("GIT_DIR", &damaged);
+        // Best effort: a reference that cannot be read, or whose commits cannot, is only in the damaged one.
+        for reference in references::read(call, &["refs/adjutant/"]).unwrap_or_default() {
+            let wanted = std::slice::from_ref(&reference.oid);
+            if self.bring(&damaged.join("objects"), wanted, &[]).is_ok() {
+                self.set_in_land(&reference.name, &reference.oid)?;
             }
         }
         Ok(())

@@ -33,6 +33,7 @@ mod names;
 mod obstacles;
 mod publish;
 mod references;
+mod rewritten;
 mod salvage;
 #[cfg(test)]
 mod tests;

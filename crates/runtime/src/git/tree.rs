@@ -94,15 +94,16 @@ impl Repository {
         let _turn = locked(&turn);
         self.ensure_land()?;
         let main = self.main_tip()?;
+        self.shown(&main)?;
         if self.open_tree(task, name)?.is_some() {
             return self.take_up_again(task, name, branch, &main);
         }
         let saved = self.land_reference(&task_reference(task))?;
         let tip = saved.unwrap_or_else(|| main.clone());
-        match self.inner.places.isolation {
-            Isolation::Clone => self.make_clone(task, name, branch, &tip, &main)?,
-            Isolation::Worktree => self.make_worktree(task, name, branch, &tip)?,
-        }
+        self.with_sound_land(|| match self.inner.places.isolation {
+            Isolation::Clone => self.make_clone(task, name, branch, &tip, &main),
+            Isolation::Worktree => self.make_worktree(task, name, branch, &tip),
+        })?;
         Ok(tip)
     }
 
@@ -121,7 +122,7 @@ impl Repository {
             return Ok(TreeFound::Missing);
         }
         let tip = self.bring_tip(task, name, branch)?;
-        let files = self.files(name, &tip, true)?;
+        let files = self.with_sound_land(|| self.files(name, &tip, true))?;
         let clean = files.tree == self.tree_of(&tip)?;
         Ok(if clean { TreeFound::Clean { tip } } else { TreeFound::Dirty { tip } })
     }
@@ -416,7 +417,7 @@ impl Repository {
         self.bring_home(task, name, branch)?;
         self.restore_git_dir(task, name, branch)?;
         let is_clone = self.record(name)?.is_some_and(|record| record.worktree.is_none());
-        match self.try_to_bring_tip(task, name, branch) {
+        match self.with_sound_land(|| self.try_to_bring_tip(task, name, branch)) {
             Err(error) if is_clone && (error.is_damage() || matches!(error, GitError::Unreadable { .. })) => {
                 self.rebuild_git_dir(task, name, branch)?;
                 self.try_to_bring_tip(task, name, branch)
@@ -624,6 +625,7 @@ impl Repository {
         let turn = self.turn(name);
         let _turn = locked(&turn);
         let main = self.main_tip()?;
+        self.shown(&main)?;
         let is_clone = self.open_tree(task, name)?.is_some_and(|record| record.worktree.is_none());
         let Some(git_dir) = is_clone.then(|| self.git_dir_of(name).ok()).flatten() else { return Ok(main) };
         let branch = format!("refs/heads/{}", self.inner.places.main);

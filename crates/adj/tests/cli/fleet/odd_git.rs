@@ -2,7 +2,7 @@
 //! was taken off main comes back.
 
 use super::background::wait;
-use super::{Repository, TESTS};
+use super::{Repository, SETTINGS, TESTS};
 
 /// Wherever the agent has put its git directory, its commits are in a ref before its tree goes.
 #[test]
@@ -96,4 +96,83 @@ do = [
     let said = fleet.done();
     assert!(!said.contains("failed"), "{said}");
     repository.check(&["one", "two"], TESTS);
+}
+
+/// Objects of `land.git` that are damaged on the disk: it is made anew from what is sound, and the damaged one is kept.
+#[test]
+fn a_land_git_with_damaged_objects_is_made_anew() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+    let repository = Repository::new("odd-damaged", scenario, &["one"]);
+    repository.ok("run --until-idle");
+    let objects = repository.state("land.git/objects");
+    let folders = std::fs::read_dir(&objects).expect("there are objects").flatten().map(|entry| entry.path());
+    for folder in folders.filter(|folder| folder.file_name().is_some_and(|name| name.len() == 2)) {
+        for object in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            std::fs::set_permissions(&object, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+                .expect("ours");
+            std::fs::write(object, "").expect("it is ours");
+        }
+    }
+    repository.ticket("two", &[]);
+    repository.commit("Another ticket");
+    let said = repository.ok("run --until-idle");
+    assert!(said.contains("land.git was damaged and is made anew"), "{said}");
+    assert!(repository.state("land.git.damaged-1").is_dir());
+    repository.check(&["one", "two"], TESTS);
+}
+
+/// A scenario whose agent waits in the middle, so that the user can do something to main meanwhile.
+const WAITS: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Do {task}", quiet = true },
+  { run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm {task}.go {task}.middle", quiet = true },
+  { done = true },
+]
+"#;
+
+/// Lets the user do something while the agent is in the middle, and the fleet come to its end.
+fn meanwhile(repository: &Repository, act: impl FnOnce()) -> String {
+    let fleet = repository.begin("run --until-idle");
+    let tree = repository.trees().join("A-one");
+    wait("the middle of a step", || tree.join("one.middle").exists().then_some(()));
+    act();
+    std::fs::write(tree.join("one.go"), "").expect("a file");
+    fleet.done()
+}
+
+#[test]
+fn a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing() {
+    let repository = Repository::new("odd-reset", WAITS, &["one"]);
+    repository.write("secret.txt", "secret\n");
+    repository.commit("Oops, a secret");
+    let said = meanwhile(&repository, || drop(repository.git("reset --quiet --hard HEAD~1")));
+    assert!(said.contains("Oops, a secret") && said.contains("the work lands without it"), "{said}");
+    assert!(!repository.git("log --format=%s main").contains("secret"), "{}", repository.git("log main"));
+    assert!(!repository.dir().join("secret.txt").exists());
+    assert_eq!(repository.read("one.check"), "true\n", "the agent's own work is there");
+    assert_eq!(repository.git("status --porcelain"), "");
+    repository.check_main(TESTS);
+}
+
+/// The settings were amended on main, not by the agent: it is not the agent who changes them.
+#[test]
+fn what_the_user_amends_on_main_is_not_taken_for_the_agents_work() {
+    let repository = Repository::new("odd-amend", WAITS, &["one"]);
+    repository.write("adjutant.toml", &format!("{SETTINGS}\n# one\n"));
+    repository.commit("Settings");
+    let said = meanwhile(&repository, || {
+        repository.write("adjutant.toml", &format!("{SETTINGS}\n# two\n"));
+        repository.git("add adjutant.toml");
+        repository.git("commit --quiet --amend --no-edit");
+    });
+    assert!(said.contains("one landed on main"), "{said}");
+    assert!(repository.read("adjutant.toml").contains("# two"));
+    assert_eq!(repository.git("log --format=%s main -- adjutant.toml"), "Settings\nBegin");
 }

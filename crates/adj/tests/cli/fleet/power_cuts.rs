@@ -16,8 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Lives at once: most of each is waiting.
 const AT_ONCE: usize = 4;
-/// The life is cut at each moment of so many, so that all of them together are at many moments.
-const EVERY: usize = 6;
+/// The life is cut at each moment of so many; `ADJ_CUT_EVERY=1` cuts it at all of them.
+const EVERY: usize = 29;
 /// Lives that end badly before no more are begun.
 const FAILURES_MAX: usize = 6;
 
@@ -51,6 +51,7 @@ const LIBRARY: &str = r#"
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 /* Inode 0 stands for all files. */
 static void note(unsigned long inode) {
@@ -84,6 +85,12 @@ int fdatasync(int fd) {
 int sync_file_range(int fd, off64_t from, off64_t bytes, unsigned flags) {
     int (*real)(int, off64_t, off64_t, unsigned) = dlsym(RTLD_NEXT, "sync_file_range");
     return noted(fd, real(fd, from, bytes, flags));
+}
+
+/* Git sets the time of an object that it finds again to now. Nothing is written by that, and nothing can be lost. */
+int utime(const char *path, const struct utimbuf *times) {
+    int (*real)(const char *, const struct utimbuf *) = dlsym(RTLD_NEXT, "utime");
+    return times ? real(path, times) : access(path, F_OK);
 }
 
 int syncfs(int fd) {
@@ -237,12 +244,13 @@ fn live(watched: &Watched, at: usize) -> bool {
 #[test]
 fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded() {
     let watched = Watched::new("moments");
+    let every = std::env::var("ADJ_CUT_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(EVERY);
     let (next, lives, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while failed.load(Ordering::SeqCst) < FAILURES_MAX {
-                    let at = 1 + EVERY * next.fetch_add(1, Ordering::SeqCst);
+                    let at = 1 + every * next.fetch_add(1, Ordering::SeqCst);
                     // The other lives go on: each says for itself what was wrong.
                     match std::panic::catch_unwind(|| live(&watched, at)) {
                         Ok(true) => lives.fetch_add(1, Ordering::SeqCst),
@@ -256,4 +264,37 @@ fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recor
     assert_eq!(failed.into_inner(), 0, "lives that did not end well");
     let lives = lives.into_inner();
     assert!(lives > 5, "only {lives} moments were seen");
+}
+
+/// The agent has committed, and its objects are empty afterwards: its git directory is made anew from what was last taken,
+/// the damaged one is in the trash, and nothing fails for ever.
+#[test]
+fn an_agent_whose_power_is_cut_in_the_middle_of_a_step_goes_on_in_a_sound_tree() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Begun {task}", quiet = true },
+  { run = "test -e $TMPDIR/again || { touch $TMPDIR/again {task}.middle; sleep 1000; }", quiet = true },
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Do {task}", quiet = true },
+  { done = true },
+]
+"#;
+    let watched = Watched::new("middle");
+    let repository = repository("cut-middle", scenario);
+    let log = watched.folder.join("middle.log");
+    let begun = SystemTime::now();
+    let mut fleet = watched.run(&repository, &log).spawn().expect("adj runs");
+    for (tree, task) in [("A-p-1", "p-1"), ("B-p-2", "p-2")] {
+        let middle = repository.tree(&format!("{tree}/{task}.middle"));
+        wait("the middle of a step", || middle.exists().then_some(()));
+    }
+    fleet.kill().and_then(|()| fleet.wait()).expect("it is our child");
+    assert!(cut(&repository, &log, begun) > 0, "something was lost");
+    let ran = repository.command("run --until-idle").output().expect("adj runs");
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert!(said(&ran).contains("git directory was damaged and is made anew"), "{}", said(&ran));
+    ends_well(&repository, "in the middle of a step");
 }

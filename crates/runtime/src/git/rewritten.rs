@@ -1,0 +1,129 @@
+//! History that the user takes off main: by a reset, an amended commit, a rebase. It does not come back by a landing.
+//!
+//! Each main that was seen and is not in the next one is kept by a reference in `land.git`. A branch that was made on it
+//! carries commits which are not the agent's and no longer the user's: they count neither as its work nor as main's,
+//! and the work lands on main's own history without them.
+
+use std::collections::BTreeSet;
+
+use super::identity::By;
+use super::references;
+use super::{GitError, Oid, Repository};
+
+/// The mains that are no more.
+const DROPPED: &str = "refs/adjutant/dropped/";
+/// How many commits of a branch are compared with what was taken off main.
+const COMMITS_MAX: u32 = 20_000;
+
+/// What a branch carries that was taken off main.
+pub(super) struct Carried {
+    /// Where the agent's own work begins.
+    pub base: Oid,
+    /// The commits, newest first, each with its first line.
+    pub commits: Vec<(Oid, String)>,
+}
+
+impl Repository {
+    /// Main was there and is here now. What is not in it any more is remembered.
+    pub(super) fn main_moved(&self, before: &Oid, now: &Oid) -> Result<(), GitError> {
+        if self.missing_in_land(std::slice::from_ref(before))?.is_empty() && !self.is_ancestor(before, now)? {
+            self.set_in_land(&format!("{DROPPED}{before}"), before)?;
+        }
+        Ok(())
+    }
+
+    /// What the branch carries of a history that main no longer has; mostly nothing.
+    pub(super) fn carried(&self, tip: &Oid, main: &Oid) -> Result<Option<Carried>, GitError> {
+        let heads: Vec<Oid> = references::read(self.land("looking for what was taken off main"), &[DROPPED])?
+            .into_iter()
+            .map(|reference| reference.oid)
+            .collect();
+        if heads.is_empty() {
+            return Ok(None);
+        }
+        let of_branch = self.beyond(std::slice::from_ref(tip), main)?;
+        let taken_off: BTreeSet<Oid> = self.beyond(&heads, main)?.into_iter().collect();
+        let carried: Vec<Oid> = of_branch.into_iter().filter(|oid| taken_off.contains(oid)).collect();
+        let Some(newest) = carried.first() else { return Ok(None) };
+        let ends = self
+            .land("looking for what was taken off main")
+            .args(["merge-base", "--independent"])
+            .args(carried.iter().take(100).map(Oid::as_str))
+            .ok()?;
+        let ends: Vec<Oid> = String::from_utf8_lossy(&ends).lines().filter_map(Oid::new).collect();
+        let mut base = ends.first().unwrap_or(newest).clone();
+        // The branch may have been merged with other mains since, and begins behind all of them.
+        let left = self.plain_merge_base(tip, main)?;
+        for other in ends.into_iter().skip(1).chain([left]) {
+            base = self.behind_both(&base, &other)?;
+        }
+        let named = self
+            .land("reading what was taken off main")
+            .args(["log", "--no-walk=unsorted", "--no-show-signature", "--no-decorate", "--format=%H%x00%s"])
+            .args(carried.iter().take(100).map(Oid::as_str))
+            .arg("--")
+            .ok()?;
+        let text = String::from_utf8_lossy(&named).into_owned();
+        let line = |line: &str| {
+            line.split_once('\0').and_then(|(oid, subject)| Some((Oid::new(oid)?, subject.to_owned())))
+        };
+        Ok(Some(Carried { base, commits: text.lines().filter_map(line).collect() }))
+    }
+
+    /// The agent's own work as one commit on main, with these files: nothing of what was taken off main is behind it. The
+    /// branch itself stays as the agent made it.
+    pub(super) fn onto_main(
+        &self,
+        carried: &Carried,
+        tree: &Oid,
+        main: &Oid,
+        tip: &Oid,
+        at: i64,
+    ) -> Result<Oid, GitError> {
+        let own = self.commits_of(tip, &carried.base)?;
+        let mut message = format!("{}\n", own.last().map_or("Work of an agent", |(_, subject)| subject));
+        message
+            .push_str("\nPut onto main, which no longer has what the branch was made on. Its commits:\n\n");
+        message.extend(own.iter().map(|(oid, subject)| format!("{} {subject}\n", oid.short())));
+        let dropped = carried.commits.iter().map(|(oid, subject)| format!("{} {subject:?}", oid.short()));
+        self.note(format!(
+            "main no longer has {}, on which {} was made: the work lands without it",
+            dropped.collect::<Vec<_>>().join(", "),
+            tip.short()
+        ));
+        self.commit(tree, std::slice::from_ref(main), &message, at, By::Person)
+    }
+
+    /// A commit that has both: one of them, or a merge of them that nobody sees.
+    fn behind_both(&self, one: &Oid, other: &Oid) -> Result<Oid, GitError> {
+        if self.is_ancestor(other, one)? {
+            return Ok(one.clone());
+        }
+        if self.is_ancestor(one, other)? {
+            return Ok(other.clone());
+        }
+        let merged = self
+            .land("merging mains")
+            .args(["merge-tree", "--write-tree", "--no-messages", one.as_str(), other.as_str()])
+            .run()?;
+        let printed = String::from_utf8_lossy(&merged.stdout).into_owned();
+        // In conflict it has markers in its files; what differs from them is the agent's, who has resolved it.
+        match printed.lines().next().and_then(Oid::new) {
+            Some(tree) => {
+                let parents = [one.clone(), other.clone()];
+                self.commit(&tree, &parents, "Two mains\n", 0, By::Person)
+            }
+            None => Err(merged.failed("merging mains", self.land_dir())),
+        }
+    }
+
+    fn beyond(&self, tips: &[Oid], main: &Oid) -> Result<Vec<Oid>, GitError> {
+        let listed = self
+            .land("listing commits")
+            .args(["rev-list", "--topo-order", &format!("--max-count={COMMITS_MAX}")])
+            .args(tips.iter().map(Oid::as_str))
+            .args([&format!("^{main}"), "--"])
+            .ok()?;
+        Ok(String::from_utf8_lossy(&listed).lines().filter_map(Oid::new).collect())
+    }
+}
