@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use machines::names::TaskId;
+
 use super::identity::By;
 use super::references;
 use super::{GitError, Oid, Repository};
@@ -30,6 +32,17 @@ impl Repository {
             self.set_in_land(&format!("{DROPPED}{before}"), before)?;
         }
         Ok(())
+    }
+
+    /// Whether main has commits that were made for a task, though they were not landed: somebody moved main to them.
+    pub fn main_has_work_of(&self, task: &TaskId, tip: &Oid) -> Result<bool, GitError> {
+        let Some(begun) = self.land_reference(&begun_reference(task))? else { return Ok(false) };
+        Ok(begun != *tip && self.main_contains(tip)? && !self.is_ancestor(tip, &begun)?)
+    }
+
+    /// The task's tree was made on this commit.
+    pub(super) fn begun_on(&self, task: &TaskId, tip: &Oid) -> Result<(), GitError> {
+        self.set_in_land(&begun_reference(task), tip)
     }
 
     /// What the branch carries of a history that main no longer has; mostly nothing.
@@ -126,4 +139,8 @@ impl Repository {
             .ok()?;
         Ok(String::from_utf8_lossy(&listed).lines().filter_map(Oid::new).collect())
     }
+}
+
+fn begun_reference(task: &TaskId) -> String {
+    format!("refs/adjutant/begun/{task}")
 }

@@ -104,6 +104,7 @@ impl Repository {
             Isolation::Clone => self.make_clone(task, name, branch, &tip, &main),
             Isolation::Worktree => self.make_worktree(task, name, branch, &tip),
         })?;
+        self.begun_on(task, &tip)?;
         Ok(tip)
     }
 

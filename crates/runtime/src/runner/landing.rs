@@ -57,6 +57,7 @@ async fn merged(
         squash.map(|agent| Agent { person: Person::Committer, ..place::author(&rules.settings, &agent) });
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
+    let approved = tip.clone();
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
@@ -103,7 +104,10 @@ async fn merged(
     let (commit, tree) = match merged {
         Merged::Conflict { files } => return Ok(Some(Happened::MergeConflict { files })),
         // Someone has brought it into main already, which was tested when it got there.
-        Merged::Nothing => return Ok(Some(green(&main))),
+        Merged::Nothing => {
+            gate::tell_of_moved_main(shared, task, &approved).await;
+            return Ok(Some(green(&main)));
+        }
         Merged::Clean { commit, tree } => (commit, tree),
     };
     // The same files under the same command have been found green before.

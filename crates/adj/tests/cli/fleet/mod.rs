@@ -24,9 +24,8 @@ mod odd_git;
 mod people;
 mod places;
 mod policies;
-mod proposals;
 mod power_cuts;
-
+mod proposals;
 mod reach;
 mod reading;
 mod review;

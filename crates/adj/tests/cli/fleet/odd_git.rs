@@ -176,3 +176,25 @@ fn what_the_user_amends_on_main_is_not_taken_for_the_agents_work() {
     assert!(repository.read("adjutant.toml").contains("# two"));
     assert_eq!(repository.git("log --format=%s main -- adjutant.toml"), "Settings\nBegin");
 }
+
+/// Without the sandbox an agent in a worktree can move main. That cannot be held then, so it is said.
+#[test]
+fn a_main_that_was_moved_past_the_gate_is_said_loudly() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Do {task}", quiet = true },
+  { run = "git update-ref refs/heads/main HEAD", quiet = true },
+  { done = true },
+]
+"#;
+    let repository = Repository::new("odd-moved", scenario, &["one"]);
+    let settings = SETTINGS.replace("[fleet]\n", "[fleet]\nisolation = \"worktree\"\n");
+    repository.write("adjutant.toml", &format!("{settings}\n[sandbox]\nmode = \"off\"\n"));
+    repository.commit("Settings");
+    let ran = repository.adj("run --until-idle");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("one: its commits are on main without a landing, past tests and review"), "{said}");
+}
