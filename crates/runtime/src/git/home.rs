@@ -28,7 +28,7 @@ impl Repository {
     /// The clone's git directory is in its tree, if it is anywhere. One that leads elsewhere is an error.
     pub(super) fn bring_home(&self, task: &TaskId, name: &str, branch: &str) -> Result<(), GitError> {
         let tree = self.inner.places.trees.join(name);
-        if !self.record(name)?.is_some_and(|record| record.worktree.is_none()) || !tree.is_dir() {
+        if self.record(name)?.is_none_or(|record| record.worktree.is_some()) || !tree.is_dir() {
             return Ok(());
         }
         let dot_git = tree.join(".git");
