@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test test-agents many lines bench soak lint doc
+.PHONY: help demo test test-agents many lines bench soak cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,14 +33,18 @@ bench: ## Measure the log and the kernel
 soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
 	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all
 
+cuts: ## Cut the power at every moment of a run, not only at some (half an hour)
+	ADJ_CUT_EVERY=1 $(CARGO) test -p adj --test cli -- --nocapture fleet::power_cuts::a_run
+
 lint: ## Check format, lints, licences and advisories
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
 	else echo "cargo-deny is not installed: licences and advisories were not checked (cargo install --locked cargo-deny)"; fi
 
-doc: ## Write docs/machines, docs/rules.md and docs/configuration.md from the tables, and build the crates' documentation
+doc: ## Write docs/machines, docs/rules.md, docs/configuration.md and docs/promises.md from the tables, and build the crates' documentation
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-machines docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-kernel docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-runtime docs
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adj --test cli promises
 	$(CARGO) doc --workspace --no-deps

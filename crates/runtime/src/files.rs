@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub enum Synced {
     /// Nothing: should the machine stop, the file does not matter any more.
     Nothing,
-    /// What it holds, where it is there after the machine stopped.
-    Content,
-    /// That it is there, too.
+    /// What it holds, and that it is there.
     ContentAndName,
 }
 
@@ -32,9 +30,10 @@ pub fn descriptors_max() -> usize {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(LEAST, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
 }
 
-/// Writes a file that only its owner can read. After a crash it holds the old content or the new, and nothing between.
+/// Writes a file that only its owner can read. After a crash it holds the old content or the new, and nothing between; once
+/// this returns, it is the new, after a power cut too.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    replace(path, content, Synced::Content)
+    replace(path, content, Synced::ContentAndName)
 }
 
 /// The same, where more or less than the content must be on the disk. Some folders are an agent's to write too: a link

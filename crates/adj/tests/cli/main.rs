@@ -9,6 +9,7 @@ mod log;
 mod machine;
 mod owner;
 mod project;
+mod promises;
 mod sandbox;
 mod sim;
 

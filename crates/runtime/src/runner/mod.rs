@@ -322,11 +322,12 @@ impl Runner {
     pub async fn run(&self) -> Result<(), RunError> {
         let shared = &self.shared;
         let begun = shared.world().seq;
+        // First of all: whoever asks for a worker meanwhile gets one of the agents that the settings name.
+        shared.configure().await?;
         {
             let shared = shared.clone();
             shared.clone().blocking(move || shared.repository.ensure_land()).await?;
         }
-        shared.configure().await?;
         shared.make_caches().await;
         recovery::recover(shared).await?;
         tidy::begin(shared);

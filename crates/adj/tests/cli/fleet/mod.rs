@@ -221,10 +221,18 @@ impl Repository {
     #[track_caller]
     pub fn check(&self, tickets: &[&str], tests: &str) {
         for id in tickets {
-            let ticket = self.read(&format!(".tickets/{id}.md"));
-            assert!(ticket.contains("\nstatus: closed\n"), "{id} is not closed:\n{ticket}");
             let tip = format!("refs/adjutant/tasks/{id}");
             assert!(self.git_says(&format!("merge-base --is-ancestor {tip} main")), "{id} is not in main");
+        }
+        self.check_but_for_tips(tickets, tests);
+    }
+
+    /// The same where main was rewritten, so that the work landed without the history that it was made on.
+    #[track_caller]
+    pub fn check_but_for_tips(&self, tickets: &[&str], tests: &str) {
+        for id in tickets {
+            let ticket = self.read(&format!(".tickets/{id}.md"));
+            assert!(ticket.contains("\nstatus: closed\n"), "{id} is not closed:\n{ticket}");
         }
         self.check_main(tests);
         assert_eq!(self.git("status --porcelain"), "", "the checkout is clean");

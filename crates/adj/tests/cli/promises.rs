@@ -1,0 +1,399 @@
+//! What is promised about faults and attackers, each with the tests that drive it. `docs/promises.md` is this table,
+//! printed; a test that is renamed or removed is missed here.
+//!
+//! `ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises` writes the page.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A promise, and the tests by which it would be noticed broken. `NONE` says what is not there yet.
+type Promise = (&'static str, &'static [&'static str]);
+
+/// Not built or not driven yet: the reason stands in its place.
+const NONE: &[&str] = &[];
+
+const NOTHING_LOST: &[Promise] = &[
+    (
+        "Every command that was acknowledged is in the log, whatever is killed",
+        &[
+            "a_process_killed_anywhere_loses_nothing_it_acknowledged",
+            "a_task_that_was_printed_is_there_after_a_kill_anywhere",
+        ],
+    ),
+    (
+        "Every commit that an agent made is kept",
+        &[
+            "every_commit_that_an_agent_made_is_held_by_what_is_saved",
+            "commits_are_saved_wherever_the_git_directory_was_put",
+        ],
+    ),
+    (
+        "Uncommitted files are kept, or saved to a ref before anything is removed",
+        &[
+            "every_kind_of_file_is_kept_as_it_is",
+            "cleanup_and_clean_save_everything_before_they_remove_it",
+            "a_temporary_folder_goes_to_the_trash",
+        ],
+    ),
+    (
+        "What an agent printed before the fault is kept",
+        &["output_survives_its_servers", "any_bytes_are_kept_as_they_are"],
+    ),
+    (
+        "Cost and tokens are counted once",
+        &[
+            "tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day",
+            "a_server_that_is_killed_in_the_middle_of_a_step_finds_it_again",
+        ],
+    ),
+    (
+        "The server is killed around any effect",
+        &[
+            "a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened",
+            "a_fleet_with_worktrees_that_is_killed_ends_as_if_nothing_had_happened",
+            "a_task_in_a_clone_lives_on_after_a_kill_anywhere",
+        ],
+    ),
+    (
+        "An agent or its keeper is killed",
+        &[
+            "a_killed_keeper_and_a_killed_agent_cost_a_step_and_no_work",
+            "a_keeper_that_is_killed_leaves_nothing_that_cannot_be_found",
+        ],
+    ),
+    (
+        "A test run is killed, hangs or forks",
+        &["tests_that_hang_fork_or_are_killed_leave_nothing_and_are_told_to_the_agent"],
+    ),
+    (
+        "A git of ours is killed at any rename or unlink",
+        &[
+            "a_git_that_is_killed_at_any_rename_or_unlink_leaves_no_lock_and_no_half_moved_checkout",
+            "a_git_that_is_killed_among_worktrees_leaves_no_lock_either",
+            "a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_is_back",
+        ],
+    ),
+    (
+        "An agent hangs, exits without a word, leaves a daemon",
+        &[
+            "agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running",
+            "a_daemon_is_ended_with_its_program",
+        ],
+    ),
+    (
+        "The disk is full",
+        &[
+            "a_full_disk_is_said_loses_nothing_and_is_over_when_there_is_room",
+            "a_fleet_that_meets_a_full_disk_again_and_again_stays_up_and_lands_everything",
+            "adj_stop_ends_the_fleet_on_a_full_disk_and_the_next_one_goes_on",
+            "a_disk_that_is_full_for_a_while_loses_nothing",
+            "what_is_deleted_while_agents_run_is_free_at_once",
+        ],
+    ),
+    ("A sync fails", &["a_failed_sync_is_not_acknowledged_and_the_file_is_opened_anew"]),
+    (
+        "The power is cut",
+        &[
+            "a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged",
+            "a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded",
+            "an_agent_whose_power_is_cut_in_the_middle_of_a_step_goes_on_in_a_sound_tree",
+        ],
+    ),
+    (
+        "Bytes of our files are flipped, cut off or overwritten",
+        &[
+            "a_flipped_byte_in_the_database_is_never_read_as_if_it_were_right",
+            "a_write_ahead_log_that_was_cut_short_loses_nothing_in_silence",
+            "a_land_git_with_damaged_objects_is_made_anew",
+            "a_damaged_log_is_never_taken_for_an_empty_one",
+        ],
+    ),
+    ("`land.git` is removed", &["a_land_git_that_is_removed_in_the_middle_of_a_run_is_made_again"]),
+    (
+        "The clock jumps",
+        &[
+            "a_clock_that_is_set_while_a_worker_waits_delays_nothing",
+            "a_clock_that_is_set_forward_ends_nothing_early",
+        ],
+    ),
+    (
+        "Locks are left behind, with and without a living holder",
+        &[
+            "locks_that_nobody_holds_are_removed_and_others_are_not",
+            "the_index_locked_by_the_user_is_waited_for_and_never_unlocked",
+            "main_locked_by_the_user_is_waited_for_and_never_unlocked",
+        ],
+    ),
+    (
+        "A tree is deleted, corrupted or switched by hand",
+        &[
+            "a_tree_that_is_deleted_or_switched_by_hand_is_made_again",
+            "agents_that_ruin_their_own_git_directory_lose_no_work",
+        ],
+    ),
+    (
+        "Two servers on one project; a first one that wakes up again",
+        &[
+            "a_second_fleet_is_refused_and_once_gives_each_worker_one_step",
+            "an_owner_whose_lock_was_deleted_cannot_write_over_its_successor",
+        ],
+    ),
+    (
+        "A model's service is away, whole, partly, or now and then",
+        &[
+            "a_service_that_is_away_is_waited_for_and_costs_no_error",
+            "an_outage_that_goes_on_is_told_once_and_tried_by_one_run",
+            "an_outage_suspends_and_the_health_command_restores",
+        ],
+    ),
+    (
+        "The same command twice",
+        &["a_key_answers_twice_what_was_done_once", "input_is_journaled_and_the_same_id_is_passed_on_once"],
+    ),
+    ("A reader that is slow", &["a_slow_reader_holds_up_nobody"]),
+    (
+        "Output of any kind: without newlines, invalid UTF-8, escapes, much of it",
+        &[
+            "output_of_any_kind_is_survived_and_shown_harmless",
+            "a_line_of_a_hundred_megabytes_flows_through_a_small_keeper",
+            "a_program_that_writes_too_much_is_ended",
+        ],
+    ),
+    (
+        "An agent commits to main, deletes branches, rewrites refs, runs gc",
+        &[
+            "an_agent_in_a_worktree_moves_its_own_branch_and_no_other",
+            "an_agents_clone_has_no_way_to_the_users_repository",
+            "an_agent_that_tidies_up_loses_nothing",
+            "a_main_that_was_moved_past_the_gate_is_said_loudly",
+        ],
+    ),
+    (
+        "The user takes history off main, or moves main during a landing",
+        &[
+            "a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing",
+            "what_the_user_amends_on_main_is_not_taken_for_the_agents_work",
+            "a_main_that_the_user_moves_during_a_landing_is_tested_anew",
+        ],
+    ),
+    (
+        "Red and conflicting work beside good work",
+        &["conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up"],
+    ),
+    (
+        "An upgrade is killed half way; an older program on a newer log",
+        &[
+            "a_failed_upgrade_leaves_the_file_as_it_was_and_is_redone",
+            "a_log_of_a_newer_version_is_left_alone",
+        ],
+    ),
+    (
+        "A one-shot command is killed anywhere, `adj import` too",
+        &[
+            "an_import_that_was_killed_anywhere_leaves_a_log_that_opens",
+            "a_log_whose_making_was_killed_can_be_read_at_once",
+        ],
+    ),
+    (
+        "Main is always a commit that was tested as merged",
+        &[
+            "a_merge_that_was_tested_for_a_killed_server_does_not_stand_for_another_one",
+            "a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened",
+        ],
+    ),
+    ("A runner on another machine is cut off and back: there are no such runners yet", NONE),
+    (
+        "A reader reconnects from before retention: the log keeps everything, so there is no such moment yet",
+        NONE,
+    ),
+];
+
+const NOBODY_GETS_IN: &[Promise] = &[
+    ("Nothing is read or written without a token", &["nobody_is_answered_without_a_token"]),
+    ("Host and origin of web pages are checked: there is no TCP door yet", NONE),
+    (
+        "Tokens are the user's alone, in no log, transcript or argument",
+        &[
+            "folder_socket_and_token_are_the_users_alone",
+            "a_token_that_an_agent_prints_or_sends_is_kept_nowhere",
+            "modes_of_our_own_state_are_mended_and_said",
+        ],
+    ),
+    (
+        "Names and ids are of one strict alphabet, and no name reaches git as an option",
+        &["hostile_names_are_refused_or_harmless", "names_that_could_be_options_or_paths_reach_no_git"],
+    ),
+    (
+        "Bodies that are too large or too deep are refused, and the next request is fine",
+        &["what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine"],
+    ),
+    (
+        "Connections that are held open hold up nobody",
+        &[
+            "an_agent_that_holds_every_connection_holds_up_nobody_else",
+            "a_connection_without_a_request_is_closed_after_a_few_seconds",
+        ],
+    ),
+    (
+        "No hook, filter, driver or alias of a repository is run by us",
+        &[
+            "no_hook_filter_or_driver_is_run_by_us_in_a_whole_life",
+            "nothing_that_an_agent_plants_is_ever_run",
+            "what_an_agent_in_a_worktree_plants_in_the_users_settings_is_not_run_by_us",
+        ],
+    ),
+    (
+        "A repository's own agent settings are not taken up until they are trusted",
+        &[
+            "what_a_repository_holds_for_claude_is_not_taken_up",
+            "settings_from_an_agents_branch_are_not_in_force_until_they_are_trusted",
+        ],
+    ),
+    (
+        "Links out of a tree are not followed, and nothing outside it is changed",
+        &[
+            "links_out_of_the_git_directory_are_not_followed",
+            "nothing_outside_the_tree_is_changed_in_any_way_and_sockets_are_out_of_sight",
+            "nothing_about_a_file_outside_can_be_changed",
+        ],
+    ),
+    (
+        "Credentials are hidden",
+        &[
+            "credentials_are_hidden_from_agents_and_tests",
+            "strict_lets_nothing_be_read_but_system_tree_and_declared_places",
+        ],
+    ),
+    (
+        "Other processes are out of sight",
+        &["an_agent_sees_and_signals_none_but_its_own_processes", "nobody_outside_can_be_signalled"],
+    ),
+    (
+        "A system that cannot hold it says so, and `strict` refuses",
+        &[
+            "a_system_without_namespaces_is_said_with_what_is_not_held",
+            "strict_starts_nothing_that_it_cannot_hold",
+            "a_sandbox_that_is_off_is_said_by_run_and_doctor",
+        ],
+    ),
+    (
+        "An agent's environment is an allow-list",
+        &[
+            "an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_are_its_own",
+            "the_environment_is_exactly_what_was_said",
+        ],
+    ),
+    ("What agents write is shown as text", &["output_of_any_kind_is_survived_and_shown_harmless"]),
+    (
+        "A role is bound to its token, and an agent decides nothing",
+        &[
+            "an_agent_with_its_own_token_decides_nothing",
+            "an_agent_works_with_its_token_and_decides_nothing_with_an_owner_or_without",
+        ],
+    ),
+    (
+        "An agent reads its own task, and not what others do",
+        &[
+            "an_agent_reads_its_own_task_and_not_what_others_do",
+            "a_sandboxed_agent_cannot_write_outside_its_tree_nor_read_tokens_or_another_tree",
+        ],
+    ),
+    (
+        "Tasks that agents add wait for a person, and end",
+        &[
+            "tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_allow",
+            "a_chain_of_tasks_that_the_policy_accepts_ends",
+        ],
+    ),
+    (
+        "What a person allows is what runs, once",
+        &[
+            "a_call_is_shown_whole_before_a_person_allows_it",
+            "a_call_that_is_too_long_to_be_shown_is_refused",
+        ],
+    ),
+    (
+        "Processes and memory have limits, and others keep their pace",
+        &[
+            "an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land",
+            "a_tree_with_too_many_processes_or_too_much_memory_is_ended_whole",
+        ],
+    ),
+    (
+        "A git directory is never committed as files",
+        &["commits_are_saved_wherever_the_git_directory_was_put"],
+    ),
+    (
+        "An edited log is named with its first bad record, and so is what others made in the database",
+        &[
+            "verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited",
+            "what_somebody_else_made_in_the_database_is_named_and_a_trigger_stops_every_write",
+        ],
+    ),
+];
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every test of the project, and the file that it is in.
+fn tests() -> BTreeMap<String, String> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![project().join("crates")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of ours").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a file of ours");
+                let file = path.strip_prefix(project()).expect("it is in the project").display().to_string();
+                let mut is_test = false;
+                for line in text.lines().map(str::trim) {
+                    let name = line.trim_start_matches("async ").strip_prefix("fn ");
+                    match name.and_then(|name| name.split_once('(')) {
+                        Some((name, _)) if is_test => drop(found.insert(name.to_owned(), file.clone())),
+                        _ => {}
+                    }
+                    is_test = line.starts_with("#[test]") || is_test && line.starts_with("#[");
+                }
+            }
+        }
+    }
+    found
+}
+
+fn page() -> String {
+    let tests = tests();
+    let mut page = "<!-- Written by `ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises`. -->\n# Promises\n\n\
+        What holds under faults and against attackers, and the tests that would notice if it did not. Each runs in `make test`; \
+        `make cuts` cuts the power at every moment of a run instead of some.\n"
+        .to_owned();
+    for (title, promises) in [("Nothing lost", NOTHING_LOST), ("Nobody gets in", NOBODY_GETS_IN)] {
+        page.push_str(&format!("\n## {title}\n\n| promise | driven by |\n| --- | --- |\n"));
+        for (promise, driven_by) in promises {
+            let named: Vec<String> = driven_by
+                .iter()
+                .map(|name| {
+                    let file = tests.get(*name).unwrap_or_else(|| panic!("there is no test `{name}`"));
+                    format!("[`{name}`](../{file})")
+                })
+                .collect();
+            let named = if named.is_empty() { "nothing yet".to_owned() } else { named.join("<br>") };
+            page.push_str(&format!("| {promise} | {named} |\n"));
+        }
+    }
+    page
+}
+
+#[test]
+fn every_promise_names_the_tests_that_drive_it() {
+    let (path, page) = (project().join("docs/promises.md"), page());
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &page).expect("a page of ours");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/promises.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises writes it"
+    );
+}
