@@ -18,9 +18,10 @@ Example:
   adj shell A -- git log --oneline -5
   adj shell c-abc1 -- sh -c 'make test'
 
-It runs in the sandbox and with the environment of the task's agent: only the tree, its temporary directory and
-`sandbox.caches` can be written. While it is open the fleet starts nothing in that tree and does not remove it. What you
-leave there is taken for the agent's work. The exit code is the command's own.")]
+It runs in the sandbox and with the environment of the task's agent: only the tree, its
+temporary directory and `sandbox.caches` can be written. While it is open the fleet starts
+nothing in that tree and does not remove it. What you leave there is taken for the agent's
+work. The exit code is the command's own.")]
 pub struct Shell {
     /// The task, or the worker that has it
     #[arg(value_name = "TASK|WORKER")]

@@ -3,17 +3,10 @@
 //!
 //! The `git` on the PATH is a script that loads a small library into the real one. The library counts across all of them.
 
+use super::shim::{Shim, path_with, play};
 use super::{Repository, SETTINGS, TESTS};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Lives at once: most of each is waiting.
-const AT_ONCE: usize = 4;
-
-/// Lives that end badly before no more are begun.
-const FAILURES_MAX: usize = 12;
 
 const SCENARIO: &str = r#"
 [[scenario]]
@@ -77,52 +70,6 @@ int unlink(const char *path) {
 }
 "#;
 
-/// A folder with a `git` that can be killed, to be put before all others on the PATH.
-struct Git {
-    folder: PathBuf,
-}
-
-impl Git {
-    fn new(name: &str) -> Git {
-        let folder = std::env::temp_dir().join(format!("adj-git-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("kill.c"), LIBRARY).expect("a file");
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o", "kill.so", "kill.c", "-ldl"])
-            .current_dir(&folder)
-            .output()
-            .expect("there is a C compiler, which Rust itself links with");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        Git { folder }
-    }
-
-    /// A `git` of its own for one life, which is killed before that operation.
-    fn killed_at(&self, at: usize, whom: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let own = self.folder.join(at.to_string());
-        std::fs::create_dir_all(&own).expect("a folder");
-        let real =
-            String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().expect("sh").stdout);
-        let script = format!(
-            "#!/bin/sh\n{whom} KILL_AT={at} KILL_COUNT={own}/count LD_PRELOAD={}/kill.so exec {} \"$@\"\n",
-            self.folder.display(),
-            real.expect("a path").trim(),
-            own = own.display()
-        );
-        std::fs::write(own.join("git"), script).expect("a file");
-        std::fs::set_permissions(own.join("git"), std::fs::Permissions::from_mode(0o755))
-            .expect("it is ours");
-        own
-    }
-}
-
-impl Drop for Git {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// Plays a life in which the git of that operation is killed. True: there was one.
 fn live(git: &Path, at: usize, name: &str, fleet: &str) -> bool {
     let repository = Repository::new(&format!("{name}-{at}"), SCENARIO, &[TICKET]);
@@ -130,8 +77,8 @@ fn live(git: &Path, at: usize, name: &str, fleet: &str) -> bool {
     repository.write("old.check", "true\n");
     repository.write("README", "read\n");
     repository.commit("Files to be changed");
-    let path = format!("{}:{}", git.display(), std::env::var("PATH").expect("there is a PATH"));
-    let run = || repository.command("run --until-idle").env("PATH", &path).output().expect("adj runs");
+    let run =
+        || repository.command("run --until-idle").env("PATH", path_with(git)).output().expect("adj runs");
     let mut ran = run();
     if ran.status.signal() == Some(9) {
         // It was killed with its git. Whoever comes next finds what both left.
@@ -172,30 +119,15 @@ fn locks(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn live_all(name: &str, fleet: &str, whom: &str) {
-    let git = Git::new(name);
-    let (next, lives, failed) = (AtomicUsize::new(1), AtomicUsize::new(0), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::SeqCst);
-                    if failed.load(Ordering::SeqCst) >= FAILURES_MAX {
-                        return;
-                    }
-                    // The other lives go on: each says for itself what was wrong.
-                    match std::panic::catch_unwind(|| live(&git.killed_at(at, whom), at, name, fleet)) {
-                        Ok(true) => lives.fetch_add(1, Ordering::SeqCst),
-                        Ok(false) => return,
-                        Err(_) => failed.fetch_add(1, Ordering::SeqCst),
-                    };
-                }
-            });
-        }
+/// A life for each operation, of the gits that these variables mean.
+fn live_all(name: &str, fleet: &str, variables: &str) {
+    let shim = Shim::new(name, LIBRARY);
+    play(10, |number| {
+        let (at, own) = (number + 1, format!("git-{number}"));
+        let count = shim.folder.join(&own).join("count");
+        let variables = format!("{variables} KILL_AT={at} KILL_COUNT={}", count.display());
+        live(&shim.git(&own, &variables), at, name, fleet)
     });
-    assert_eq!(failed.into_inner(), 0, "lives that did not end well");
-    let lives = lives.into_inner();
-    assert!(lives > 10, "only {lives} operations were seen");
 }
 
 #[test]

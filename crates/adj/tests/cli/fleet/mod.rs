@@ -31,6 +31,7 @@ mod reading;
 mod review;
 mod settings;
 mod setup;
+mod shim;
 mod socket;
 mod stopping;
 mod tickets;

@@ -4,6 +4,18 @@
 use super::background::wait;
 use super::{Repository, SETTINGS, TESTS};
 
+/// A scenario whose agent waits in the middle, so that the user can do something to main meanwhile.
+const WAITS: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Do {task}", quiet = true },
+  { run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm {task}.go {task}.middle", quiet = true },
+  { done = true },
+]
+"#;
+
 /// Wherever the agent has put its git directory, its commits are in a ref before its tree goes.
 #[test]
 fn commits_are_saved_wherever_the_git_directory_was_put() {
@@ -73,17 +85,7 @@ do = [
 /// `land.git` is a copy: removed in the middle of a run it is made again, and no step fails for it.
 #[test]
 fn a_land_git_that_is_removed_in_the_middle_of_a_run_is_made_again() {
-    let scenario = r#"
-[[scenario]]
-[[scenario.step]]
-do = [
-  { write = "{task}.check", text = "true\n", quiet = true },
-  { commit = "Do {task}", quiet = true },
-  { run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm {task}.go {task}.middle", quiet = true },
-  { done = true },
-]
-"#;
-    let repository = Repository::new("odd-land", scenario, &["one", "two"]);
+    let repository = Repository::new("odd-land", WAITS, &["one", "two"]);
     let fleet = repository.begin("run --until-idle");
     let trees = ["A-one", "B-two"].map(|tree| repository.trees().join(tree));
     for (tree, task) in trees.iter().zip(["one", "two"]) {
@@ -124,18 +126,6 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
     assert!(repository.state("land.git.damaged-1").is_dir());
     repository.check(&["one", "two"], TESTS);
 }
-
-/// A scenario whose agent waits in the middle, so that the user can do something to main meanwhile.
-const WAITS: &str = r#"
-[[scenario]]
-[[scenario.step]]
-do = [
-  { write = "{task}.check", text = "true\n", quiet = true },
-  { commit = "Do {task}", quiet = true },
-  { run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm {task}.go {task}.middle", quiet = true },
-  { done = true },
-]
-"#;
 
 /// Lets the user do something while the agent is in the middle, and the fleet come to its end.
 fn meanwhile(repository: &Repository, act: impl FnOnce()) -> String {

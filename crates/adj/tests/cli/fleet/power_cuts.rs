@@ -5,21 +5,17 @@
 //! The log has tests of its own for this, at the level of its pages.
 
 use super::background::wait;
+use super::shim::{Shim, path_with, play};
 use super::{Repository, SETTINGS, TESTS};
 use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Lives at once: most of each is waiting.
-const AT_ONCE: usize = 4;
 /// The life is cut at each moment of so many; `ADJ_CUT_EVERY=1` cuts it at all of them.
 const EVERY: usize = 29;
-/// Lives that end badly before no more are begun.
-const FAILURES_MAX: usize = 6;
 
 /// A session of several steps, files that are left over, and two landings.
 const SCENARIO: &str = r#"
@@ -101,50 +97,13 @@ int syncfs(int fd) {
 }
 "#;
 
-/// The library, and a `git` that loads it.
-struct Watched {
-    folder: PathBuf,
-}
-
-impl Watched {
-    fn new(name: &str) -> Watched {
-        let folder = std::env::temp_dir().join(format!("adj-sync-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("sync.c"), LIBRARY).expect("a file");
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o", "sync.so", "sync.c", "-ldl"])
-            .current_dir(&folder)
-            .output()
-            .expect("there is a C compiler, which Rust itself links with");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        Watched { folder }
-    }
-
-    /// `adj run`, with everything that it and its gits sync written down.
-    fn run(&self, repository: &Repository, log: &Path) -> Command {
-        let own = log.with_extension("bin");
-        std::fs::create_dir_all(&own).expect("a folder");
-        let real = Command::new("sh").args(["-c", "command -v git"]).output().expect("sh runs").stdout;
-        let loaded = format!("SYNC_LOG={} LD_PRELOAD={}/sync.so", log.display(), self.folder.display());
-        let script = format!("#!/bin/sh\n{loaded} exec {} \"$@\"\n", String::from_utf8_lossy(&real).trim());
-        std::fs::write(own.join("git"), script).expect("a file");
-        std::fs::set_permissions(own.join("git"), std::fs::Permissions::from_mode(0o755))
-            .expect("it is ours");
-        let mut command = repository.command("run --until-idle");
-        let path = std::env::var("PATH").expect("there is a PATH");
-        command
-            .env("PATH", format!("{}:{path}", own.display()))
-            .env("SYNC_LOG", log)
-            .env("LD_PRELOAD", self.folder.join("sync.so"));
-        command
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+/// `adj run`, with everything that it and its gits sync written down.
+fn watched(shim: &Shim, repository: &Repository, log: &Path) -> Command {
+    let name = log.file_stem().expect("a name").to_string_lossy().into_owned();
+    let git = shim.git(&name, &format!("SYNC_LOG={}", log.display()));
+    let mut command = repository.command("run --until-idle");
+    command.env("PATH", path_with(&git)).env("SYNC_LOG", log).env("LD_PRELOAD", shim.library());
+    command
 }
 
 fn repository(name: &str, scenario: &str) -> Repository {
@@ -225,11 +184,12 @@ fn ends_well(repository: &Repository, moment: &str) {
 }
 
 /// Plays a life whose power goes at that moment. False: it ended before.
-fn live(watched: &Watched, at: usize) -> bool {
+fn live(shim: &Shim, at: usize) -> bool {
     let repository = repository(&format!("cut-{at}"), SCENARIO);
-    let log = watched.folder.join(format!("{at}.log"));
+    let log = shim.folder.join(format!("{at}.log"));
     let begun = SystemTime::now();
-    let ran = watched.run(&repository, &log).env("ADJ_CRASH_AT", at.to_string()).output().expect("adj runs");
+    let ran =
+        watched(shim, &repository, &log).env("ADJ_CRASH_AT", at.to_string()).output().expect("adj runs");
     if ran.status.signal() != Some(9) {
         assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
         return false;
@@ -243,27 +203,9 @@ fn live(watched: &Watched, at: usize) -> bool {
 
 #[test]
 fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded() {
-    let watched = Watched::new("moments");
+    let shim = Shim::new("moments", LIBRARY);
     let every = std::env::var("ADJ_CUT_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(EVERY);
-    let (next, lives, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while failed.load(Ordering::SeqCst) < FAILURES_MAX {
-                    let at = 1 + every * next.fetch_add(1, Ordering::SeqCst);
-                    // The other lives go on: each says for itself what was wrong.
-                    match std::panic::catch_unwind(|| live(&watched, at)) {
-                        Ok(true) => lives.fetch_add(1, Ordering::SeqCst),
-                        Ok(false) => return,
-                        Err(_) => failed.fetch_add(1, Ordering::SeqCst),
-                    };
-                }
-            });
-        }
-    });
-    assert_eq!(failed.into_inner(), 0, "lives that did not end well");
-    let lives = lives.into_inner();
-    assert!(lives > 5, "only {lives} moments were seen");
+    play(5, |number| live(&shim, 1 + every * number));
 }
 
 /// The agent has committed, and its objects are empty afterwards: its git directory is made anew from what was last taken,
@@ -282,11 +224,11 @@ do = [
   { done = true },
 ]
 "#;
-    let watched = Watched::new("middle");
+    let shim = Shim::new("middle", LIBRARY);
     let repository = repository("cut-middle", scenario);
-    let log = watched.folder.join("middle.log");
+    let log = shim.folder.join("middle.log");
     let begun = SystemTime::now();
-    let mut fleet = watched.run(&repository, &log).spawn().expect("adj runs");
+    let mut fleet = watched(&shim, &repository, &log).spawn().expect("adj runs");
     for (tree, task) in [("A-p-1", "p-1"), ("B-p-2", "p-2")] {
         let middle = repository.tree(&format!("{tree}/{task}.middle"));
         wait("the middle of a step", || middle.exists().then_some(()));
