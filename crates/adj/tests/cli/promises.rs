@@ -96,6 +96,7 @@ const NOTHING_LOST: &[Promise] = &[
         &[
             "a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged",
             "a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded",
+            "a_run_on_a_real_disk_whose_power_is_cut_ends_by_itself_with_all_that_was_recorded",
             "an_agent_whose_power_is_cut_in_the_middle_of_a_step_goes_on_in_a_sound_tree",
         ],
     ),

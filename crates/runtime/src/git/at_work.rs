@@ -10,7 +10,7 @@
 //! - a file of a checkout is changed only if it is as one of the two commits has it, or a beginning of that: bytes that
 //!   are in neither are the user's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -87,10 +87,15 @@ impl Repository {
         changes: &[Change<'_>],
     ) -> Result<bool, GitError> {
         let work = self.begin_work(None)?;
+        let git_dir = &self.inner.git_dir;
+        self.sync_objects(&git_dir.join("objects"))?;
         let mut tries = 1;
         loop {
             let changed = references::change(self.user(doing), &self.zero(), why, changes);
-            let Err(error) = &changed else { return changed };
+            let Err(error) = &changed else {
+                sync_references(git_dir, changes.iter().map(|change| change.name))?;
+                return changed;
+            };
             if tries == TRIES_MAX || !(error.was_killed() || error.is_lock()) {
                 return changed;
             }
@@ -109,10 +114,14 @@ impl Repository {
         why: &str,
         changes: &[Change<'_>],
     ) -> Result<bool, GitError> {
+        self.sync_objects(&self.land_objects())?;
         let mut tries = 1;
         loop {
             let changed = references::change(self.land(doing), &self.zero(), why, changes);
-            let Err(error) = &changed else { return changed };
+            let Err(error) = &changed else {
+                sync_references(&self.land_dir(), changes.iter().map(|change| change.name))?;
+                return changed;
+            };
             if tries == TRIES_MAX || !(error.was_killed() || error.is_lock()) {
                 return changed;
             }
@@ -229,7 +238,7 @@ impl Repository {
     }
 
     /// The git directory of a checkout of the user's: of a linked one, its own folder in the repository.
-    fn git_dir_of_checkout(&self, checkout: &Path) -> PathBuf {
+    pub(super) fn git_dir_of_checkout(&self, checkout: &Path) -> PathBuf {
         let link = fs::read_to_string(checkout.join(".git")).unwrap_or_default();
         let linked = link.trim_end().strip_prefix("gitdir: ").map(|to| checkout.join(to));
         linked
@@ -391,14 +400,54 @@ impl Repository {
         call.args(["hash-object", "--stdin"]).arg(as_if).input(content).oid()
     }
 
-    /// The files that a move has written in a checkout are on the disk. Git brings its own there, not the user's.
+    /// Objects that are about to be named by a reference have their own names on the disk: git syncs what it writes, and
+    /// leaves to chance what folders say.
+    pub(super) fn sync_objects(&self, objects: &Path) -> Result<(), GitError> {
+        let doing = "bringing objects to the disk";
+        let mut synced = locked(&self.inner.objects_synced);
+        // Times of files are a little behind the clock's.
+        let begun = SystemTime::now() - Duration::from_secs(1);
+        let since = synced.get(objects).copied();
+        let mut folders = vec![objects.to_owned()];
+        for entry in fs::read_dir(objects).map_err(GitError::io(doing, objects))?.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            }
+        }
+        for folder in folders {
+            let changed = fs::metadata(&folder).and_then(|found| found.modified());
+            if since.is_none_or(|since| changed.is_ok_and(|changed| changed >= since)) {
+                super::tree::sync_folder(&folder)?;
+            }
+        }
+        synced.insert(objects.to_owned(), begun);
+        Ok(())
+    }
+
+    /// The files that a move has written in a checkout are on the disk, and where main is. Git brings neither there.
     pub(super) fn sync_checkout(&self, checkout: &Path, old: &Oid, merge: &Oid) -> Result<(), GitError> {
+        sync_references(&self.inner.git_dir, [self.main_reference().as_str()].into_iter())?;
+        super::tree::sync_folder(&self.git_dir_of_checkout(checkout))?;
         let files = self.changed(old, merge)?;
         let paths: Vec<PathBuf> =
             files.iter().map(|file| checkout.join(std::ffi::OsStr::from_bytes(&file.path))).collect();
         crate::files::sync(checkout, &paths, SYNCED_ONE_BY_ONE_MAX)
             .map_err(GitError::io("bringing a checkout to the disk", checkout))
     }
+}
+
+/// Where these references are is on the disk: their files were synced, and now their folders are.
+fn sync_references<'a>(git_dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<(), GitError> {
+    let mut folders = BTreeSet::from([git_dir.to_owned()]);
+    for name in names {
+        let path = git_dir.join(name);
+        folders.extend(path.ancestors().skip(1).take_while(|at| *at != git_dir).map(Path::to_owned));
+    }
+    // The deepest first. One that git has removed with its last reference is named in the folder above it.
+    for folder in folders.iter().rev().filter(|folder| folder.is_dir()) {
+        super::tree::sync_folder(folder)?;
+    }
+    Ok(())
 }
 
 fn entry_key(entry: Option<&Entry>) -> Option<String> {

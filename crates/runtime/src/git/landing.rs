@@ -454,6 +454,7 @@ impl Repository {
             hook();
         }
         let action = format!("adjutant {}", merge.short());
+        self.sync_objects(&self.inner.git_dir.join("objects"))?;
         let _still = self.still();
         let work = self.begin_move(checkout, old, merge)?;
         let ended = without_filters(self.checkout("moving main in a checkout", checkout), &filters)
@@ -479,8 +480,10 @@ impl Repository {
         drop(work);
         let main = self.user_reference(&self.main_reference())?;
         if output.status.success() {
+            // Without a history to read it from, it came from where it was a moment ago.
+            let came_from = self.came_from(checkout, &self.main_reference(), &action)?;
             if main.as_ref().is_some_and(|main| main.oid == *merge)
-                && self.came_from(checkout, &self.main_reference(), &action)? == Some(old.clone())
+                && came_from.is_none_or(|before| before == *old)
             {
                 return Ok(None);
             }
@@ -497,19 +500,28 @@ impl Repository {
         }
     }
 
-    /// What a reference was before the last move, if that was ours.
+    /// What a reference was before the last move, if that was ours. The line of that move says it; the one before it may
+    /// have been damaged by a power cut long ago.
     fn came_from(&self, checkout: &Path, reference: &str, action: &str) -> Result<Option<Oid>, GitError> {
-        let shown = self
-            .checkout("reading a reference's history", checkout)
-            .args(["log", "-g", "-2", "--no-show-signature", "--format=%H%x00%gs", reference, "--"])
-            .run()?;
-        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-        let mut lines = text.lines();
-        let newest = lines.next().and_then(|line| line.split_once('\0'));
-        if !newest.is_some_and(|(_, why)| why.starts_with(action)) {
-            return Ok(None);
-        }
-        Ok(lines.next().and_then(|line| Oid::new(line.split('\0').next().unwrap_or_default())))
+        let git_dir = match reference {
+            "HEAD" => self.git_dir_of_checkout(checkout),
+            _ => self.inner.git_dir.clone(),
+        };
+        let log = git_dir.join("logs").join(reference);
+        let history = match fs::read(&log) {
+            Ok(history) => history,
+            // Kept in another way: nothing is known, so nothing is put back.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(GitError::Io { doing: "reading a reference's history", at: log, source });
+            }
+        };
+        let newest = history.strip_suffix(b"\n").unwrap_or(&history).rsplit(|byte| *byte == b'\n').next();
+        let newest = String::from_utf8_lossy(newest.unwrap_or_default()).into_owned();
+        // `<old> <new> name <mail> time zone`, a tab, and why.
+        let (what, why) = newest.split_once('\t').unwrap_or_default();
+        let was_ours = why.starts_with(action);
+        Ok(what.split(' ').next().and_then(Oid::new).filter(|_| was_ours))
     }
 
     /// The user switched branches between our look and git's: another branch, or a detached `HEAD`, was moved to the

@@ -119,6 +119,8 @@ struct Inner {
     land_checked: Mutex<bool>,
     /// What was done on the way that people should know of, until it is told.
     notes: Mutex<Vec<String>>,
+    /// Up to when the names of all objects in these folders are on the disk.
+    objects_synced: Mutex<BTreeMap<PathBuf, std::time::SystemTime>>,
     /// Held while a checkout of the user's is moved: what it holds meanwhile is of neither commit.
     checkout_moves: Mutex<()>,
     /// Two calls on one private index would get in each other's way; different trees do not.
@@ -168,6 +170,7 @@ impl Repository {
                 main_in_land: Mutex::new(None),
                 land_checked: Mutex::new(false),
                 notes: Mutex::new(Vec::new()),
+                objects_synced: Mutex::new(BTreeMap::new()),
                 checkout_moves: Mutex::new(()),
                 busy: Mutex::new(BTreeMap::new()),
                 measured: Mutex::new(BTreeMap::new()),

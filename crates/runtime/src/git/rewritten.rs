@@ -141,6 +141,6 @@ impl Repository {
     }
 }
 
-fn begun_reference(task: &TaskId) -> String {
+pub(super) fn begun_reference(task: &TaskId) -> String {
     format!("refs/adjutant/begun/{task}")
 }

@@ -703,7 +703,10 @@ impl Repository {
             return Ok(());
         }
         let main = self.main_tip()?;
-        let tip = self.land_reference(&task_reference(task))?.unwrap_or_else(|| main.clone());
+        // The files are of the commit that the tree was made on; against a newer main they would look like a change.
+        let known = [task_reference(task), super::rewritten::begun_reference(task)];
+        let known = known.iter().find_map(|name| self.land_reference(name).transpose()).transpose()?;
+        let tip = known.unwrap_or_else(|| main.clone());
         let making = self.inner.places.trees.join(format!(".making-{name}"));
         remove_folder(&making)?;
         let head = format!("ref: refs/heads/{branch}");

@@ -10,7 +10,7 @@ use super::{Repository, SETTINGS, TESTS};
 use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -239,4 +239,92 @@ do = [
     assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
     assert!(said(&ran).contains("git directory was damaged and is made anew"), "{}", said(&ran));
     ends_well(&repository, "in the middle of a step");
+}
+
+/// A file system of its own in a file, mounted while this lives.
+struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    /// `None` where nothing can be mounted: only root can, and not everywhere.
+    fn new(name: &str) -> Option<Disk> {
+        let folder = std::env::temp_dir().join(format!("adj-disk-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("mounted")).expect("a folder");
+        let disk = Disk { folder };
+        let image = disk.folder.join("image");
+        // Larger than what the fleet wants to be free before it begins anything; the file has holes.
+        std::fs::File::create(&image).and_then(|file| file.set_len(3 << 29)).expect("a file");
+        let made = disk.run("mkfs.ext4", &["-q", "-F", "image"]) && disk.mount("image");
+        made.then_some(disk)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        let ran = Command::new(program).args(arguments).current_dir(&self.folder).output();
+        ran.is_ok_and(|ran| ran.status.success())
+    }
+
+    fn mount(&self, image: &str) -> bool {
+        self.run("mount", &["-o", "loop,commit=30", image, "mounted"])
+    }
+
+    /// What is on the disk now is all that there is.
+    fn cut(&self) {
+        assert!(self.run("cp", &["--sparse=always", "image", "cut"]));
+        assert!(self.run("umount", &["-l", "mounted"]));
+        // As the system does when it starts again; what it repairs is no failure.
+        self.run("e2fsck", &["-fy", "cut"]);
+        assert!(self.mount("cut"));
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.run("umount", &["-l", "mounted"]);
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The same on a real file system, which keeps what it likes of what nobody synced: names of files as well as what they
+/// hold. Everything is killed after each landing in turn, and the disk is what had reached it by then.
+#[test]
+fn a_run_on_a_real_disk_whose_power_is_cut_ends_by_itself_with_all_that_was_recorded() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+    let tickets = ["d-1", "d-2", "d-3", "d-4"];
+    for landings in 0..tickets.len() {
+        let Some(disk) = Disk::new(&landings.to_string()) else {
+            println!("not tried: no file system can be mounted here");
+            return;
+        };
+        let repository = Repository { dir: disk.folder.join("mounted/project") };
+        repository.write("adjutant.toml", SETTINGS);
+        repository.write("scenario.toml", scenario);
+        repository.write("tests.sh", TESTS);
+        repository.write("base.check", "true\n");
+        for id in tickets {
+            repository.ticket(id, &[]);
+        }
+        repository.git("init --quiet --initial-branch=main");
+        repository.commit("Begin");
+        assert!(disk.run("sync", &["-f", "mounted"]));
+        let fleet = repository.begin("run --until-idle");
+        wait("so many landings", || {
+            let landed = repository.git("log --first-parent --merges --oneline main").lines().count();
+            let begun = !repository.standing().is_empty() || landed > 0;
+            (begun && landed >= landings).then_some(())
+        });
+        fleet.kill();
+        super::background::end_all(repository.dir());
+        disk.cut();
+        let ran = repository.command("run --until-idle").output().expect("adj runs");
+        assert_eq!(ran.status.code(), Some(0), "after {landings} landings:\n{}", said(&ran));
+        repository.check(&tickets, TESTS);
+        let land = repository.state("land.git");
+        assert_eq!(repository.git(&format!("--git-dir={} fsck --no-dangling", land.display())), "");
+    }
 }
