@@ -1066,7 +1066,10 @@ impl Shared {
         let full = self
             .free()
             .filter(|free| *free < DISK_BYTES_MIN)
-            .map(|free| smol_str::format_smolstr!("{} MB are left", free >> 20));
+            .map(|free| {
+                let (left, needed) = (free >> 20, DISK_BYTES_MIN >> 20);
+                smol_str::format_smolstr!("{left} MB are left, {needed} MB are needed; `adj clean --trash` frees some")
+            });
         if self.world().disk_full != full {
             self.ask(Ask::SeeDisk { full }).await?;
         }
