@@ -101,11 +101,20 @@ impl Outside for Real {
         let repository = self.repository()?;
         repository.ensure_land().map_err(of_git)?;
         // Of what has landed, main from before is what it changed.
-        let main = match task.landed.as_ref().and_then(|landed| Oid::new(&landed.old_main)) {
-            Some(old) => old,
-            None => repository.main_tip().map_err(of_git)?,
+        let landed = task.landed.as_ref();
+        let landed = landed.and_then(|landed| Some((Oid::new(&landed.old_main)?, Oid::new(&landed.merge)?)));
+        let (main, diff) = match landed {
+            Some((old, merge)) => {
+                let diff = repository.diff_landed(&tip, &old, &merge, stat);
+                (old, diff)
+            }
+            None => {
+                let main = repository.main_tip().map_err(of_git)?;
+                let diff =
+                    if stat { repository.diff_stat(&tip, &main) } else { repository.diff(&tip, &main) };
+                (main, diff)
+            }
         };
-        let diff = if stat { repository.diff_stat(&tip, &main) } else { repository.diff(&tip, &main) };
         let branch = task.place.as_ref().filter(|_| task.landed.is_none()).map(|place| place.branch.clone());
         let moved = match branch {
             Some(branch) => repository.moved_by_user(&task.id, &branch, &tip).map_err(of_git)?,

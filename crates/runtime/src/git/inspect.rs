@@ -10,9 +10,11 @@ use super::salvage::DIFF_BYTES_MAX;
 use super::{GitError, Oid, Repository, locked, now};
 use crate::tickets;
 
-/// The largest file that is searched for conflict markers.
 /// Commits of a branch that are listed.
 const COMMITS_MAX: u32 = 100;
+/// A diff in a line for each file.
+const STAT: [&str; 1] = ["--stat=100"];
+/// The largest file that is searched for conflict markers.
 const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
 /// How much is searched for conflict markers in all.
 const MARKED_BYTES_MAX: u64 = 64 << 20;
@@ -179,16 +181,24 @@ impl Repository {
 
     /// What the tip changes since it left main, as a diff; cut off with a word about it where it is too long.
     pub fn diff(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
-        self.diff_with(tip, main, &[])
+        self.diff_from(&self.merge_base(tip, main)?, tip, &[])
     }
 
     /// The same in a line for each file.
     pub fn diff_stat(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
-        self.diff_with(tip, main, &["--stat=100"])
+        self.diff_from(&self.merge_base(tip, main)?, tip, &STAT)
     }
 
-    fn diff_with(&self, tip: &Oid, main: &Oid, options: &[&str]) -> Result<String, GitError> {
-        let base = self.merge_base(tip, main)?;
+    /// What a branch brought that landed: `main` is where main was before, `landed` the commit that it moved to.
+    pub fn diff_landed(&self, tip: &Oid, main: &Oid, landed: &Oid, stat: bool) -> Result<String, GitError> {
+        let base = match self.carried_beside(tip, main, Some(landed))? {
+            Some(carried) => carried.base,
+            None => self.plain_merge_base(tip, main)?,
+        };
+        self.diff_from(&base, tip, if stat { &STAT } else { &[] })
+    }
+
+    fn diff_from(&self, base: &Oid, tip: &Oid, options: &[&str]) -> Result<String, GitError> {
         let asked = self
             .land("computing a diff")
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])
@@ -199,7 +209,7 @@ impl Repository {
         match asked {
             Ok(output) => Ok(String::from_utf8_lossy(&output).into_owned()),
             Err(GitError::TooMuch { limit, .. }) => {
-                let stat = self.diff_with(tip, main, &["--stat=100"])?;
+                let stat = self.diff_from(base, tip, &STAT)?;
                 Ok(format!("the diff is longer than {limit} bytes; only its summary is shown\n\n{stat}"))
             }
             Err(error) => Err(error),

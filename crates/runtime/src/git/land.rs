@@ -64,15 +64,19 @@ impl Repository {
     /// The tip of main in the user's repository now; its objects are in `land.git` too.
     pub fn main_tip(&self) -> Result<Oid, GitError> {
         let places = &self.inner.places;
-        let name = self.main_reference();
-        let main = match references::loose(&self.inner.git_dir, &name) {
-            Some(main) => Some(main),
-            None => self.user_reference(&name)?.map(|main| main.oid),
-        };
+        let main = self.read_main()?;
         let main =
             main.ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
         self.with_sound_land(|| self.know_main(&main))?;
         Ok(main)
+    }
+
+    fn read_main(&self) -> Result<Option<Oid>, GitError> {
+        let name = self.main_reference();
+        match references::loose(&self.inner.git_dir, &name) {
+            Some(main) => Ok(Some(main)),
+            None => Ok(self.user_reference(&name)?.map(|main| main.oid)),
+        }
     }
 
     /// An agent is shown this main: that it was main is known from now on, whatever the user does to it.
@@ -103,7 +107,14 @@ impl Repository {
         if known.as_ref() != Some(main) {
             self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(main), known.as_slice())?;
             if let Some(before) = &*known {
-                self.main_moved(before, main)?;
+                let dropped = self.is_dropped(before, main)?;
+                // Read before a landing that has moved main meanwhile, it is older than what is known: nothing was dropped.
+                if dropped && self.read_main()?.as_ref() != Some(main) {
+                    return Ok(());
+                }
+                if dropped {
+                    self.remember_dropped(before)?;
+                }
             }
             self.set_in_land(&self.main_reference(), main)?;
         }

@@ -26,12 +26,14 @@ pub(super) struct Carried {
 }
 
 impl Repository {
-    /// Main was there and is here now. What is not in it any more is remembered.
-    pub(super) fn main_moved(&self, before: &Oid, now: &Oid) -> Result<(), GitError> {
-        if self.missing_in_land(std::slice::from_ref(before))?.is_empty() && !self.is_ancestor(before, now)? {
-            self.set_in_land(&format!("{DROPPED}{before}"), before)?;
-        }
-        Ok(())
+    /// Main was there and is here now: whether it has lost anything on the way.
+    pub(super) fn is_dropped(&self, before: &Oid, now: &Oid) -> Result<bool, GitError> {
+        Ok(self.missing_in_land(std::slice::from_ref(before))?.is_empty() && !self.is_ancestor(before, now)?)
+    }
+
+    /// What main had and has no more.
+    pub(super) fn remember_dropped(&self, main: &Oid) -> Result<(), GitError> {
+        self.set_in_land(&format!("{DROPPED}{main}"), main)
     }
 
     /// Whether main has commits that were made for a task, though they were not landed: somebody moved main to them.
@@ -47,6 +49,16 @@ impl Repository {
 
     /// What the branch carries of a history that main no longer has; mostly nothing.
     pub(super) fn carried(&self, tip: &Oid, main: &Oid) -> Result<Option<Carried>, GitError> {
+        self.carried_beside(tip, main, None)
+    }
+
+    /// The same of a branch that has landed: what its own landing brought to main was not taken off it before.
+    pub(super) fn carried_beside(
+        &self,
+        tip: &Oid,
+        main: &Oid,
+        landed: Option<&Oid>,
+    ) -> Result<Option<Carried>, GitError> {
         let heads: Vec<Oid> = references::read(self.land("looking for what was taken off main"), &[DROPPED])?
             .into_iter()
             .map(|reference| reference.oid)
@@ -54,8 +66,9 @@ impl Repository {
         if heads.is_empty() {
             return Ok(None);
         }
-        let of_branch = self.beyond(std::slice::from_ref(tip), main)?;
-        let taken_off: BTreeSet<Oid> = self.beyond(&heads, main)?.into_iter().collect();
+        let of_branch = self.beyond(std::slice::from_ref(tip), &[main])?;
+        let there: Vec<&Oid> = [main].into_iter().chain(landed).collect();
+        let taken_off: BTreeSet<Oid> = self.beyond(&heads, &there)?.into_iter().collect();
         let carried: Vec<Oid> = of_branch.into_iter().filter(|oid| taken_off.contains(oid)).collect();
         let Some(newest) = carried.first() else { return Ok(None) };
         let ends = self
@@ -130,12 +143,13 @@ impl Repository {
         }
     }
 
-    fn beyond(&self, tips: &[Oid], main: &Oid) -> Result<Vec<Oid>, GitError> {
+    fn beyond(&self, tips: &[Oid], there: &[&Oid]) -> Result<Vec<Oid>, GitError> {
         let listed = self
             .land("listing commits")
             .args(["rev-list", "--topo-order", &format!("--max-count={COMMITS_MAX}")])
             .args(tips.iter().map(Oid::as_str))
-            .args([&format!("^{main}"), "--"])
+            .args(there.iter().map(|oid| format!("^{oid}")))
+            .arg("--")
             .ok()?;
         Ok(String::from_utf8_lossy(&listed).lines().filter_map(Oid::new).collect())
     }

@@ -60,7 +60,8 @@ pub struct Leftovers {
 pub(super) struct Record {
     pub task: String,
     pub branch: String,
-    /// Device and number of the directory: one that someone put in its place is not ours.
+    /// Device and number of the directory: one that someone put in its place has another number. The device is not compared:
+    /// a disk may have another one whenever it is mounted.
     pub directory: (u64, u64),
     /// When the directory was made: its number may have been given to another since.
     #[serde(default)]
@@ -69,6 +70,14 @@ pub(super) struct Record {
     pub worktree: Option<String>,
     /// Whether it is whole. One that is not was never given to anybody.
     pub ready: bool,
+}
+
+impl Record {
+    /// Whether the directory is the one that was made for the task.
+    fn is_of(&self, found: &Inside) -> std::io::Result<bool> {
+        let is_another = self.born.is_some() && found.born().is_some() && self.born != found.born();
+        Ok(self.directory.1 == found.identity()?.1 && !is_another)
+    }
 }
 
 /// What a tree's git directory names, before any of it is believed.
@@ -188,7 +197,7 @@ impl Repository {
         for name in names {
             let Ok(Some(record)) = self.record(&name) else { continue };
             let Ok(Some(tree)) = Inside::open(&self.inner.places.trees, &name) else { continue };
-            if tree.identity().ok() != Some(record.directory) {
+            if !record.is_of(&tree).unwrap_or(false) {
                 continue;
             }
             match &record.worktree {
@@ -314,9 +323,8 @@ impl Repository {
             Err(source) => return Err(GitError::Io { doing: "opening the task's tree", at: path, source }),
         };
         let record = self.record(name)?.ok_or_else(not_ours)?;
-        let directory = found.identity().map_err(GitError::io("opening the task's tree", &path))?;
-        let is_another = record.born.is_some() && found.born().is_some() && record.born != found.born();
-        if record.task != task.as_str() || record.directory != directory || is_another {
+        let is_it = record.is_of(&found).map_err(GitError::io("opening the task's tree", &path))?;
+        if record.task != task.as_str() || !is_it {
             return Err(not_ours());
         }
         Ok(record.ready.then_some(record))

@@ -151,6 +151,24 @@ fn a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing() {
     repository.check_main(TESTS);
 }
 
+/// What landed is looked at as it was, whatever the user does to main afterwards.
+#[test]
+fn the_diff_of_a_landed_task_stays_when_the_user_takes_the_landing_off_main() {
+    let works = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { done = true } ]
+"#;
+    let repository = Repository::new("odd-landed-diff", works, &["one"]);
+    repository.ok("run --until-idle");
+    let shown = repository.ok("diff one");
+    assert!(shown.contains("+true"), "{shown}");
+    repository.git("reset --quiet --hard HEAD~1");
+    repository.ticket("two", &[]);
+    repository.ok("run --until-idle");
+    assert_eq!(repository.ok("diff one"), shown);
+}
+
 /// The settings were amended on main, not by the agent: it is not the agent who changes them.
 #[test]
 fn what_the_user_amends_on_main_is_not_taken_for_the_agents_work() {

@@ -370,7 +370,8 @@ do = [ { write = "{task}.txt", text = "{prompt}\n" }, { commit = "Redo {task}" }
     for command in ["merge t-2", "review t-2 --approve", "review t-2 --changes x"] {
         assert!(repository.refused(command).contains("DONE"), "adj {command}");
     }
-    assert!(repository.ok("diff t-2").contains("+first"), "what has landed can be looked at");
+    let diff = repository.ok("diff t-2");
+    assert!(diff.contains("+first"), "what has landed can be looked at: {diff}");
     running.stop();
     repository.check(&["t-1", "t-2"], "sh tests.sh");
 }

@@ -145,6 +145,21 @@ fn an_agents_clone_has_no_way_to_the_users_repository() {
     assert_eq!(project.folder.git(&moved.join("project.agents").join(TREE), &["fsck"]), "");
 }
 
+/// A disk may have another number each time that the system starts.
+#[test]
+fn a_tree_is_known_again_on_a_disk_that_is_mounted_as_another_device() {
+    let project = Project::new();
+    project.prepare();
+    let committed = project.agent_commits("one", "1\n");
+    let record = project.repository.places().state.join(format!("trees/{TREE}.json"));
+    let mut known: serde_json::Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    known["directory"][0] = serde_json::json!(4_711);
+    fs::write(&record, known.to_string()).unwrap();
+    assert_eq!(project.prepare(), committed);
+    project.repository.remove_tree(&task(), TREE, "e9").unwrap();
+    assert!(!project.tree().exists());
+}
+
 #[test]
 fn what_was_not_made_by_us_is_neither_used_nor_removed() {
     let project = Project::new();
