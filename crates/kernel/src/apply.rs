@@ -354,6 +354,28 @@ impl World {
             Event::MemberRemoved(e) => {
                 self.edit_channel(&e.channel, |channel| channel.members.retain(|member| *member != e.agent))
             }
+            Event::RingChanged(e) => self.edit_channel(&e.channel, |channel| {
+                // The cursor stays where it is when the one that it stands at leaves.
+                if channel.last.as_ref() == Some(&e.agent)
+                    && let Some(place) = channel.ring.iter().position(|agent| *agent == e.agent)
+                {
+                    channel.last = place.checked_sub(1).and_then(|before| channel.ring.get(before).cloned());
+                }
+                channel.ring.retain(|agent| *agent != e.agent);
+                if e.joined {
+                    channel.ring.push_back(e.agent.clone());
+                }
+            }),
+            Event::TurnHeld(e) => self.edit_channel(&e.channel, |channel| {
+                channel.last = e.agent.clone().or_else(|| channel.last.take());
+                channel.current = e.agent.clone();
+            }),
+            // Read where the channel's own words are read; nothing else hangs on them.
+            Event::ChannelSaid(_) => Ok(()),
+            Event::ArchitectAsked(e) => {
+                self.architect_asks = Some((e.what, e.request.clone()));
+                Ok(())
+            }
         }
     }
 
@@ -430,7 +452,7 @@ impl World {
     fn task_moved(&mut self, e: &TaskMoved) -> Folded {
         let mut taken = None;
         self.edit_task(&e.id, |task| {
-            taken = machines::replay(&mut task.machine, &e.input, e.to);
+            taken = carried_out(machines::replay(&mut task.machine, &e.input, e.to));
             if e.from == task::Status::NeedsApproval {
                 task.approval = None;
             }
@@ -467,7 +489,7 @@ impl World {
     fn worker_moved(&mut self, e: &WorkerMoved) -> Folded {
         let mut taken = None;
         self.edit_worker(&e.name, |worker| {
-            taken = machines::replay(&mut worker.machine, &e.input, e.to);
+            taken = carried_out(machines::replay(&mut worker.machine, &e.input, e.to));
             match &e.input {
                 worker::Event::Assign { .. } => worker.task_assigned_at = Some(e.at),
                 worker::Event::StepOk { .. } => worker.last_step_at = Some(e.at),
@@ -512,7 +534,7 @@ impl World {
         let mut taken = None;
         self.edit_channel(&e.channel, |channel| {
             let place: &mut turn::Turn = channel.places.entry(e.agent.clone()).or_default();
-            taken = machines::replay(place, &e.input, e.to);
+            taken = carried_out(machines::replay(place, &e.input, e.to));
         })?;
         taken.ok_or_else(|| format!("agent `{}` has no row from {} to {} here", e.agent, e.from, e.to))
     }
@@ -866,8 +888,13 @@ fn replay_wrapped<M: Suspends>(
 ) -> Folded {
     if let (Suspendable::Live(inner), Wrapped::Inner(event)) = (&mut *machine, event) {
         let from = inner.state();
-        return machines::replay(inner, event, to)
+        return carried_out(machines::replay(inner, event, to))
             .ok_or_else(|| format!("{} has no row from {from:?} to {to:?} here", M::NAME));
     }
-    machine.advance(event, &mut Vec::new()).map_err(|refusal| refusal.to_string())
+    machine.advance(event, None).map(drop).map_err(|refusal| refusal.to_string())
+}
+
+/// What a row asked for was carried out when its event was written.
+fn carried_out<E>(replayed: Option<Vec<E>>) -> Option<()> {
+    replayed.map(drop)
 }

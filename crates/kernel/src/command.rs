@@ -478,6 +478,8 @@ pub struct Commit {
     /// The rules that were used and the rows that were taken, for whoever counts them.
     pub rules: Vec<Rule>,
     pub rows: Vec<(&'static str, usize)>,
+    /// What the runs that it moved tell their readers, in order.
+    pub published: Vec<(RunId, run::StreamEvent)>,
     /// The World after it.
     pub world: crate::World,
 }
@@ -552,6 +554,10 @@ impl Actor {
 
     pub fn is_human(&self) -> bool {
         matches!(self, Actor::Human(_))
+    }
+
+    pub fn is_agent(&self, agent: &AgentName) -> bool {
+        matches!(self, Actor::Agent { name, .. } if name == agent)
     }
 }
 

@@ -2,7 +2,7 @@
 //! back as a command.
 
 use crate::Millis;
-use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -124,6 +124,10 @@ pub enum Timer {
     OutsideLease { task: TaskId },
     /// A landing that the user's checkout held up.
     Checkout { task: TaskId },
+    /// A turn in a channel, or a wait in it, that lasts too long.
+    Turn { channel: ChannelName, agent: AgentName },
+    /// The architect asked a person who does not answer.
+    Escalation,
 }
 
 /// What the next step is told. The text is made by the runtime from its templates.

@@ -272,6 +272,40 @@ events! {
     ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);
     MemberAdded = "member_added" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
     MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
+    /// An agent joins the ring of those who take turns, or leaves it.
+    RingChanged = "ring_changed" { channel: ChannelName, agent: AgentName, joined: bool } in |e| format!("channel/{}", e.channel);
+    /// Who holds the turn.
+    TurnHeld = "turn_held" { channel: ChannelName, agent: Option<AgentName> } in |e| format!("channel/{}", e.channel);
+    /// What the channel itself says: to all, or to one agent.
+    ChannelSaid = "channel_said" { channel: ChannelName, at: Millis, to: Option<AgentName>, kind: SaidKind, text: String } in |e| format!("channel/{}", e.channel);
+    /// What the architect is to do next, or to have done for it.
+    ArchitectAsked = "architect_asked" { what: ArchitectWork, request: Option<SmolStr> } in |_| "architect".to_owned();
+}
+
+machines::wire_enum! {
+    /// What a channel says by itself.
+    pub enum SaidKind {
+        /// To an agent: it holds the turn.
+        Turn = "turn",
+        Announcement = "announcement",
+        Log = "log",
+    }
+}
+
+machines::wire_enum! {
+    /// What the architect's table asks for.
+    pub enum ArchitectWork {
+        /// The workspace is made or brought up to date.
+        Workspace = "workspace",
+        /// The request in hand is answered.
+        Request = "request",
+        /// The answer goes to whoever asked.
+        Answer = "answer",
+        /// The stories of an approved spec are put on the board.
+        Stories = "stories",
+        /// A person is asked.
+        Person = "person",
+    }
 }
 
 /// A transition of one of the five machines, in the form that all of them are logged in.

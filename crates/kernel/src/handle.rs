@@ -8,13 +8,13 @@ use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::rules::{self, Rule};
 use crate::world::{Holder, Run, Task, Worker};
-use crate::{Millis, World};
-use machines::machine::advance;
-use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
-use machines::suspended::Wrapped;
+use crate::{Millis, World, authority};
+use machines::machine::{Advanced, Caller, advance};
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, TaskId, WorkerName};
+use machines::suspended::{Suspendable, Wrapped};
 use machines::task::{Payload, Status};
 use machines::wire::Wire;
-use machines::{Machine, run, task, worker};
+use machines::{Machine, architect, run, task, turn, worker};
 use smol_str::SmolStr;
 
 /// Decides one command. `Err` means that nothing is to be written. A `Commit` may hold a refusal too: one that is
@@ -53,6 +53,7 @@ fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<C
     match &kept.answer {
         Answer::Refused(refusal) => Err(refusal.clone()),
         Answer::Done(reply) => Ok(Commit {
+            published: Vec::new(),
             events: Vec::new(),
             answer: Ok(Reply { replayed: true, ..reply.clone() }),
             rules: Vec::new(),
@@ -110,6 +111,7 @@ pub(crate) struct Draft<'c> {
     events: Vec<Event>,
     rules: Vec<Rule>,
     rows: Vec<(&'static str, usize)>,
+    published: Vec<(RunId, run::StreamEvent)>,
     sessions: u64,
 }
 
@@ -121,6 +123,7 @@ impl<'c> Draft<'c> {
             events: Vec::new(),
             rules: Vec::new(),
             rows: Vec::new(),
+            published: Vec::new(),
             sessions: 0,
         }
     }
@@ -130,10 +133,18 @@ impl<'c> Draft<'c> {
         self.events = commit.events;
         self.rules = commit.rules;
         self.rows = commit.rows;
+        self.published = commit.published;
     }
 
     fn finish(self, answer: Result<Reply, Refusal>) -> Commit {
-        Commit { events: self.events, answer, rules: self.rules, rows: self.rows, world: self.world }
+        Commit {
+            events: self.events,
+            answer,
+            rules: self.rules,
+            rows: self.rows,
+            published: self.published,
+            world: self.world,
+        }
     }
 
     pub fn at(&self) -> Millis {
@@ -251,8 +262,7 @@ impl<'c> Draft<'c> {
             run_count: task.runs,
             token_count: task.spend.input_tokens + task.spend.output_tokens,
         };
-        let mut effects = Vec::new();
-        let taken = advance(&mut machine, &event, &mut effects)?;
+        let Advanced { taken, effects } = advance(&mut machine, &event, None)?;
         self.rows.extend(taken.row.map(|row| (task::Task::NAME, row)));
         // Computed from the runs, never taken from a caller: the guard has seen to that.
         if let task::Event::Move { to: Status::Review, payload, .. } = &mut event
@@ -261,24 +271,7 @@ impl<'c> Draft<'c> {
             payload.cost_summary = Some(cost);
         }
         self.emit(TaskMoved { id: id.clone(), from: taken.from, to: taken.to, input: event });
-        for effect in effects {
-            let (kind, text) = match effect {
-                task::Effect::PostWorkPlan { bullets } => (
-                    "plan",
-                    bullets.iter().map(|bullet| format!("- {bullet}")).collect::<Vec<_>>().join("\n"),
-                ),
-                task::Effect::PostReview { feedback } => ("changes", feedback),
-                task::Effect::PostClarification { text } => ("clarification", text),
-                task::Effect::PostLoopSummary { review_cycles, feedback } => (
-                    "loop_summary",
-                    format!(
-                        "Loop Summary: {review_cycles} review cycles did not settle it. Last feedback: {feedback}"
-                    ),
-                ),
-                task::Effect::PostApproval { note } => ("approval", note),
-            };
-            self.comment(id, &by.to_string(), kind, text);
-        }
+        rules::carry_out_task(self, id, by, effects);
         rules::ticket_follows(self, id, taken.from, taken.to)
     }
 
@@ -292,9 +285,21 @@ impl<'c> Draft<'c> {
         });
     }
 
+    /// Moves a worker because a rule says so.
     pub fn move_worker(&mut self, name: &WorkerName, event: worker::Event) -> Result<worker::State, Refusal> {
+        self.move_worker_by(name, event, Caller::SYSTEM)
+    }
+
+    /// Moves a worker as somebody asks: its table says whether they may.
+    pub fn move_worker_by(
+        &mut self,
+        name: &WorkerName,
+        event: worker::Event,
+        by: Caller,
+    ) -> Result<worker::State, Refusal> {
         let mut machine = self.worker(name)?.machine.clone();
-        let taken = advance(&mut machine, &event, &mut Vec::new())?;
+        let had = machine.task.clone();
+        let Advanced { taken, effects } = advance(&mut machine, &event, Some(by))?;
         self.rows.extend(taken.row.map(|row| (worker::Worker::NAME, row)));
         self.emit(WorkerMoved {
             name: name.clone(),
@@ -303,18 +308,28 @@ impl<'c> Draft<'c> {
             at: self.at(),
             input: event,
         });
+        rules::carry_out_worker(self, name, had.or(machine.task).as_ref(), effects)?;
         Ok(taken.to)
     }
 
-    /// Moves a run. `Ok(false)` where the event was a repetition.
+    /// Moves a run because a rule says so. `Ok(false)` where the event was a repetition.
     pub fn move_run(&mut self, id: &RunId, event: Wrapped<run::Event>) -> Result<bool, Refusal> {
+        self.move_run_by(id, event, Caller::SYSTEM)
+    }
+
+    pub fn move_run_by(
+        &mut self,
+        id: &RunId,
+        event: Wrapped<run::Event>,
+        by: Caller,
+    ) -> Result<bool, Refusal> {
         let run = self.run(id)?;
         let mut machine = run.machine.clone();
         let before = machine.clone();
         machine.inner_mut().task = self.facts_for(run);
         let from = machine.name();
         let row = row_of(&machine, &event);
-        machine.advance(&event, &mut Vec::new())?;
+        let effects = machine.advance(&event, Some(by))?;
         machine.inner_mut().task = None;
         if machine == before {
             return Ok(false);
@@ -325,13 +340,73 @@ impl<'c> Draft<'c> {
             from: SmolStr::new_static(from),
             to: SmolStr::new_static(machine.name()),
             state: machine.inner().state,
-            input: event,
+            input: event.clone(),
         });
+        rules::carry_out_run(self, id, &event, effects);
         Ok(true)
     }
 
     pub fn step_run(&mut self, id: &RunId, event: run::Event) -> Result<bool, Refusal> {
         self.move_run(id, Wrapped::Inner(event))
+    }
+
+    pub fn publish(&mut self, id: &RunId, event: run::StreamEvent) {
+        self.published.push((id.clone(), event));
+    }
+
+    /// Moves an agent's place in a channel, and says where it stands then.
+    pub fn move_turn(
+        &mut self,
+        name: &ChannelName,
+        agent: &AgentName,
+        event: &turn::Event,
+        by: Caller,
+    ) -> Result<turn::State, Refusal> {
+        let room = channel_of(self, name)?;
+        if let (turn::Event::TurnGranted { .. }, Some(holder)) = (event, &room.current) {
+            return Err(Refusal::new(409, "TURN_TAKEN", format!("`{holder}` holds the turn in `{name}`")));
+        }
+        let mut place = room.places.get(agent).cloned().ok_or_else(|| Refusal::not_found("member", agent))?;
+        let Advanced { taken, effects } = advance(&mut place, event, Some(by))?;
+        self.rows.extend(taken.row.map(|row| (turn::Turn::NAME, row)));
+        self.emit(TurnMoved {
+            channel: name.clone(),
+            agent: agent.clone(),
+            from: taken.from,
+            to: taken.to,
+            input: event.clone(),
+        });
+        rules::carry_out_turn(self, name, agent, effects)?;
+        Ok(taken.to)
+    }
+
+    /// Moves the architect, and says where it stands then.
+    pub fn move_architect(
+        &mut self,
+        event: &Wrapped<architect::Event>,
+        by: Caller,
+    ) -> Result<&'static str, Refusal> {
+        let machine = self.world.architect.as_deref().cloned();
+        let mut machine = machine.unwrap_or(Suspendable::Live(architect::Architect::default()));
+        let from = machine.name();
+        let effects = machine.advance(event, Some(by))?;
+        let to = machine.name();
+        // Staying where it is leaves no transition in the log.
+        if !matches!(event, Wrapped::Inner(architect::Event::Stay)) {
+            self.emit(ArchitectMoved {
+                from: SmolStr::new_static(from),
+                to: SmolStr::new_static(to),
+                state: machine.inner().state,
+                input: event.clone(),
+            });
+        }
+        rules::carry_out_architect(self, event, effects)?;
+        Ok(to)
+    }
+
+    /// Who asks, as a machine's table has it. `own`: it is the asker's own run or place.
+    pub fn caller(&self, own: bool) -> Caller {
+        Caller { role: self.command.actor.role(), own }
     }
 
     fn facts_for(&self, run: &Run) -> Option<run::TaskFacts> {
@@ -359,38 +434,10 @@ fn row_of(
     }
 }
 
-/// Who may ask for what does not belong to one machine's table. Moves of tasks and runs have their roles there.
-fn check_role(actor: &Actor, ask: &Ask) -> Ruled {
-    use machines::machine::Role;
-    let role = actor.role();
-    let people = matches!(role, Role::Human | Role::System);
-    let (may, what) = match ask {
-        Ask::EditTask { .. } => (people || role == Role::Lead, "edit a task"),
-        Ask::AddDependency { .. } | Ask::RemoveDependency { .. } => {
-            (people || role == Role::Lead, "change what a task waits for")
-        }
-        Ask::AcceptTask { .. } => (people, "accept a task that an agent proposed"),
-        Ask::StopFleet => (people, "stop the fleet"),
-        Ask::Spawn { .. } => (people, "make a worker"),
-        Ask::Configure { .. } => (people, "change the configuration"),
-        Ask::SeeDisk { .. } => (role == Role::System, "report the disk"),
-        Ask::SeeMain { .. } => (role == Role::System, "report where main is"),
-        Ask::TestMain => (people, "have main's tests run"),
-        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
-            (people, "change a channel")
-        }
-        // Its own turn, and nobody else's.
-        Ask::TurnEvent { agent, .. } => (people || actor.id() == agent.as_str(), "speak for another agent"),
-        Ask::ArchitectEvent { .. } => (people, "move the architect"),
-        _ => return Ok(()),
-    };
-    if may { Ok(()) } else { Err(forbidden(what)) }
-}
-
 /// Takes a command apart. What moves one machine is done here; the rest is a rule.
 fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     let actor = d.command.actor.clone();
-    check_role(&actor, ask)?;
+    authority::check(&d.world, &actor, ask)?;
     let reply = match ask {
         Ask::AddTask(new) => add_task(d, new)?,
         Ask::EditTask { id, title, body, priority, plan, reviewer, agent } => {
@@ -489,7 +536,7 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
         }
         Ask::Spawn { name, agent } => {
             let agent = agent.clone().unwrap_or_else(|| d.world.config.fleet.agent.clone());
-            spawn(d, name, &agent, true)?;
+            spawn(d, name, &agent, true, d.caller(false))?;
             worker_reply(d, name)?
         }
         Ask::Assign { worker, task, clarification } => {
@@ -599,8 +646,16 @@ fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
             d.emit(MemberRemoved { channel: channel.clone(), agent: agent.clone() });
             Reply::default()
         }
-        Ask::TurnEvent { channel, agent, event } => turn_event(d, channel, agent, event)?,
-        Ask::ArchitectEvent { event } => architect_event(d, event)?,
+        Ask::TurnEvent { channel, agent, event } => {
+            let own = actor.is_agent(agent);
+            let state = d.move_turn(channel, agent, event, d.caller(own))?;
+            let state = Some(SmolStr::new(format!("turn.{}", state.name())));
+            Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() }
+        }
+        Ask::ArchitectEvent { event } => {
+            let state = d.move_architect(event, d.caller(false))?;
+            Reply { state: Some(SmolStr::new(format!("architect.{state}"))), ..Reply::default() }
+        }
 
         Ask::Outcome(outcome) => rules::outcome(d, outcome)?,
     };
@@ -787,7 +842,13 @@ fn path_to(world: &World, from: &TaskId, to: &TaskId) -> Option<Vec<TaskId>> {
     None
 }
 
-pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName, by_person: bool) -> Ruled {
+pub(crate) fn spawn(
+    d: &mut Draft,
+    name: &WorkerName,
+    agent: &AgentName,
+    by_person: bool,
+    by: Caller,
+) -> Ruled {
     if !d.world.config.agents.contains_key(agent) {
         let known: Vec<_> = d.world.config.agents.keys().map(AgentName::as_str).collect();
         return Err(
@@ -801,7 +862,7 @@ pub(crate) fn spawn(d: &mut Draft, name: &WorkerName, agent: &AgentName, by_pers
         );
     }
     d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at(), by_person });
-    d.move_worker(name, worker::Event::Spawn { name_free: true }).map(drop)
+    d.move_worker_by(name, worker::Event::Spawn { name_free: true }, by).map(drop)
 }
 
 fn channel_of<'d>(
@@ -813,55 +874,6 @@ fn channel_of<'d>(
         .get(name)
         .map(|channel| channel.as_ref())
         .ok_or_else(|| Refusal::not_found("channel", name))
-}
-
-/// Drives one place in a channel. Who is granted the turn next is a rule of rooms; that at most one holds it is
-/// checked here already.
-fn turn_event(
-    d: &mut Draft,
-    channel: &machines::names::ChannelName,
-    agent: &AgentName,
-    event: &machines::turn::Event,
-) -> Result<Reply, Refusal> {
-    let room = channel_of(d, channel)?;
-    if let machines::turn::Event::TurnGranted { .. } = event
-        && let Some((holder, _)) = room.places.iter().find(|(_, place)| place.holds_turn())
-    {
-        return Err(Refusal::new(409, "TURN_TAKEN", format!("`{holder}` holds the turn in `{channel}`")));
-    }
-    let mut place = room.places.get(agent).cloned().ok_or_else(|| Refusal::not_found("member", agent))?;
-    let taken = advance(&mut place, event, &mut Vec::new())?;
-    d.rows.extend(taken.row.map(|row| (machines::turn::Turn::NAME, row)));
-    d.emit(TurnMoved {
-        channel: channel.clone(),
-        agent: agent.clone(),
-        from: taken.from,
-        to: taken.to,
-        input: event.clone(),
-    });
-    Ok(Reply {
-        id: Some(SmolStr::new(agent.as_str())),
-        state: Some(SmolStr::new(format!("turn.{}", taken.to.name()))),
-        ..Reply::default()
-    })
-}
-
-fn architect_event(d: &mut Draft, event: &Wrapped<machines::architect::Event>) -> Result<Reply, Refusal> {
-    use machines::suspended::Suspendable;
-    let mut machine = d.world.architect.as_deref().cloned().unwrap_or(Suspendable::Live(Default::default()));
-    let from = machine.name();
-    machine.advance(event, &mut Vec::new())?;
-    let to = machine.name();
-    // Staying where it is leaves no transition in the log.
-    if !matches!(event, Wrapped::Inner(machines::architect::Event::Stay)) {
-        d.emit(ArchitectMoved {
-            from: SmolStr::new_static(from),
-            to: SmolStr::new_static(to),
-            state: machine.inner().state,
-            input: event.clone(),
-        });
-    }
-    Ok(Reply { state: Some(SmolStr::new(format!("architect.{to}"))), ..Reply::default() })
 }
 
 /// Who holds a run's task, as an actor: the moves that the rules make for an agent are recorded as such.

@@ -7,7 +7,7 @@ use imbl::OrdMap;
 use machines::names::{AgentName, RunId, TaskId};
 use machines::suspended::Suspends;
 use machines::task::Status;
-use machines::{Machine, Wire, run, worker};
+use machines::{Machine, Wire, architect, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
 
 machines::wire_enum! {
@@ -294,6 +294,19 @@ impl Check<'_> {
     fn timers(&mut self) {
         let world = self.world;
         let mut needed: BTreeSet<Timer> = BTreeSet::new();
+        for (channel, room) in &world.channels {
+            let holders = room.places.iter().filter(|(_, place)| place.holds_turn());
+            let timer = |agent: &AgentName| Timer::Turn { channel: channel.clone(), agent: agent.clone() };
+            needed.extend(holders.map(|(agent, _)| timer(agent)));
+        }
+        let escalated = |state: architect::State| state == architect::State::Escalated;
+        needed.extend(
+            world
+                .architect
+                .as_ref()
+                .filter(|architect| architect.suspension().is_none() && escalated(architect.inner().state))
+                .map(|_| Timer::Escalation),
+        );
         needed.extend(world.suspended.iter().map(|run| Timer::Suspension { run: run.clone() }));
         for run in world.runs.values() {
             needed.extend(

@@ -9,6 +9,7 @@
 //! whole cascade, through all the machines that it moves, is one commit.
 
 mod apply;
+mod authority;
 pub mod budget;
 pub mod command;
 pub mod config;

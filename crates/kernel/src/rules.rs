@@ -6,6 +6,7 @@
 
 mod approval;
 mod budgets;
+mod carry;
 mod claim;
 mod landing;
 mod main_tests;
@@ -20,8 +21,8 @@ mod step;
 pub use people::{knows_ticket, undo_branch};
 pub use step::LIMIT_PASSED;
 pub(crate) use {
-    approval::*, budgets::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*, people::*,
-    proposals::*,
+    approval::*, budgets::*, carry::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*,
+    people::*, proposals::*,
 };
 use {release::*, service::*, step::*};
 
@@ -36,11 +37,12 @@ use crate::world::{
     ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED,
 };
 use crate::{Millis, budget, why};
-use machines::names::{ApprovalId, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::machine::Caller;
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::{Suspension, Wrapped};
 use machines::task::{ApprovalCause, BlockReason, Payload, Status};
 use machines::worker::ReleaseReason;
-use machines::{run, task, worker};
+use machines::{Wire, run, task, worker};
 use smol_str::SmolStr;
 
 /// Declares the rules with the table that people read.

@@ -51,6 +51,9 @@ pub struct World {
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
     pub architect: Option<Arc<Suspendable<architect::Architect>>>,
+    /// What the architect's table asked for last, and about which request.
+    #[serde(default)]
+    pub architect_asks: Option<(crate::event::ArchitectWork, Option<SmolStr>)>,
     /// Answers given under an idempotency key, by scope and key.
     pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
     /// The same, by age, so that the oldest can go.
@@ -632,6 +635,14 @@ pub struct Channel {
     /// The ring, in order of arrival, and each member's place.
     pub members: Vector<AgentName>,
     pub places: OrdMap<AgentName, turn::Turn>,
+    /// Those who take turns, in their order; it never changes by a turn ending.
+    #[serde(default)]
+    pub ring: Vector<AgentName>,
+    /// Who holds the turn, and who had it last: the cursor.
+    #[serde(default)]
+    pub current: Option<AgentName>,
+    #[serde(default)]
+    pub last: Option<AgentName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

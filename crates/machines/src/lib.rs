@@ -17,7 +17,10 @@ pub mod turn;
 pub mod wire;
 pub mod worker;
 
-pub use machine::{Code, FieldError, Machine, Refusal, Row, Step, Taken, Who, advance, replay, step};
+pub use machine::{
+    Advanced, Caller, Code, FieldError, Machine, Refusal, Row, Step, Taken, Who, advance, replay, step,
+    would_take,
+};
 pub use wire::Wire;
 
 /// Milliseconds since the Unix epoch. Always given, never read from a clock.

@@ -50,9 +50,10 @@ pub trait Machine: Clone + Sized + 'static {
         Ok(Checked::New)
     }
 
-    /// Whether the one who sends the event is meant by `who`. Machines without roles are open to all.
-    fn permits(&self, _who: Who, _event: &Self::Event) -> bool {
-        true
+    /// Whether the one who sends the event is meant by `who`. `None`: nobody asks who it is, as where the machine is only
+    /// tried.
+    fn permits(&self, who: Who, by: Option<Caller>, _event: &Self::Event) -> bool {
+        by.is_none_or(|by| who.means(by))
     }
 
     /// The field that a guard asks for, where the guard is a requirement on the payload rather than a choice
@@ -72,15 +73,16 @@ pub trait Machine: Clone + Sized + 'static {
     }
 
     /// What the sender of `event` could send instead, from here.
-    fn allowed(&self, event: &Self::Event) -> Vec<&'static str> {
-        allowed_kinds(self, event).into_iter().map(|kind| kind.name()).collect()
+    fn allowed(&self, event: &Self::Event, by: Option<Caller>) -> Vec<&'static str> {
+        allowed_kinds(self, event, by).into_iter().map(|kind| kind.name()).collect()
     }
 }
 
 /// The kinds of event that have a row here which `event`'s sender may use, in the order of their declaration.
-pub fn allowed_kinds<M: Machine>(machine: &M, event: &M::Event) -> Vec<M::Kind> {
-    let open =
-        |kind: &M::Kind| rows_at(machine.state(), *kind).any(|(_, row)| permitted(machine, row, event));
+pub fn allowed_kinds<M: Machine>(machine: &M, event: &M::Event, by: Option<Caller>) -> Vec<M::Kind> {
+    let open = |kind: &M::Kind| {
+        rows_at(machine.state(), *kind).any(|(number, row)| permitted(machine, number, row, event, by))
+    };
     M::Kind::ALL.iter().copied().filter(|kind| open(kind)).collect()
 }
 
@@ -123,15 +125,15 @@ pub struct Row<M: Machine> {
     pub who: &'static [Who],
 }
 
-/// A row that anyone may use.
 pub const fn row<M: Machine>(
     from: M::State,
     event: M::Kind,
     guards: &'static [M::Guard],
     actions: &'static [M::Action],
     to: M::State,
+    who: &'static [Who],
 ) -> Row<M> {
-    Row { from, event, guards, actions, to, who: &[] }
+    Row { from, event, guards, actions, to, who }
 }
 
 crate::wire_enum! {
@@ -145,11 +147,27 @@ crate::wire_enum! {
     }
 }
 
+/// Who sends an event: the role that the credential gives, and whether what it moves is the sender's own. A task's machine
+/// has its sender in the event, because the log keeps who moved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub role: Role,
+    /// The sender is the agent whose run or place it is.
+    pub own: bool,
+}
+
+impl Caller {
+    /// A rule, or what came of an effect.
+    pub const SYSTEM: Caller = Caller { role: Role::System, own: false };
+}
+
 /// Who may use a row: a role, and on what condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// Anyone with the role.
     Any(Role),
+    /// The agent whose run or place it is, whatever its role.
+    Own,
     /// With the role, and assigned to the task.
     Assigned(Role),
     /// With the role, and assigning only itself.
@@ -161,9 +179,19 @@ pub enum Who {
 }
 
 impl Who {
+    /// Whether the caller is meant, by role or because it is its own. Relations to a task only its own machine knows.
+    fn means(self, by: Caller) -> bool {
+        match self {
+            Who::Any(role) => by.role == role,
+            Who::Own => by.own,
+            Who::Assigned(_) | Who::Claiming(_) | Who::ByPolicy(_) | Who::Reviewer => false,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Who::Any(role) | Who::Assigned(role) | Who::Claiming(role) | Who::ByPolicy(role) => role.name(),
+            Who::Own => "agent",
             Who::Reviewer => "reviewer",
         }
     }
@@ -172,6 +200,7 @@ impl Who {
     pub fn condition(self) -> Option<&'static str> {
         match self {
             Who::Any(_) => None,
+            Who::Own => Some("its own"),
             Who::Assigned(_) => Some("assigned to it"),
             Who::Claiming(_) => Some("for itself only"),
             Who::ByPolicy(_) => Some("where policy allows; not its own, nor what needs a person"),
@@ -205,7 +234,16 @@ pub struct Taken<S> {
     pub to: S,
 }
 
+/// What a step asks for: somebody carries it out, or says why not.
+#[must_use = "what a row asks for is carried out, or the row says something that is not so"]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advanced<M: Machine> {
+    pub taken: Taken<M::State>,
+    pub effects: Vec<M::Effect>,
+}
+
 /// A step that was taken, as values.
+#[must_use = "what a row asks for is carried out, or the row says something that is not so"]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<M: Machine> {
     pub state: M,
@@ -297,7 +335,7 @@ impl Refusal {
             code,
             message: message.into(),
             errors: Vec::new(),
-            allowed: machine.allowed(event),
+            allowed: machine.allowed(event, None),
         }
     }
 
@@ -319,52 +357,107 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Takes `event` in `state` and gives the new state with its effects, or says why not.
+/// Takes `event` in `state` and gives the new state with its effects, or says why not. Nobody asks who sends it.
 pub fn step<M: Machine>(state: &M, event: &M::Event) -> Result<Step<M>, Refusal> {
     let mut state = state.clone();
-    let mut effects = Vec::new();
-    let taken = advance(&mut state, event, &mut effects)?;
+    let Advanced { taken, effects } = advance(&mut state, event, None)?;
     Ok(Step { state, effects, taken })
+}
+
+/// Whether the event would be taken from the sender. Nothing is changed, so nothing is asked for.
+pub fn would_take<M: Machine>(machine: &M, event: &M::Event, by: Caller) -> Result<(), Refusal> {
+    if machine.check(event)? == Checked::Repeated {
+        return Ok(());
+    }
+    find_row(machine, event, Some(by)).map(drop).ok_or_else(|| refuse(machine, event, Some(by)))
 }
 
 /// `step` in place. A refusal leaves the machine as it was: everything is looked at before anything is changed.
 pub fn advance<M: Machine>(
     machine: &mut M,
     event: &M::Event,
+    by: Option<Caller>,
+) -> Result<Advanced<M>, Refusal> {
+    let mut effects = Vec::new();
+    let taken = advance_into(machine, event, by, &mut effects)?;
+    Ok(Advanced { taken, effects })
+}
+
+/// `advance` for whoever keeps a list of effects to add to.
+pub fn advance_into<M: Machine>(
+    machine: &mut M,
+    event: &M::Event,
+    by: Option<Caller>,
     effects: &mut Vec<M::Effect>,
 ) -> Result<Taken<M::State>, Refusal> {
     let from = machine.state();
     if machine.check(event)? == Checked::Repeated {
         return Ok(Taken { row: None, from, to: from });
     }
-    let kind = M::kind(event);
-    let mut rows = rows_at::<M>(from, kind);
-    let found = rows.find(|(_, row)| guarded(machine, row, event) && permitted(machine, row, event));
-    let Some((number, row)) = found else { return Err(refuse(machine, event)) };
-    run_row(machine, row, event, effects);
+    let Some((number, row)) = find_row(machine, event, by) else { return Err(refuse(machine, event, by)) };
+    run_row(machine, number, row, event, effects);
     Ok(Taken { row: Some(number), from, to: machine.state() })
 }
 
-/// Takes `event` again as the log has it: the row was chosen when it was written, so no guard is asked. `None`
-/// where no row leads from here to `to` on this event: the log was written by a table that this one is not.
-pub fn replay<M: Machine>(machine: &mut M, event: &M::Event, to: M::State) -> Option<()> {
+/// Takes `event` again as the log has it: the row was chosen when it was written, so a guard is asked only where several
+/// rows lead to the same state. `None` where none leads from here to `to` on this event: the log was written by a table
+/// that this one is not. What the
+/// row asks for was carried out then, except for what is made of the log each time that it is read.
+pub fn replay<M: Machine>(machine: &mut M, event: &M::Event, to: M::State) -> Option<Vec<M::Effect>> {
     let kind = M::kind(event);
-    let (_, row) = rows_at::<M>(machine.state(), kind).find(|(_, row)| row.to == to)?;
-    run_row(machine, row, event, &mut Vec::new());
-    Some(())
+    let mut rows = rows_at::<M>(machine.state(), kind).filter(|(_, row)| row.to == to);
+    let first = rows.next()?;
+    let (number, row) = match rows.next() {
+        None => first,
+        Some(second) => {
+            let mut all = [first, second].into_iter().chain(rows);
+            all.find(|(_, row)| guarded(machine, row, event)).unwrap_or(first)
+        }
+    };
+    let mut effects = Vec::new();
+    run_row(machine, number, row, event, &mut effects);
+    Some(effects)
+}
+
+/// Whether any row takes this kind of event from the caller, wherever the machine stands. For machines whose events do not
+/// name their sender.
+pub fn may_send<M: Machine>(kind: M::Kind, by: Caller) -> bool {
+    let mut of_kind = M::TABLE.iter().enumerate().filter(|(_, row)| row.event == kind);
+    of_kind.any(|(number, row)| {
+        sabotage::lets_all(M::NAME, number) || row.who.is_empty() || row.who.iter().any(|who| who.means(by))
+    })
 }
 
 /// Every row that would take the event. More than one is a fault of the table; a test walks for it.
 pub fn rows_taking<M: Machine>(machine: &M, event: &M::Event) -> Vec<usize> {
-    let takes = |row: &Row<M>| guarded(machine, row, event) && permitted(machine, row, event);
+    let takes = |number: usize, row: &Row<M>| {
+        guarded(machine, row, event) && permitted(machine, number, row, event, None)
+    };
     let rows = rows_at::<M>(machine.state(), M::kind(event));
-    rows.filter(|(_, row)| takes(row)).map(|(number, _)| number).collect()
+    rows.filter(|(number, row)| takes(*number, row)).map(|(number, _)| number).collect()
 }
 
-fn run_row<M: Machine>(machine: &mut M, row: &Row<M>, event: &M::Event, effects: &mut Vec<M::Effect>) {
+fn find_row<M: Machine>(
+    machine: &M,
+    event: &M::Event,
+    by: Option<Caller>,
+) -> Option<(usize, &'static Row<M>)> {
+    rows_at::<M>(machine.state(), M::kind(event))
+        .find(|(number, row)| guarded(machine, row, event) && permitted(machine, *number, row, event, by))
+}
+
+fn run_row<M: Machine>(
+    machine: &mut M,
+    number: usize,
+    row: &Row<M>,
+    event: &M::Event,
+    effects: &mut Vec<M::Effect>,
+) {
     machine.enter(row.to);
-    for action in row.actions {
-        machine.perform(*action, row.from, event, effects);
+    for (place, action) in row.actions.iter().enumerate() {
+        if !sabotage::leaves_out(M::NAME, number, place) {
+            machine.perform(*action, row.from, event, effects);
+        }
     }
 }
 
@@ -372,30 +465,92 @@ fn guarded<M: Machine>(machine: &M, row: &Row<M>, event: &M::Event) -> bool {
     row.guards.iter().all(|guard| machine.holds(*guard, event))
 }
 
-fn permitted<M: Machine>(machine: &M, row: &Row<M>, event: &M::Event) -> bool {
-    row.who.is_empty() || row.who.iter().any(|who| machine.permits(*who, event))
+fn permitted<M: Machine>(
+    machine: &M,
+    number: usize,
+    row: &Row<M>,
+    event: &M::Event,
+    by: Option<Caller>,
+) -> bool {
+    sabotage::lets_all(M::NAME, number)
+        || row.who.is_empty()
+        || row.who.iter().any(|who| machine.permits(*who, by, event))
 }
 
 /// The most helpful reason: the wrong state first, then the role, then what is missing.
 #[cold]
-fn refuse<M: Machine>(machine: &M, event: &M::Event) -> Refusal {
-    let here = || rows_at::<M>(machine.state(), M::kind(event)).map(|(_, row)| row);
+fn refuse<M: Machine>(machine: &M, event: &M::Event, by: Option<Caller>) -> Refusal {
+    let refusal = |code, message: &'static str| Refusal {
+        allowed: machine.allowed(event, by),
+        ..Refusal::of(machine, event, code, message)
+    };
+    let here = || rows_at::<M>(machine.state(), M::kind(event));
+    let may = |(number, row): &(usize, &Row<M>)| permitted(machine, *number, row, event, by);
     if here().next().is_none() {
         let (code, message) = machine.no_row_code(event);
-        return Refusal::of(machine, event, code, message);
+        return refusal(code, message);
     }
-    if !here().any(|row| permitted(machine, row, event)) {
-        return Refusal::of(machine, event, Code::Forbidden, "the caller's role may not make this move");
+    if !here().any(|row| may(&row)) {
+        return refusal(Code::Forbidden, "the caller's role may not make this move");
     }
     // Of the rows that this sender may use, the one that fails only in what it requires says what is missing.
-    for row in here().filter(|row| permitted(machine, row, event)) {
+    for (_, row) in here().filter(may) {
         let failing: Vec<_> = row.guards.iter().filter(|guard| !machine.holds(**guard, event)).collect();
         let missing: Vec<_> = failing.iter().filter_map(|guard| M::requirement(**guard)).collect();
         if missing.len() == failing.len() {
-            let message = "something that the move requires is missing";
-            return Refusal::of(machine, event, Code::MissingField, message).with(missing);
+            return refusal(Code::MissingField, "something that the move requires is missing").with(missing);
         }
     }
     let (code, message) = machine.no_row_code(event);
-    Refusal::of(machine, event, code, message)
+    refusal(code, message)
+}
+
+/// One cell of a table, changed for as long as a test runs: whoever prints a table that nobody would miss a cell of prints
+/// something that does not run. Nothing of it is in a program that is not built for tests.
+pub mod sabotage {
+    /// What is changed of a row.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Change {
+        /// The action at this place is left out.
+        LeaveOut(usize),
+        /// Anyone may use the row.
+        LetAll,
+    }
+
+    #[cfg(feature = "sabotage")]
+    thread_local! {
+        static CHANGED: std::cell::Cell<Option<(&'static str, usize, Change)>> = const { std::cell::Cell::new(None) };
+    }
+
+    /// Runs `body` with the machine's row changed, on this thread alone.
+    #[cfg(feature = "sabotage")]
+    pub fn with<R>(machine: &'static str, row: usize, change: Change, body: impl FnOnce() -> R) -> R {
+        struct PutBack;
+        impl Drop for PutBack {
+            fn drop(&mut self) {
+                CHANGED.set(None);
+            }
+        }
+        CHANGED.set(Some((machine, row, change)));
+        let _put_back = PutBack;
+        body()
+    }
+
+    #[cfg(feature = "sabotage")]
+    fn is_changed(machine: &'static str, row: usize, change: Change) -> bool {
+        CHANGED.get() == Some((machine, row, change))
+    }
+
+    #[cfg(not(feature = "sabotage"))]
+    fn is_changed(_: &'static str, _: usize, _: Change) -> bool {
+        false
+    }
+
+    pub(super) fn leaves_out(machine: &'static str, row: usize, action: usize) -> bool {
+        is_changed(machine, row, Change::LeaveOut(action))
+    }
+
+    pub(super) fn lets_all(machine: &'static str, row: usize) -> bool {
+        is_changed(machine, row, Change::LetAll)
+    }
 }

@@ -5,7 +5,7 @@
 //! its own clock stands still.
 
 use crate::Millis;
-use crate::machine::{Code, Machine, Meta, Refusal, advance, rows_at};
+use crate::machine::{Caller, Code, Machine, Meta, Refusal, advance_into, rows_at};
 use crate::wire::Wire;
 use crate::{architect, run};
 use serde::{Deserialize, Serialize};
@@ -107,15 +107,26 @@ impl<M: Suspends> Suspendable<M> {
         }
     }
 
-    /// Takes an event of the wrapper or of the machine in it. A refusal changes nothing.
+    /// Takes an event of the wrapper or of the machine in it, and gives what that asks for. A refusal changes nothing.
     pub fn advance(
         &mut self,
         event: &Wrapped<M::Event>,
+        by: Option<Caller>,
+    ) -> Result<Vec<M::Effect>, Refusal> {
+        let mut effects = Vec::new();
+        self.advance_into(event, by, &mut effects)?;
+        Ok(effects)
+    }
+
+    fn advance_into(
+        &mut self,
+        event: &Wrapped<M::Event>,
+        by: Option<Caller>,
         effects: &mut Vec<M::Effect>,
     ) -> Result<(), Refusal> {
         match (&mut *self, event) {
             (Suspendable::Live(inner), Wrapped::Inner(event)) => {
-                advance(inner, event, effects).map(drop).map_err(|mut refusal| {
+                advance_into(inner, event, by, effects).map(drop).map_err(|mut refusal| {
                     if !M::RESTING.contains(&inner.state()) && !refusal.allowed.contains(&SUSPEND) {
                         refusal.allowed.push(SUSPEND);
                     }

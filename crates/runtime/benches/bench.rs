@@ -180,7 +180,13 @@ where
                     steps += 1;
                     effects.clear();
                     taken += u64::from(
-                        std::hint::black_box(machines::advance(&mut state, event, &mut effects)).is_ok(),
+                        std::hint::black_box(machines::machine::advance_into(
+                            &mut state,
+                            event,
+                            None,
+                            &mut effects,
+                        ))
+                        .is_ok(),
                     );
                 }
             }

@@ -9,9 +9,6 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         .get(id)
         .cloned()
         .ok_or_else(|| Refusal::not_found("approval", id).hint("`adj approvals` lists the open ones"))?;
-    if !d.command.actor.is_human() {
-        return Err(forbidden("decide an approval"));
-    }
     if let Some(decided) = &approval.decided {
         return Err(Refusal::new(
             409,

@@ -60,9 +60,6 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         let work_plan = plan_for(d, id)?;
         d.move_task(id, &by, Status::InProgress, Payload { work_plan, ..Payload::default() })?;
     }
-    let fleet = &d.world.config.fleet;
-    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
-    d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits })?;
     if d.task(id)?.place.is_none() {
         let session = d.new_session();
         d.emit(PlaceGiven {
@@ -80,7 +77,9 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
     }
     take_run(d, id, &agent, Holder::Worker(name.clone()))?;
     reserve(d, id);
-    ask_tree(d, name, id)
+    let fleet = &d.world.config.fleet;
+    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
+    d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits }).map(drop)
 }
 
 /// The plan that the ticket or a person gave, or the default one, where the task has none yet. A ticket's plan that is too

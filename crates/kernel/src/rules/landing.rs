@@ -94,12 +94,11 @@ pub(super) fn gate_green(
     {
         let result = because.map_or_else(|| "done".to_owned(), |reason| format!("done, but {reason}"));
         d.step_run(&run, run::Event::Complete { result, diff: None, turn_count: turns.max(1) })?;
-        unreserve(d, &run);
     }
-    if let Some(worker) = worker {
-        d.move_worker(worker, worker::Event::HandedOver)?;
+    match worker {
+        Some(worker) => drop(d.move_worker(worker, worker::Event::HandedOver)?),
+        None => end_lease(d, id),
     }
-    end_lease(d, id);
     reviewed_by_policy(d, id)
 }
 
@@ -125,7 +124,7 @@ pub(super) fn gate_red(
             };
             stuck(d, worker, id, &error)
         }
-        _ => next_step(d, worker),
+        _ => Ok(()),
     }
 }
 

@@ -3,9 +3,6 @@
 use super::*;
 
 pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal> {
-    if d.command.actor.role() != machines::machine::Role::System {
-        return Err(forbidden("report the outcome of an effect"));
-    }
     let Some(effect) = d.world.effects.get(&outcome.effect).cloned() else {
         return Ok(Reply { superseded: true, ..Reply::default() });
     };

@@ -61,12 +61,8 @@ pub(crate) fn run_event(
     event: &run::Event,
 ) -> Result<Result<Reply, Refusal>, Refusal> {
     let run = d.run(run_id)?.clone();
-    let outside = match (&run.holder, &d.command.actor) {
-        (Holder::Outside(owner), Actor::Agent { name, .. }) if owner == name => true,
-        (_, Actor::Human(_)) => false,
-        _ => return Err(forbidden("report events of this run")),
-    };
-    if !outside {
+    let own = matches!(&run.holder, Holder::Outside(owner) if d.command.actor.is_agent(owner));
+    if !own {
         person_on_run(d, &run, event)?;
         return run_reply(d, run_id).map(Ok);
     }
@@ -88,29 +84,11 @@ pub(crate) fn run_event(
         }
         give_lease(d, &id, run.holder.clone())?;
     }
-    let before = run.machine.inner().current_turn;
-    if let Err(refusal) = d.step_run(run_id, event.clone()) {
+    if let Err(refusal) = d.move_run_by(run_id, Wrapped::Inner(event.clone()), d.caller(true)) {
         return outside_refused(d, run_id, event, refusal);
     }
     renew_outside(d, &id);
     if let run::Event::Step { tool_calls, .. } = event {
-        if d.run(run_id)?.machine.inner().current_turn > before {
-            for call in tool_calls {
-                audit_call(d, run_id, call);
-                if call.status == run::ToolStatus::Error || call.status == run::ToolStatus::Complete {
-                    let ok = call.status == run::ToolStatus::Complete;
-                    audit_result(
-                        d,
-                        run_id,
-                        &call.id,
-                        &call.tool,
-                        ok,
-                        call.output.as_deref().unwrap_or_default(),
-                        0,
-                    );
-                }
-            }
-        }
         if !detect_loop(d, &id, run_id)? && !detect_failures(d, &id, run_id)? {
             outside_limit(d, run_id, tool_calls)?;
         }
@@ -223,6 +201,7 @@ pub(super) fn person_on_run(d: &mut Draft, run: &crate::world::Run, event: &run:
             release(d, &id, ReleaseReason::Blocked)?;
             block(d, &id, BlockReason::Manual, format!("run {} was aborted by a person: {reason}", run.id))
         }
-        _ => Err(forbidden("report a run's own events")),
+        // What only the agent itself reports: its table says so.
+        _ => d.move_run_by(&run.id, Wrapped::Inner(event.clone()), d.caller(false)).map(drop),
     }
 }

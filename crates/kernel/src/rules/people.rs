@@ -176,10 +176,6 @@ pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
 }
 
 pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
-    let actor = d.command.actor.clone();
-    if !matches!(actor, Actor::System | Actor::Human(_)) {
-        return Err(forbidden("report a ticket"));
-    }
     let name = SmolStr::new(ticket.id.as_str());
     let known = d.world.tickets.get(&name).cloned();
     if let Some(gone) = known.as_ref().and_then(|known| known.gone) {
@@ -377,9 +373,6 @@ pub(super) fn ticket_says(d: &mut Draft, ticket: &SmolStr, status: &SmolStr) {
 
 /// The file of a ticket is not there. It may come back, so nothing is canceled; and nothing more is paid for meanwhile.
 pub(crate) fn ticket_missed(d: &mut Draft, id: &TaskId) -> Ruled {
-    if !matches!(d.command.actor, Actor::System | Actor::Human(_)) {
-        return Err(forbidden("report a ticket"));
-    }
     let name = SmolStr::new(id.as_str());
     let known = d.world.tickets.get(&name).cloned();
     let Some(known) = known.filter(|known| known.gone.is_none() && known.status != "closed") else {
@@ -422,10 +415,6 @@ fn ticket_back(d: &mut Draft, name: &SmolStr, gone: crate::world::Gone) -> Ruled
 }
 
 pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
-    let actor = &d.command.actor;
-    if !actor.is_human() && *actor != Actor::System {
-        return Err(forbidden("run the fleet"));
-    }
     let starts = !d.world.fleet_running;
     if starts || d.world.fleet_workers != Some(workers) {
         d.emit(FleetSwitched { running: true, workers: Some(workers) });
@@ -471,7 +460,7 @@ fn places_taken(d: &Draft) -> u32 {
 fn make_worker(d: &mut Draft, agent: &machines::names::AgentName) -> Ruled {
     let name = (0..).map(letters).find(|name| !d.world.workers.contains_key(name));
     let name = name.expect("there is always another name");
-    spawn(d, &name, agent, false)
+    spawn(d, &name, agent, false, Caller::SYSTEM)
 }
 
 /// A worker is stuck: another one takes its place in the fleet.
@@ -579,10 +568,8 @@ pub(crate) fn assign_by_person(
     let agent = worker.agent.clone();
     // The worker's own table says no in its own words.
     let wish = worker::Event::Assign { task: id.clone(), claimable: true, limits: worker::Limits::default() };
-    machines::step(&worker.machine, &wish).map_err(|refusal| not_now(worker, refusal))?;
-    if !d.command.actor.is_human() {
-        return Err(forbidden("assign a task to a worker"));
-    }
+    let by = d.caller(false);
+    machines::would_take(&worker.machine, &wish, by).map_err(|refusal| not_now(worker, refusal))?;
     take_proposal(d, id);
     let task = d.task(id)?;
     let blocked = task.status() == Status::Blocked;
@@ -621,16 +608,13 @@ fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal
 
 pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     let machine = d.worker(name)?.machine.clone();
-    if !d.command.actor.is_human() {
-        return Err(forbidden("try a worker again"));
-    }
     // One that waits for its next try has it now.
     if let (Some(id), true) =
         (&machine.task, d.world.timers.contains_key(&Timer::Backoff { worker: name.clone() }))
     {
         return retry_task(d, id);
     }
-    machines::step(&machine, &worker::Event::Retry)
+    machines::would_take(&machine, &worker::Event::Retry, d.caller(false))
         .map_err(|refusal| not_now(d.world.worker(name).expect("it was just there"), refusal))?;
     let Some(id) = machine.task.clone() else { return Ok(()) };
     let task = d.task(&id)?;
@@ -655,18 +639,14 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     let actor = d.command.actor.clone();
     d.move_task(&id, &actor, Status::InProgress, Payload::default())?;
     give_lease(d, &id, Holder::Worker(name.clone()))?;
-    d.move_worker(name, worker::Event::Retry)?;
     let agent = d.worker(name)?.agent.clone();
     take_run(d, &id, &agent, Holder::Worker(name.clone()))?;
-    next_step(d, name)
+    d.move_worker_by(name, worker::Event::Retry, d.caller(false)).map(drop)
 }
 
 /// Tries a task again that failed, or that waits for its next try: at once. One without a worker is taken by the next that
 /// is free.
 pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
-    if !d.command.actor.is_human() {
-        return Err(forbidden("try a task again"));
-    }
     let (status, run) = (d.task(id)?.status(), d.world.run_of(id));
     if let Some(run) = run.filter(|run| run.is_suspended()).map(|run| run.id.clone()) {
         d.rule(Rule::Retried);
@@ -704,9 +684,6 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
 /// From the beginning: what runs is ended, what was made is saved to a ref, and the next worker begins on main with a new
 /// branch, tree and session.
 pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
-    if !d.command.actor.is_human() {
-        return Err(forbidden("start a task over"));
-    }
     check_text(d, "note", note)?;
     let task = d.task(id)?;
     let status = task.status();
@@ -755,9 +732,6 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
 /// Takes back what a task brought to main: the reverting commit is the work of a task of its own, which is approved and
 /// waits to land. Where its merge fails, an agent takes it up on that branch.
 pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ruled {
-    if !d.command.actor.is_human() {
-        return Err(forbidden("undo a landing"));
-    }
     let task = d.task(id)?;
     let Some(landed) = task.landed.clone() else {
         let status = task.status();
@@ -832,83 +806,49 @@ pub(crate) fn has_live_process(d: &Draft, name: &WorkerName) -> bool {
 pub(crate) fn ended_by_person(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
     let worker = d.worker(name)?;
     let id = worker.machine.task.clone();
-    if !d.command.actor.is_human() {
-        return Err(forbidden("end a worker"));
-    }
     let holds_lease = id.as_ref().is_some_and(|id| d.world.leaseholder(id).is_some_and(|w| w.name == *name));
-    let remove = matches!(event, worker::Event::Cleanup { .. } | worker::Event::Clean);
-    machines::step(&worker.machine, &event).map_err(|refusal| not_now(worker, refusal))?;
+    machines::would_take(&worker.machine, &event, d.caller(false))
+        .map_err(|refusal| not_now(worker, refusal))?;
     d.clear_timer(&Timer::Backoff { worker: name.clone() });
-    d.move_worker(name, event)?;
+    d.move_worker_by(name, event, d.caller(false))?;
     let Some(id) = id else { return Ok(()) };
     d.rule(Rule::EndedByPerson);
-    // A stuck worker only looked at its task; whoever has it now keeps it.
-    let elsewhere = !holds_lease && d.task(&id)?.lease.is_some();
-    if elsewhere {
-        return Ok(());
-    }
-    if let Some(run) = d.world.run_of(&id).map(|run| run.id.clone()) {
-        abort_run(d, &run, "ended by a person")?;
-        quit_step(d, &run);
-        drop_question(d, &run);
-    }
-    end_lease(d, &id);
     if holds_lease {
         block(d, &id, BlockReason::Manual, format!("worker {name} was ended by a person"))?;
     }
-    if matches!(d.task(&id)?.status(), Status::Done | Status::Canceled) {
-        return Ok(());
-    }
-    let effect = if remove {
-        Effect::RemoveTree { task: id.clone(), start_over: false }
-    } else {
-        Effect::SaveWork { task: id.clone() }
-    };
-    ask_after(d, &id, effect)
+    Ok(())
 }
 
 pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
-    if d.command.actor.role() != machines::machine::Role::System {
-        return Err(forbidden("report what recovery found"));
-    }
     let worker = d.worker(name)?;
     let (from, id) = (worker.machine.status, worker.machine.task.clone());
     let worker::Event::Recover { tree, step_under_way, .. } = &event else { return Ok(()) };
-    let (tree, step_under_way) = (*tree, *step_under_way);
+    let (tree_gone, step_under_way) = (*tree == worker::Tree::Missing, *step_under_way);
     d.rule(Rule::Recovered);
-    let to = d.move_worker(name, event)?;
-    let Some(id) = id else { return Ok(()) };
-    let tree_gone = tree == worker::Tree::Missing;
-    if (step_under_way && !tree_gone) || from == worker::State::Stuck {
-        return Ok(());
-    }
+    let by = d.caller(false);
+    let goes_on = (step_under_way && !tree_gone) || from == worker::State::Stuck;
+    let Some(id) = id.filter(|_| !goes_on) else { return d.move_worker_by(name, event, by).map(drop) };
+    // Whether the sender may is for the table to say, before anything else is done.
+    machines::would_take(&d.worker(name)?.machine, &event, by)?;
     let run = d.world.run_of(&id).map(|run| run.id.clone());
     // Whatever runs without its tree is ended before anybody works on the task again.
     if let (Some(run), true, true) = (&run, step_under_way, from != worker::State::Done) {
         quit_step(d, run);
     }
     // What was under way is known to be gone. A gate that waits in the outbox is simply run again.
-    let gate_waits = from == worker::State::Done
-        && run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.step.is_some());
-    if let (Some(run), false) = (&run, gate_waits)
+    if let (Some(run), true) = (&run, from != worker::State::Done)
         && let Some(step) = d.run(run)?.step.clone()
     {
         d.end(&step, "superseded");
         d.emit(StepUnderWay { id: run.clone(), effect: None });
     }
-    if tree == worker::Tree::Missing {
+    if tree_gone {
         d.emit(TreeStands { id: id.clone(), stands: false });
     }
-    if tree == worker::Tree::Dirty {
-        let save = d.ask(Effect::SaveWork { task: id.clone() });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: save });
-    }
+    let to = d.move_worker_by(name, event, by)?;
     // A call waited and its process is gone: only a person's decision leads on.
     let paused =
         run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.state() == run::State::Paused);
-    if paused && to != worker::State::Idle {
-        return release(d, &id, ReleaseReason::NeedsApproval);
-    }
     match to {
         worker::State::Idle => {
             d.rule(Rule::Lost);
@@ -922,48 +862,12 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
                     d.move_run(run, Wrapped::Expire)?;
                 }
             }
-            end_lease(d, &id);
             if d.task(&id)?.status() == Status::InProgress {
                 count_lost(d, &id, "nothing of the step was found after a restart")?;
             }
             Ok(())
         }
-        worker::State::Done if gate_waits => Ok(()),
-        worker::State::Done if tree == worker::Tree::Missing && from == worker::State::Done => {
-            d.comment(
-                &id,
-                "system",
-                "recovery",
-                format!("the tree is gone and the branch is there: `adj merge {id}`"),
-            );
-            ask_gate(d, name, &id, false)
-        }
-        worker::State::Done => {
-            if let Some(run) = &run {
-                said_done_before(d, &id, run)?;
-            }
-            if d.task(&id)?.status() == Status::InProgress { ask_gate(d, name, &id, false) } else { Ok(()) }
-        }
-        _ => wake(d, &id),
-    }
-}
-
-/// DONE stands in the last message, but the step's end was never reported: the run is brought to where it was.
-pub(super) fn said_done_before(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Ruled {
-    if d.run(run_id)?.is_suspended() {
-        d.clear_timer(&Timer::Suspension { run: run_id.clone() });
-        d.move_run(run_id, Wrapped::Restore)?;
-    }
-    if let Some(worker) = d.world.leaseholder(id).map(|worker| worker.name.clone()) {
-        d.clear_timer(&Timer::Backoff { worker });
-    }
-    match d.run(run_id)?.state() {
-        run::State::Starting => {
-            d.step_run(run_id, run::Event::Step { turn: 1, tool_calls: Vec::new(), output: None }).map(drop)
-        }
-        run::State::InError => {
-            d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
-        }
+        _ if paused => release(d, &id, ReleaseReason::NeedsApproval),
         _ => Ok(()),
     }
 }

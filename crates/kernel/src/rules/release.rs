@@ -52,6 +52,7 @@ pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Rule
     if let Some(run) = &run {
         d.clear_timer(&Timer::Suspension { run: run.clone() });
     }
+    // Of an owner outside, or of a worker that is gone.
     end_lease(d, id);
     Ok(())
 }

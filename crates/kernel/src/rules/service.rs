@@ -1,6 +1,7 @@
 //! Services that are away, and come back.
 
 use super::*;
+use machines::{architect, turn};
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -179,6 +180,26 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
         Timer::OutsideLease { task } => {
             d.comment(task, "system", "lost", "the outside owner gave no sign of life".to_owned());
             lost(d, task, "the outside owner gave no sign of life")
+        }
+        Timer::Turn { channel, agent } => {
+            let place = d.world.channels.get(channel).and_then(|channel| channel.places.get(agent));
+            let event = match place.map(|place| place.state) {
+                Some(turn::State::Active) => turn::Event::Timeout { answered: false },
+                Some(turn::State::Waiting) => turn::Event::WaitTimeout,
+                _ => return Ok(()),
+            };
+            d.move_turn(channel, agent, &event, Caller::SYSTEM).map(drop)
+        }
+        Timer::Escalation => {
+            let waits = d.world.architect.as_ref().is_some_and(|architect| {
+                architect.suspension().is_none() && architect.inner().state == architect::State::Escalated
+            });
+            match waits {
+                true => {
+                    d.move_architect(&Wrapped::Inner(architect::Event::Timeout), Caller::SYSTEM).map(drop)
+                }
+                false => Ok(()),
+            }
         }
         Timer::Checkout { task } => {
             if d.task(task)?.held_up.is_some() {

@@ -9,17 +9,15 @@ pub(super) fn tree_ready(d: &mut Draft, worker: &WorkerName, id: &TaskId, tip: &
     d.rule(Rule::TreeReady);
     d.emit(TreeStands { id: id.clone(), stands: true });
     tip_moved(d, id, Some(tip));
-    if d.worker(worker)?.machine.status == worker::State::Ready {
-        d.move_worker(worker, worker::Event::StepStarts)?;
+    match d.worker(worker)?.machine.status {
+        worker::State::Ready => d.move_worker(worker, worker::Event::StepStarts).map(drop),
+        // Made again for a worker that is at work already.
+        _ => wake(d, id),
     }
-    next_step(d, worker)
 }
 
 pub(super) fn tree_failed(d: &mut Draft, worker: &WorkerName, error: &str) -> Ruled {
     d.rule(Rule::TreeFailed);
-    if d.worker(worker)?.machine.status == worker::State::Ready {
-        d.move_worker(worker, worker::Event::StepStarts)?;
-    }
     step_failed(d, worker, error)
 }
 
@@ -141,7 +139,10 @@ pub(super) fn turn_taken(
         )?;
     }
     if first_report {
-        for call in calls {
+        // The turn that a STEP took is audited with it. What no STEP took was called all the same.
+        let taken = d.run(run_id)?.machine.inner().current_turn > machine.current_turn;
+        let untaken = if taken { denied.as_slice() } else { calls };
+        for call in untaken {
             audit_call(d, run_id, call);
         }
         for call in denied {
@@ -402,16 +403,9 @@ pub(super) fn step_finished(
     }
     probe_succeeded(d, run_id)?;
     unreserve(d, run_id);
-    match d.move_worker(worker, worker::Event::StepOk { done: said_done })? {
-        worker::State::Done => {
-            d.rule(Rule::ClaimedDone);
-            ask_gate(d, worker, id, !said_done)
-        }
-        _ => {
-            d.rule(Rule::StepFinished);
-            next_step(d, worker)
-        }
-    }
+    let to = d.move_worker(worker, worker::Event::StepOk { done: said_done })?;
+    d.rule(if to == worker::State::Done { Rule::ClaimedDone } else { Rule::StepFinished });
+    Ok(())
 }
 
 pub(super) fn step_ended_badly(
@@ -436,7 +430,7 @@ pub(super) fn step_ended_badly(
             let session = d.new_session();
             d.emit(SessionRenewed { id: id.clone(), session });
             d.emit(StepRetried { id: run_id.clone(), retried: true });
-            next_step(d, worker)
+            wake(d, id)
         }
         _ => {
             if retried {
@@ -468,12 +462,7 @@ pub(super) fn step_failed(d: &mut Draft, name: &WorkerName, error: &str) -> Rule
     }
     match d.move_worker(name, worker::Event::StepFailed { error: error.to_owned() })? {
         worker::State::Stuck => stuck(d, name, &id, error),
-        _ => {
-            let wait = worker::backoff_seconds(d.worker(name)?.machine.errors);
-            let due = d.at() + seconds(wait);
-            d.set_timer(Timer::Backoff { worker: name.clone() }, due);
-            Ok(())
-        }
+        _ => Ok(()),
     }
 }
 
@@ -483,7 +472,6 @@ pub(super) fn stuck(d: &mut Draft, name: &WorkerName, id: &TaskId, error: &str) 
         pause_run(d, &run, run::PauseReason::UserInput)?;
         quit_step(d, &run);
     }
-    end_lease(d, id);
     block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))?;
     fill_place(d)
 }

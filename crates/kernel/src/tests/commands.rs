@@ -3,7 +3,7 @@
 use super::table::*;
 use crate::command::*;
 use crate::config::Role;
-use crate::{Actor, Commit, handle};
+use crate::{Actor, Commit, Event, handle};
 use machines::names::{AgentName, ChannelName};
 use machines::run;
 use machines::suspended::Wrapped;
@@ -326,13 +326,50 @@ fn a_channel_has_one_turn_holder() {
                 .unwrap();
         }
     }
-    let grant = |name: &str| Ask::TurnEvent {
-        channel: room.clone(),
-        agent: AgentName::new(name).unwrap(),
-        event: turn::Event::TurnGranted { at: 0, timeout_seconds: 60 },
+    // The first in the ring was granted the turn when it joined.
+    let channel = |table: &Table| table.world.channels.get(&room).unwrap().clone();
+    assert_eq!(channel(&table).current.as_ref().map(AgentName::as_str), Some("a"));
+    let granted = turn::Event::TurnGranted { at: 0, timeout_seconds: 60 };
+    let send = |table: &mut Table, actor, name: &str, event| {
+        let agent = AgentName::new(name).unwrap();
+        table.tell(actor, Ask::TurnEvent { channel: room.clone(), agent, event })
     };
-    table.tell(Actor::System, grant("a")).unwrap();
-    assert_eq!(table.tell(Actor::System, grant("b")).unwrap_err().code, "TURN_TAKEN");
+    assert_eq!(send(&mut table, Actor::System, "b", granted).unwrap_err().code, "TURN_TAKEN");
+    // Its own turn it completes, and no other agent's.
+    let complete = || turn::Event::TurnComplete { alone: false };
+    assert_eq!(send(&mut table, agent("b", Role::Lead), "a", complete()).unwrap_err().status, 403);
+    send(&mut table, agent("a", Role::Intern), "a", complete()).unwrap();
+    assert_eq!(channel(&table).current.as_ref().map(AgentName::as_str), Some("b"));
+    send(&mut table, agent("b", Role::Intern), "b", complete()).unwrap();
+    assert_eq!(channel(&table).current.as_ref().map(AgentName::as_str), Some("a"), "it is a ring");
+}
+
+/// A turn that lasts too long ends by its timer, is announced, and is passed on.
+#[test]
+fn a_turn_that_lasts_too_long_is_passed_on() {
+    let mut table = Table::new(config());
+    let room = ChannelName::new("room").unwrap();
+    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    for name in ["a", "b"] {
+        let agent = AgentName::new(name).unwrap();
+        table.ann(Ask::AddMember { channel: room.clone(), agent: agent.clone() }).unwrap();
+        for event in [turn::Event::AgentStarts, turn::Event::Assigned] {
+            table
+                .tell(Actor::System, Ask::TurnEvent { channel: room.clone(), agent: agent.clone(), event })
+                .unwrap();
+        }
+    }
+    let timer = crate::Timer::Turn { channel: room.clone(), agent: AgentName::new("a").unwrap() };
+    let effect = table.world.timers.get(&timer).expect("the turn has a timer").clone();
+    let due = Ask::Outcome(Outcome { effect, what: Happened::TimerDue });
+    let commit = table.commit(Actor::System, due, None).unwrap();
+    let said = commit.events.iter().filter_map(|event| match event {
+        Event::ChannelSaid(said) => Some(said.text.as_str()),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>(), ["a: turn timed out", "⏱️ a turn timed out", "it is your turn"]);
+    let holder = table.world.channels.get(&room).and_then(|channel| channel.current.clone());
+    assert_eq!(holder.as_ref().map(AgentName::as_str), Some("b"));
 }
 
 #[test]

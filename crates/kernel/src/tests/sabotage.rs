@@ -176,8 +176,8 @@ fn a_restored_run_is_exactly_what_it_was() {
         let mut machine = Suspendable::Live(inner.clone());
         let suspension =
             Suspension { service: SmolStr::new_static("model"), since: 1, resets_at: None, until: 2 };
-        machine.advance(&Wrapped::Suspend(suspension), &mut Vec::new()).unwrap();
-        machine.advance(&Wrapped::Restore, &mut Vec::new()).unwrap();
+        machine.advance(&Wrapped::Suspend(suspension), None).unwrap();
+        machine.advance(&Wrapped::Restore, None).unwrap();
         assert_eq!(machine, Suspendable::Live(inner));
     }
 }

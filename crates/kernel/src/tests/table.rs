@@ -4,7 +4,7 @@ use crate::command::*;
 use crate::config::{Config, Review};
 use crate::effect::{Effect, Timer};
 use crate::invariants;
-use crate::{Actor, Millis, World, handle};
+use crate::{Actor, Commit, Millis, World, handle};
 use machines::names::{EffectId, TaskId, WorkerName};
 use machines::run::{ToolCall, ToolStatus};
 use machines::task::{Payload, Status, TaskType};
@@ -80,6 +80,11 @@ impl Table {
     }
 
     pub fn tell_keyed(&mut self, actor: Actor, ask: Ask, key: Option<&str>) -> Result<Reply, Refusal> {
+        self.commit(actor, ask, key)?.answer
+    }
+
+    /// The same, with everything that was decided.
+    pub fn commit(&mut self, actor: Actor, ask: Ask, key: Option<&str>) -> Result<Commit, Refusal> {
         self.commands += 1;
         let command = Command { id: self.commands, at: self.now, actor, key: key.map(SmolStr::new), ask };
         let commit = handle(&self.world, &command)?;
@@ -93,8 +98,8 @@ impl Table {
         let mut broken = invariants::check(&commit.world);
         broken.extend(invariants::check_commit(&self.world, &commit.world));
         assert!(broken.is_empty(), "after {:?}: {}", command.ask, broken[0]);
-        self.world = commit.world;
-        commit.answer
+        self.world = commit.world.clone();
+        Ok(commit)
     }
 
     pub fn ann(&mut self, ask: Ask) -> Result<Reply, Refusal> {

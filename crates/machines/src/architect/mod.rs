@@ -3,7 +3,7 @@
 //! Invariants: requests are served one at a time; a message that wakes DONE or ERROR is not consumed by that
 //! move; staying where it is needs no reason and leaves no trace.
 
-use crate::machine::{Code, Index, Machine, Meta, Row, row};
+use crate::machine::{Code, Index, Machine, Meta, Role, Row, Who, row};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::sync::OnceLock;
@@ -13,39 +13,53 @@ use Guard::*;
 use Kind::*;
 use State::*;
 
+const HUMAN: &[Who] = &[Who::Any(Role::Human)];
+const SYSTEM: &[Who] = &[Who::Any(Role::System)];
+const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
+/// The architect's own agent, or a rule that needs none.
+const ARCHITECT: &[Who] = &[Who::Own, Who::Any(Role::System)];
+/// Whoever has a question: agents at work, people, and the rules for them.
+const ASKERS: &[Who] = &[
+    Who::Any(Role::Intern),
+    Who::Any(Role::Specialist),
+    Who::Any(Role::Lead),
+    Who::Any(Role::Human),
+    Who::Any(Role::System),
+];
+
 #[rustfmt::skip]
 const TABLE: &[Row<Architect>] = &[
-    //  from         event            guards             actions              to
-    row(New,         Start,           &[],               &[],                 Waiting),
-    row(Waiting,     RequestArrived,  &[],               &[TakeRequest, PrepareWorkspace], Setup),
-    row(Waiting,     ChannelClosed,   &[],               &[RememberCause],    InError),
-    row(Setup,       WorkspaceReady,  &[],               &[HandleRequest],    Request),
-    row(Setup,       SetupFailed,     &[],               &[RememberCause],    InError),
-    row(Dispatching, StoriesQueued,   &[],               &[],                 Monitoring),
-    row(Dispatching, NoStoriesLeft,   &[],               &[CloseSpec],        Done),
-    row(Monitoring,  RequestArrived,  &[],               &[TakeRequest, HandleRequest], Request),
-    row(Monitoring,  ChannelClosed,   &[],               &[RememberCause],    InError),
-    row(Request,     Answered,        &[NoSpecInWork],   &[SendAnswer],       Waiting),
-    row(Request,     Answered,        &[SpecInWork],     &[SendAnswer],       Monitoring),
-    row(Request,     SpecApproved,    &[],               &[SendAnswer, LoadStories], Dispatching),
-    row(Request,     MergeSucceeded,  &[],               &[SendAnswer],       Dispatching),
-    row(Request,     CannotAnswer,    &[],               &[AskHuman],         Escalated),
-    row(Request,     Abandon,         &[],               &[RememberCause],    InError),
-    row(Escalated,   HumanAnswer,     &[],               &[HandleRequest],    Request),
-    row(Escalated,   Timeout,         &[],               &[RememberCause],    InError),
-    row(Done,        RequestArrived,  &[],               &[KeepRequest],      Waiting),
-    row(InError,     RequestArrived,  &[],               &[ForgetCause, KeepRequest], Waiting),
-    row(InError,     Recover,         &[],               &[ForgetCause],      Waiting),
+    //  from         event            guards             actions                          to           who
+    row(New,         Start,           &[],               &[],                             Waiting,     HUMAN_OR_SYSTEM),
+    row(Waiting,     RequestArrived,  &[],               &[TakeRequest, PrepareWorkspace], Setup,      ASKERS),
+    row(Waiting,     ChannelClosed,   &[],               &[RememberCause],                InError,     SYSTEM),
+    row(Setup,       WorkspaceReady,  &[],               &[HandleRequest],                Request,     SYSTEM),
+    row(Setup,       SetupFailed,     &[],               &[RememberCause],                InError,     SYSTEM),
+    row(Dispatching, StoriesQueued,   &[],               &[],                             Monitoring,  SYSTEM),
+    row(Dispatching, NoStoriesLeft,   &[],               &[CloseSpec],                    Done,        SYSTEM),
+    row(Monitoring,  RequestArrived,  &[],               &[TakeRequest, HandleRequest],   Request,     ASKERS),
+    row(Monitoring,  ChannelClosed,   &[],               &[RememberCause],                InError,     SYSTEM),
+    row(Request,     Answered,        &[NoSpecInWork],   &[SendAnswer],                   Waiting,     ARCHITECT),
+    row(Request,     Answered,        &[SpecInWork],     &[SendAnswer],                   Monitoring,  ARCHITECT),
+    row(Request,     SpecApproved,    &[],               &[SendAnswer, LoadStories],      Dispatching, ARCHITECT),
+    row(Request,     MergeSucceeded,  &[],               &[SendAnswer],                   Dispatching, SYSTEM),
+    row(Request,     CannotAnswer,    &[],               &[AskHuman],                     Escalated,   ARCHITECT),
+    row(Request,     Abandon,         &[],               &[RememberCause],                InError,     ARCHITECT),
+    row(Escalated,   HumanAnswer,     &[],               &[HandleRequest],                Request,     HUMAN),
+    row(Escalated,   Timeout,         &[],               &[RememberCause],                InError,     SYSTEM),
+    row(Done,        RequestArrived,  &[],               &[KeepRequest],                  Waiting,     ASKERS),
+    row(InError,     RequestArrived,  &[],               &[ForgetCause, KeepRequest],     Waiting,     ASKERS),
+    row(InError,     Recover,         &[],               &[ForgetCause],                  Waiting,     HUMAN_OR_SYSTEM),
 
     // Staying is always valid, runs nothing and leaves no transition in the log.
-    row(Waiting,     Stay,            &[],               &[],                 Waiting),
-    row(Setup,       Stay,            &[],               &[],                 Setup),
-    row(Dispatching, Stay,            &[],               &[],                 Dispatching),
-    row(Monitoring,  Stay,            &[],               &[],                 Monitoring),
-    row(Request,     Stay,            &[],               &[],                 Request),
-    row(Escalated,   Stay,            &[],               &[],                 Escalated),
-    row(Done,        Stay,            &[],               &[],                 Done),
-    row(InError,     Stay,            &[],               &[],                 InError),
+    row(Waiting,     Stay,            &[],               &[],                             Waiting,     ARCHITECT),
+    row(Setup,       Stay,            &[],               &[],                             Setup,       ARCHITECT),
+    row(Dispatching, Stay,            &[],               &[],                             Dispatching, ARCHITECT),
+    row(Monitoring,  Stay,            &[],               &[],                             Monitoring,  ARCHITECT),
+    row(Request,     Stay,            &[],               &[],                             Request,     ARCHITECT),
+    row(Escalated,   Stay,            &[],               &[],                             Escalated,   ARCHITECT),
+    row(Done,        Stay,            &[],               &[],                             Done,        ARCHITECT),
+    row(InError,     Stay,            &[],               &[],                             InError,     ARCHITECT),
 ];
 
 crate::wire_enum! {
@@ -103,7 +117,7 @@ crate::wire_enum! {
 crate::wire_enum! {
     pub enum Action {
         TakeRequest = "takeRequest",
-        /// The request stays in the queue; it then drives WAITING to SETUP.
+        /// The request was not taken: it comes again, and then drives WAITING to SETUP.
         KeepRequest = "keepRequest",
         PrepareWorkspace = "prepareWorkspace",
         HandleRequest = "handleRequest",
@@ -173,10 +187,21 @@ pub enum Event {
 #[serde(tag = "effect", rename_all = "camelCase")]
 pub enum Effect {
     PrepareWorkspace,
-    HandleRequest { request: SmolStr },
-    SendAnswer { request: SmolStr },
-    LoadStories { request: SmolStr },
-    AskHuman { request: SmolStr, seconds: u32 },
+    HandleRequest {
+        request: SmolStr,
+    },
+    SendAnswer {
+        request: SmolStr,
+    },
+    LoadStories {
+        request: SmolStr,
+    },
+    AskHuman {
+        request: SmolStr,
+        seconds: u32,
+    },
+    /// The request was not taken, and comes again.
+    KeepRequest,
 }
 
 impl Default for Architect {
@@ -270,9 +295,9 @@ impl Machine for Architect {
                 });
             }
             (ForgetCause, _) => self.cause = None,
-            // The queue is not this machine's: not taking the request is all that keeping it means. The other pair
-            // is in no row.
-            (KeepRequest | TakeRequest, _) => {}
+            (KeepRequest, _) => effects.push(Effect::KeepRequest),
+            // This pair is in no row.
+            (TakeRequest, _) => {}
         }
     }
 

@@ -98,7 +98,7 @@ fn a_message_that_wakes_done_or_error_is_not_consumed() {
     for state in [Done, InError] {
         check(
             state,
-            "request r-1 -> WAITING []
+            "request r-1 -> WAITING [keepRequest]
              request r-1 -> SETUP on r-1 [prepareWorkspace]",
         );
     }
@@ -113,7 +113,7 @@ fn errors_lead_out_only_by_recovery_or_a_request() {
          recover -> WAITING []
          request r-1 -> SETUP on r-1 [prepareWorkspace]
          setup_failed -> ERROR because no mirror []
-         request r-2 -> WAITING []",
+         request r-2 -> WAITING [keepRequest]",
     );
     check(Monitoring, "channel_closed -> ERROR because channel closed []");
     check(

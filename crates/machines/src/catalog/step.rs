@@ -173,9 +173,8 @@ fn wrapped<M: Spoken + Suspends>(line: &str) -> Result<Answer, Unread> {
     let (state, event) = parts(line)?;
     let mut state: Suspendable<M> = read_suspendable(state)?;
     let event = read_wrapped::<M>(event)?;
-    let mut effects = Vec::new();
-    match state.advance(&event, &mut effects) {
-        Ok(()) => Answer::taken(&state, &effects),
+    match state.advance(&event, None) {
+        Ok(effects) => Answer::taken(&state, &effects),
         Err(refusal) => Ok(refusal.into()),
     }
 }

@@ -3,7 +3,9 @@
 //! Invariants: a turn past the limit is never paid for, the run asks a person instead; a tool that is not
 //! allowed is refused before it runs; an event that no row takes changes nothing.
 
-use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Row, allowed_kinds, row};
+use crate::machine::{
+    Caller, Checked, Code, FieldError, Index, Machine, Meta, Refusal, Role, Row, Who, allowed_kinds, row,
+};
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,25 +17,29 @@ use Guard::*;
 use Kind::*;
 use State::*;
 
+/// What an agent says of itself: by the one whose run it is, or for it by what it printed.
+const REPORT: &[Who] = &[Who::Own, Who::Any(Role::System)];
+const STEER: &[Who] = &[Who::Own, Who::Any(Role::Human), Who::Any(Role::System)];
+
 #[rustfmt::skip]
 const TABLE: &[Row<Run>] = &[
-    //  from       event     guards                      actions                                                      to
-    row(Idle,      Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                        Starting),
-    row(Starting,  Step,     &[],                        &[IncrementTurn, UpdateStatus],                              Running),
-    row(Starting,  Error,    &[],                        &[CaptureError, UpdateStatus],                               InError),
-    row(Running,   Step,     &[WithinTurnLimit],         &[ExecuteToolCall, AuditToolCall, IncrementTurn, PublishEvent], Running),
-    row(Running,   Step,     &[AtTurnLimit],             &[PublishEvent, UpdateStatus],                               Paused),
-    row(Running,   Pause,    &[CanPause],                &[UpdateStatus, PublishEvent],                               Paused),
-    row(Running,   Complete, &[],                        &[UpdateStatus, PublishEvent, Cleanup],                      Completed),
-    row(Running,   Error,    &[IsRecoverable],           &[CaptureError, UpdateStatus],                               InError),
-    row(Running,   Error,    &[NotRecoverable],          &[CaptureError, UpdateStatus, Cleanup],                      Idle),
-    row(Running,   Abort,    &[],                        &[UpdateStatus, Cleanup],                                    Idle),
-    row(Paused,    Resume,   &[CanResume],               &[UpdateStatus, PublishEvent],                               Running),
-    row(Paused,    Abort,    &[],                        &[UpdateStatus, Cleanup],                                    Idle),
-    row(InError,   Resume,   &[CanResume, IsRecoverable], &[UpdateStatus],                                            Running),
-    row(InError,   Abort,    &[],                        &[Cleanup, UpdateStatus],                                    Idle),
-    row(Completed, Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                        Starting),
-    row(Starting,  Abort,    &[],                        &[Cleanup, UpdateStatus],                                    Idle),
+    //  from       event     guards                      actions                                                          to         who
+    row(Idle,      Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                            Starting,  REPORT),
+    row(Starting,  Step,     &[],                        &[ExecuteToolCall, AuditToolCall, IncrementTurn, UpdateStatus],  Running,   REPORT),
+    row(Starting,  Error,    &[],                        &[CaptureError, UpdateStatus],                                   InError,   REPORT),
+    row(Running,   Step,     &[WithinTurnLimit],         &[ExecuteToolCall, AuditToolCall, IncrementTurn, PublishEvent],  Running,   REPORT),
+    row(Running,   Step,     &[AtTurnLimit],             &[PublishEvent, UpdateStatus],                                   Paused,    REPORT),
+    row(Running,   Pause,    &[CanPause],                &[UpdateStatus, PublishEvent],                                   Paused,    STEER),
+    row(Running,   Complete, &[],                        &[UpdateStatus, PublishEvent, Cleanup],                          Completed, REPORT),
+    row(Running,   Error,    &[IsRecoverable],           &[CaptureError, UpdateStatus],                                   InError,   REPORT),
+    row(Running,   Error,    &[NotRecoverable],          &[CaptureError, UpdateStatus, Cleanup],                          Idle,      REPORT),
+    row(Running,   Abort,    &[],                        &[UpdateStatus, Cleanup],                                        Idle,      STEER),
+    row(Paused,    Resume,   &[CanResume],               &[UpdateStatus],                                                 Running,   STEER),
+    row(Paused,    Abort,    &[],                        &[UpdateStatus, Cleanup],                                        Idle,      STEER),
+    row(InError,   Resume,   &[CanResume, IsRecoverable], &[UpdateStatus],                                                Running,   STEER),
+    row(InError,   Abort,    &[],                        &[Cleanup, UpdateStatus],                                        Idle,      STEER),
+    row(Completed, Start,    &[HasValidTask],            &[InitializeExecution, UpdateStatus],                            Starting,  REPORT),
+    row(Starting,  Abort,    &[],                        &[Cleanup, UpdateStatus],                                        Idle,      STEER),
 ];
 
 crate::wire_enum! {
@@ -86,13 +92,19 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Action {
+        /// Turns, errors and limits begin anew.
         InitializeExecution = "initializeExecution",
+        /// The new state is kept and published.
         UpdateStatus = "updateStatus",
         IncrementTurn = "incrementTurn",
         CaptureError = "captureError",
+        /// The turn's calls begin, each published. Those that need a person wait for one.
         ExecuteToolCall = "executeToolCall",
+        /// Each call of the turn is a row of the audit.
         AuditToolCall = "auditToolCall",
+        /// What happened is published to the run's readers.
         PublishEvent = "publishEvent",
+        /// What the run holds is given back: process, question, money set aside.
         Cleanup = "cleanup",
     }
 }
@@ -337,22 +349,9 @@ fn keep(members: &mut serde_json::Map<String, Value>, known: &[&str]) {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
-    OpenSession {
-        task_id: SmolStr,
-    },
-    /// The turn's tools may run now.
-    RunTools {
-        turn: u32,
-        calls: usize,
-    },
-    AuditTools {
-        turn: u32,
-        calls: usize,
-    },
+    AuditTools { turn: u32, calls: usize },
     Release,
-    Publish {
-        event: StreamEvent,
-    },
+    Publish { event: StreamEvent },
 }
 
 /// What readers of the run's stream see. An event has its members in `payload`; one that asks a person is the workflow's and
@@ -361,7 +360,15 @@ pub enum Effect {
 #[serde(untagged)]
 pub enum StreamEvent {
     Agent(AgentEvent),
+    Tool(ToolEvent),
     Workflow(WorkflowEvent),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum ToolEvent {
+    #[serde(rename = "tool:start")]
+    Start { id: SmolStr, tool: SmolStr, input: serde_json::Map<String, Value> },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -403,6 +410,12 @@ pub enum WorkflowEvent {
 impl From<AgentEvent> for StreamEvent {
     fn from(event: AgentEvent) -> Self {
         StreamEvent::Agent(event)
+    }
+}
+
+impl From<ToolEvent> for StreamEvent {
+    fn from(event: ToolEvent) -> Self {
+        StreamEvent::Tool(event)
     }
 }
 
@@ -559,7 +572,7 @@ impl Machine for Run {
         }
     }
 
-    fn perform(&mut self, action: Action, from: State, event: &Event, effects: &mut Vec<Effect>) {
+    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
         match (action, event) {
             (InitializeExecution, Event::Start { task_id, options, .. }) => {
                 self.current_turn = 0;
@@ -570,7 +583,6 @@ impl Machine for Run {
                     self.max_turns = options.max_turns.unwrap_or(self.max_turns);
                     self.allowed_tools = options.allowed_tools.clone().or_else(|| self.allowed_tools.take());
                 }
-                effects.push(Effect::OpenSession { task_id: task_id.clone() });
                 let session_id = self.task.as_ref().and_then(|task| task.session.clone());
                 publish(effects, AgentEvent::Starting { task_id: task_id.clone(), session_id });
             }
@@ -594,11 +606,6 @@ impl Machine for Run {
                 publish(effects, AgentEvent::StateUpdate { status: self.state, turn: self.current_turn });
             }
             (IncrementTurn, _) => {
-                // The row that leaves `starting` names no tool action, but a first turn's calls are calls like any.
-                if from == Starting {
-                    self.perform(ExecuteToolCall, from, event, effects);
-                    self.perform(AuditToolCall, from, event, effects);
-                }
                 self.current_turn = self.current_turn.saturating_add(1);
                 self.last_step = Some(StepMark { turn: self.current_turn, digest: digest(event) });
             }
@@ -617,9 +624,10 @@ impl Machine for Run {
                     },
                 );
             }
-            (ExecuteToolCall, Event::Step { turn, tool_calls, .. }) => {
-                if !tool_calls.is_empty() {
-                    effects.push(Effect::RunTools { turn: *turn, calls: tool_calls.len() });
+            (ExecuteToolCall, Event::Step { tool_calls, .. }) => {
+                for ToolCall { id, tool, input, .. } in tool_calls {
+                    let start = ToolEvent::Start { id: id.clone(), tool: tool.clone(), input: input.clone() };
+                    publish(effects, start);
                 }
             }
             (AuditToolCall, Event::Step { turn, tool_calls, .. }) => {
@@ -687,10 +695,10 @@ impl Machine for Run {
         }
     }
 
-    fn allowed(&self, event: &Event) -> Vec<&'static str> {
+    fn allowed(&self, event: &Event, by: Option<Caller>) -> Vec<&'static str> {
         let hopeless =
             self.state == InError && !self.last_error.as_ref().is_some_and(|error| error.recoverable);
-        let open = allowed_kinds(self, event).into_iter().filter(|kind| !(hopeless && *kind == Resume));
+        let open = allowed_kinds(self, event, by).into_iter().filter(|kind| !(hopeless && *kind == Resume));
         open.map(|kind| kind.name()).collect()
     }
 

@@ -99,9 +99,9 @@ fn check(script: &str) -> Run {
 #[test]
 fn a_run_goes_from_start_to_complete_turn_by_turn() {
     check(
-        "START max=3 -> starting 0/3 [openSession t-1, agent:starting t-1, state:update starting 0]
-         STEP 1 Read -> running 1/3 [runTools 1 1, auditTools 1 1, state:update running 1]
-         STEP 2 Bash Edit -> running 2/3 [runTools 2 2, auditTools 2 2, agent:step 2]
+        "START max=3 -> starting 0/3 [agent:starting t-1, state:update starting 0]
+         STEP 1 Read -> running 1/3 [tool:start c1 Read {}, auditTools 1 1, state:update running 1]
+         STEP 2 Bash Edit -> running 2/3 [tool:start c1 Bash {}, tool:start c1 Edit {}, auditTools 2 2, agent:step 2]
          STEP 3 -> running 3/3 [agent:step 3]
          COMPLETE 3 -> completed 3/3 [state:update completed 3, agent:completed 3 built, release, agent:cleanup completed]",
     );
@@ -111,7 +111,7 @@ fn a_run_goes_from_start_to_complete_turn_by_turn() {
 #[test]
 fn turn_limit_pauses_until_a_person_resumes() {
     check(
-        "START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+        "START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          STEP 1 -> running 1/2 [state:update running 1]
          STEP 2 -> running 2/2 [agent:step 2]
          STEP 3 Bash -> paused 2/2 [agent:paused turn_limit 2, approval:requested t-1 turn_limit_reached 2 2, state:update paused 2]
@@ -120,7 +120,7 @@ fn turn_limit_pauses_until_a_person_resumes() {
          RESUME -> running 2/2 [state:update running 2]
          STEP 3 Bash -> paused 2/2 [agent:paused turn_limit 2, approval:requested t-1 turn_limit_reached 2 2, state:update paused 2]
          RESUME max=4 -> running 2/4 [state:update running 2]
-         STEP 3 Bash -> running 3/4 [runTools 3 1, auditTools 3 1, agent:step 3]
+         STEP 3 Bash -> running 3/4 [tool:start c1 Bash {}, auditTools 3 1, agent:step 3]
          PAUSE turn_limit -> paused 3/4 [state:update paused 3, agent:paused turn_limit 3, approval:requested t-1 turn_limit_reached 3 4]
          ABORT -> idle 3/4 [state:update idle 3, release, agent:cleanup idle]",
     );
@@ -130,9 +130,9 @@ fn turn_limit_pauses_until_a_person_resumes() {
 #[test]
 fn a_turn_is_taken_once_and_in_order() {
     check(
-        "START max=9 -> starting 0/9 [openSession t-1, agent:starting t-1, state:update starting 0]
+        "START max=9 -> starting 0/9 [agent:starting t-1, state:update starting 0]
          STEP 2 -> refused STALE_TURN, allowed [STEP, ERROR, ABORT]
-         STEP 1 Read -> running 1/9 [runTools 1 1, auditTools 1 1, state:update running 1]
+         STEP 1 Read -> running 1/9 [tool:start c1 Read {}, auditTools 1 1, state:update running 1]
          STEP 1 Read -> running 1/9 []
          STEP 1 Bash -> refused STALE_TURN, allowed [STEP, PAUSE, ERROR, COMPLETE, ABORT]
          STEP 3 -> refused STALE_TURN, allowed [STEP, PAUSE, ERROR, COMPLETE, ABORT]
@@ -151,11 +151,11 @@ fn a_turn_is_taken_once_and_in_order() {
 #[test]
 fn an_error_is_resumed_only_if_it_can_be_recovered_from() {
     check(
-        "START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+        "START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          ERROR fatal -> error 0/2 [agent:error it broke E false, state:update error 0]
          RESUME -> refused AGENT_EXECUTION_ERROR, allowed [ABORT]
          ABORT -> idle 0/2 [release, agent:cleanup idle, state:update idle 0]
-         START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+         START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          ERROR recoverable -> error 0/2 [agent:error it broke E true, state:update error 0]
          RESUME -> running 0/2 [state:update running 0]
          STEP 1 -> running 1/2 [agent:step 1]
@@ -172,9 +172,9 @@ fn an_error_is_resumed_only_if_it_can_be_recovered_from() {
 fn whatever_is_under_way_can_be_aborted() {
     check(
         "ABORT -> refused AGENT_NOT_RUNNING, allowed [START]
-         START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+         START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          ABORT -> idle 0/2 [release, agent:cleanup idle, state:update idle 0]
-         START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+         START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          STEP 1 -> running 1/2 [state:update running 1]
          ABORT -> idle 1/2 [state:update idle 1, release, agent:cleanup idle]",
     );
@@ -184,14 +184,14 @@ fn whatever_is_under_way_can_be_aborted() {
 #[test]
 fn start_from_completed_begins_anew() {
     let run = check(
-        "START -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+        "START -> starting 0/2 [agent:starting t-1, state:update starting 0]
          STEP 1 -> running 1/2 [state:update running 1]
          ERROR recoverable -> error 1/2 [agent:error it broke E true, state:update error 1]
          RESUME -> running 1/2 [state:update running 1]
          COMPLETE 1 -> completed 1/2 [state:update completed 1, agent:completed 1 built, release, agent:cleanup completed]
          STEP 2 -> refused AGENT_NOT_RUNNING, allowed [START]
          COMPLETE 1 -> refused AGENT_NO_AVAILABLE_TASK, allowed [START]
-         START max=5 -> starting 0/5 [openSession t-1, agent:starting t-1, state:update starting 0]",
+         START max=5 -> starting 0/5 [agent:starting t-1, state:update starting 0]",
     );
     assert_eq!((run.last_error, run.last_step, run.current_turn), (None, None, 0));
 }
@@ -200,13 +200,13 @@ fn start_from_completed_begins_anew() {
 #[test]
 fn a_tool_that_is_not_allowed_stops_the_whole_turn_before_it_runs() {
     check(
-        "START tools=Read,Edit -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+        "START tools=Read,Edit -> starting 0/2 [agent:starting t-1, state:update starting 0]
          STEP 1 Read Bash -> refused AGENT_TOOL_NOT_ALLOWED, allowed [STEP, ERROR, ABORT]
-         STEP 1 Read -> running 1/2 [runTools 1 1, auditTools 1 1, state:update running 1]
+         STEP 1 Read -> running 1/2 [tool:start c1 Read {}, auditTools 1 1, state:update running 1]
          STEP 2 Bash -> refused AGENT_TOOL_NOT_ALLOWED, allowed [STEP, PAUSE, ERROR, COMPLETE, ABORT]
-         STEP 2 Edit -> running 2/2 [runTools 2 1, auditTools 2 1, agent:step 2]
+         STEP 2 Edit -> running 2/2 [tool:start c1 Edit {}, auditTools 2 1, agent:step 2]
          ABORT -> idle 2/2 [state:update idle 2, release, agent:cleanup idle]
-         START tools= -> starting 0/2 [openSession t-1, agent:starting t-1, state:update starting 0]
+         START tools= -> starting 0/2 [agent:starting t-1, state:update starting 0]
          STEP 1 Read -> refused AGENT_TOOL_NOT_ALLOWED, allowed [STEP, ERROR, ABORT]
          STEP 1 -> running 1/2 [state:update running 1]",
     );
@@ -220,7 +220,7 @@ fn fields_out_of_range_are_named() {
          START max=0 -> refused INVALID_FIELD; maxTurns: maxTurns must be between 1 and 200, allowed [START]
          START max=201 -> refused INVALID_FIELD; maxTurns: maxTurns must be between 1 and 200, allowed [START]
          START temperature=1.5 -> refused INVALID_FIELD; temperature: temperature must be between 0 and 1, allowed [START]
-         START max=200 temperature=1 -> starting 0/200 [openSession t-1, agent:starting t-1, state:update starting 0]
+         START max=200 temperature=1 -> starting 0/200 [agent:starting t-1, state:update starting 0]
          STEP 0 -> refused INVALID_FIELD; turn: turn must be 1 or more, allowed [STEP, ERROR, ABORT]
          STEP 1 -> running 1/200 [state:update running 1]
          COMPLETE 0 -> refused INVALID_FIELD; turnCount: turnCount must be 1 or more, allowed [STEP, PAUSE, ERROR, COMPLETE, ABORT]
@@ -337,7 +337,7 @@ proptest! {
             if choice == 0 {
                 ran = 0;
             }
-            ran += taken.effects.iter().filter(|effect| matches!(effect, Effect::RunTools { .. })).count();
+            ran += taken.effects.iter().filter(|effect| matches!(effect, Effect::AuditTools { .. })).count();
             prop_assert!(run.current_turn <= run.max_turns, "{run:?}");
             prop_assert_eq!(ran, run.current_turn as usize);
         }

@@ -21,8 +21,8 @@ fn run_event(line: &str) -> Wrapped<run::Event> {
 /// The states that a run or its refusals go through on these events.
 fn states(script: &str) -> String {
     let mut run = Suspendable::Live(fresh());
-    let came = script.split(", ").map(|line| match run.advance(&run_event(line), &mut Vec::new()) {
-        Ok(()) => run.name().to_owned(),
+    let came = script.split(", ").map(|line| match run.advance(&run_event(line), None) {
+        Ok(_) => run.name().to_owned(),
         Err(refusal) => format!("{} {}", refusal.code, refusal.allowed.join("/")),
     });
     came.collect::<Vec<_>>().join(", ")
@@ -55,8 +55,7 @@ fn an_outage_that_lasts_too_long_is_an_error_to_recover_from() {
     let mut run = Suspendable::Live(fresh());
     let mut effects = Vec::new();
     for line in ["START", "SUSPEND", "SUSPEND_TIMEOUT"] {
-        effects.clear();
-        run.advance(&run_event(line), &mut effects).unwrap();
+        effects = run.advance(&run_event(line), None).unwrap();
     }
     assert_eq!(
         crate::tests::effects(&effects),
@@ -76,9 +75,9 @@ fn an_architect_in_dispatching_reaches_error_through_the_wrapper() {
         Architect { state: architect::State::Dispatching, spec_in_work: true, ..Architect::default() };
     for last in [Wrapped::Expire, Wrapped::Inner(architect::Event::Abandon { reason: "lost".into() })] {
         let mut architect = Suspendable::Live(inner.clone());
-        architect.advance(&Wrapped::Suspend(outage()), &mut Vec::new()).unwrap();
+        architect.advance(&Wrapped::Suspend(outage()), None).unwrap();
         assert_eq!(architect.name(), "SUSPEND");
-        architect.advance(&last, &mut Vec::new()).unwrap();
+        architect.advance(&last, None).unwrap();
         assert_eq!(architect.name(), "ERROR");
         assert!(architect.inner().cause.is_some());
     }
@@ -96,14 +95,15 @@ proptest! {
         let samples = crate::run::tests::samples();
         let mut run: Suspendable<Run> = Suspendable::Live(fresh());
         for choice in moves {
-            let _ = run.advance(&Wrapped::Inner(samples[choice].clone()), &mut Vec::new());
+            let _ = run.advance(&Wrapped::Inner(samples[choice].clone()), None);
             let before = run.clone();
             let mut effects = Vec::new();
-            if run.advance(&Wrapped::Suspend(outage()), &mut effects).is_ok() {
+            if let Ok(asked) = run.advance(&Wrapped::Suspend(outage()), None) {
+                effects.extend(asked);
                 prop_assert_eq!(run.inner(), before.inner());
                 let stored: Suspendable<Run> = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
                 prop_assert_eq!(&stored, &run);
-                run.advance(&Wrapped::Restore, &mut effects).unwrap();
+                effects.extend(run.advance(&Wrapped::Restore, None).unwrap());
             }
             prop_assert_eq!(&run, &before);
             prop_assert!(effects.is_empty());

@@ -4,7 +4,7 @@
 //! the role comes from the caller's credential and is never part of the request.
 
 use crate::Millis;
-use crate::machine::{Code, FieldError, Index, Machine, Meta, Role, Row, Who, rows_at};
+use crate::machine::{Caller, Code, FieldError, Index, Machine, Meta, Role, Row, Who, row, rows_at};
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -36,17 +36,6 @@ const BLOCK: &[Who] = &[
 ];
 const REVISE: &[Who] = &[Who::Reviewer, Who::Any(Role::Human)];
 const FINISH: &[Who] = &[Who::ByPolicy(Role::Lead), Who::Any(Role::Human), Who::Any(Role::System)];
-
-const fn row(
-    from: Status,
-    event: Kind,
-    guards: &'static [Guard],
-    actions: &'static [Action],
-    to: Status,
-    who: &'static [Who],
-) -> Row<Task> {
-    Row { from, event, guards, actions, to, who }
-}
 
 #[rustfmt::skip]
 const TABLE: &[Row<Task>] = &[
@@ -540,6 +529,8 @@ impl Task {
                     && by.role != Role::Intern
                     && keeps_assignees()
             }
+            // A task is nobody's own: whoever works on it is assigned.
+            Who::Own => false,
         }
     }
 
@@ -601,7 +592,7 @@ impl Machine for Task {
         }
     }
 
-    fn permits(&self, who: Who, event: &Event) -> bool {
+    fn permits(&self, who: Who, _by: Option<Caller>, event: &Event) -> bool {
         self.lets(who, event.sender(), event.payload().assignee_ids.as_deref())
     }
 
@@ -758,7 +749,7 @@ impl Machine for Task {
         vec![("ticketStatus", Meta::Text(ticket_status(status)))]
     }
 
-    fn allowed(&self, event: &Event) -> Vec<&'static str> {
+    fn allowed(&self, event: &Event, _by: Option<Caller>) -> Vec<&'static str> {
         self.moves_of(event.sender()).into_iter().map(|to| to.name()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The walk: from fresh states, every sample event in every state that can be reached.
 
-use crate::machine::{Code, Machine, advance, replay, rows_taking};
+use crate::machine::{Advanced, Code, Machine, advance, replay, rows_taking};
 use crate::wire::Wire;
 use crate::{architect, run, task, turn, worker};
 use serde::Serialize;
@@ -35,16 +35,19 @@ where
                 let rows = rows_taking(&machine, event);
                 assert!(rows.len() <= 1, "rows {rows:?} all take {event:?} in {machine:?}");
                 let mut next = machine.clone();
-                let mut effects = Vec::new();
-                match advance(&mut next, event, &mut effects) {
-                    Ok(step) => {
+                match advance(&mut next, event, None) {
+                    Ok(Advanced { taken: step, effects }) => {
                         match step.row {
                             Some(row) => {
                                 taken.insert(row);
                                 let mut again = machine.clone();
-                                replay(&mut again, event, step.to).expect("what was taken can be replayed");
+                                let repeated = replay(&mut again, event, step.to);
+                                assert!(
+                                    repeated == Some(effects),
+                                    "{event:?} replayed asks for something else"
+                                );
                                 assert!(again == next, "{event:?} replayed in {machine:?} leads elsewhere");
-                                let allowed = machine.allowed(event);
+                                let allowed = machine.allowed(event, None);
                                 assert!(
                                     allowed.contains(&(self.named)(event).as_str()),
                                     "{event:?} was taken but not named as allowed"
@@ -60,10 +63,7 @@ where
                         }
                     }
                     Err(refusal) => {
-                        assert!(
-                            next == machine && effects.is_empty(),
-                            "the refusal of {event:?} changed {machine:?}"
-                        );
+                        assert!(next == machine, "the refusal of {event:?} changed {machine:?}");
                         for name in &refusal.allowed {
                             assert!(
                                 self.can_be_sent(&machine, name, event),
@@ -86,7 +86,7 @@ where
             let has_row =
                 M::TABLE.iter().any(|row| row.from == machine.state() && row.event == M::kind(event));
             has_row
-                && advance(&mut machine.clone(), event, &mut Vec::new())
+                && advance(&mut machine.clone(), event, None)
                     .err()
                     .is_none_or(|refusal| refusal.code != Code::Forbidden)
         })

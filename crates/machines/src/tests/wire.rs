@@ -27,7 +27,7 @@ fn a_run_is_stepped_in_its_documented_shape() {
     check(
         "run",
         r#"{"state":{"state":"idle","currentTurn":0,"maxTurns":50,"allowedTools":["Read"],"lastError":{"code":"E","message":"m","recoverable":true},"task":{"id":"t-1","status":"ASSIGNED","mine":true}},"event":{"type":"START","taskId":"t-1","prompt":"p","options":{"maxTurns":2}}}"#,
-        r#"{"ok":true,"state":{"state":"starting","currentTurn":0,"maxTurns":2,"allowedTools":["Read"],"task":{"id":"t-1","status":"ASSIGNED","mine":true}},"effects":[{"effect":"openSession","taskId":"t-1"},{"effect":"publish","event":{"type":"agent:starting","payload":{"taskId":"t-1"}}},{"effect":"publish","event":{"type":"state:update","payload":{"status":"starting","turn":0}}}]}"#,
+        r#"{"ok":true,"state":{"state":"starting","currentTurn":0,"maxTurns":2,"allowedTools":["Read"],"task":{"id":"t-1","status":"ASSIGNED","mine":true}},"effects":[{"effect":"publish","event":{"type":"agent:starting","payload":{"taskId":"t-1"}}},{"effect":"publish","event":{"type":"state:update","payload":{"status":"starting","turn":0}}}]}"#,
     );
     check(
         "run",
@@ -222,7 +222,7 @@ fn the_json_of_a_machine_has_the_documented_members() {
     assert_eq!(
         run["rows"][3],
         serde_json::json!({"from": "running", "event": "STEP", "guards": ["withinTurnLimit"],
-            "actions": ["executeToolCall", "auditToolCall", "incrementTurn", "publishEvent"], "to": "running", "who": []})
+            "actions": ["executeToolCall", "auditToolCall", "incrementTurn", "publishEvent"], "to": "running", "who": ["agent", "system"]})
     );
     assert_eq!(run["states"][2]["meta"]["canExecuteTools"], true);
 }

@@ -4,7 +4,7 @@
 //! passes it on; a restarted agent is not queued again by itself.
 
 use crate::Millis;
-use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Row, row};
+use crate::machine::{Checked, Code, FieldError, Index, Machine, Meta, Refusal, Role, Row, Who, row};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
@@ -13,28 +13,35 @@ use Guard::*;
 use Kind::*;
 use State::*;
 
+const HUMAN: &[Who] = &[Who::Any(Role::Human)];
+const SYSTEM: &[Who] = &[Who::Any(Role::System)];
+const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
+const OWN: &[Who] = &[Who::Own];
+const OWN_OR_SYSTEM: &[Who] = &[Who::Own, Who::Any(Role::System)];
+const OWN_OR_PEOPLE: &[Who] = &[Who::Own, Who::Any(Role::Human), Who::Any(Role::System)];
+
 #[rustfmt::skip]
 const TABLE: &[Row<Turn>] = &[
-    //  from     event              guards         actions                                            to
-    row(Offline, AgentStarts,       &[],           &[Register],                                       Idle),
-    row(Idle,    Assigned,          &[],           &[JoinQueue],                                      Queued),
-    row(Idle,    AgentStops,        &[],           &[Deregister],                                     Offline),
-    row(Queued,  TurnGranted,       &[],           &[SetCurrent, SetTimeout, NotifyAgent],            Active),
-    row(Queued,  RemovedFromChannel, &[],          &[LeaveQueue],                                     Idle),
-    row(Queued,  Disconnects,       &[],           &[LeaveQueue, LogLoss],                            Offline),
-    row(Active,  TurnComplete,      &[NotAlone],   &[EndTurn, GrantNext],                             Queued),
-    row(Active,  TurnComplete,      &[Alone],      &[EndTurn, LeaveQueue],                            Idle),
-    row(Active,  Timeout,           &[],           &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext], Queued),
-    row(Active,  WaitRequested,     &[],           &[PauseTurn, SetWaitTimeout],                      Waiting),
-    row(Active,  RemovedFromChannel, &[],          &[EndTurn, LeaveQueue, GrantNext],                 Idle),
-    row(Active,  Disconnects,       &[],           &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline),
-    row(Active,  Interrupt,         &[InterruptMode], &[PauseTurn, SetWaitTimeout],                   Waiting),
-    row(Waiting, WaitResolved,      &[],           &[ResumeTurn],                                     Active),
-    row(Waiting, WaitTimeout,       &[],           &[EndTurn, GrantNext],                             Queued),
-    row(Waiting, HumanOverride,     &[ToActive],   &[ResumeTurn],                                     Active),
-    row(Waiting, HumanOverride,     &[ToQueued],   &[EndTurn, GrantNext],                             Queued),
-    row(Waiting, RemovedFromChannel, &[],          &[EndTurn, LeaveQueue, GrantNext],                 Idle),
-    row(Waiting, Disconnects,       &[],           &[EndTurn, LeaveQueue, LogLoss, GrantNext],        Offline),
+    //  from     event               guards            actions                                                   to       who
+    row(Offline, AgentStarts,        &[],              &[],                                                      Idle,    OWN_OR_PEOPLE),
+    row(Idle,    Assigned,           &[],              &[JoinQueue],                                             Queued,  HUMAN_OR_SYSTEM),
+    row(Idle,    AgentStops,         &[],              &[],                                                      Offline, OWN_OR_PEOPLE),
+    row(Queued,  TurnGranted,        &[],              &[SetCurrent, SetTimeout, NotifyAgent],                   Active,  SYSTEM),
+    row(Queued,  RemovedFromChannel, &[],              &[LeaveQueue],                                            Idle,    HUMAN_OR_SYSTEM),
+    row(Queued,  Disconnects,        &[],              &[LeaveQueue, LogLoss],                                   Offline, OWN_OR_SYSTEM),
+    row(Active,  TurnComplete,       &[NotAlone],      &[EndTurn, GrantNext],                                    Queued,  OWN_OR_PEOPLE),
+    row(Active,  TurnComplete,       &[Alone],         &[EndTurn, LeaveQueue],                                   Idle,    OWN_OR_PEOPLE),
+    row(Active,  Timeout,            &[],              &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext],       Queued,  SYSTEM),
+    row(Active,  WaitRequested,      &[],              &[PauseTurn, SetWaitTimeout],                             Waiting, OWN),
+    row(Active,  RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
+    row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline, OWN_OR_SYSTEM),
+    row(Active,  Interrupt,          &[InterruptMode], &[PauseTurn, SetWaitTimeout],                             Waiting, HUMAN_OR_SYSTEM),
+    row(Waiting, WaitResolved,       &[],              &[ResumeTurn],                                            Active,  OWN_OR_PEOPLE),
+    row(Waiting, WaitTimeout,        &[],              &[EndTurn, GrantNext],                                    Queued,  SYSTEM),
+    row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn],                                            Active,  HUMAN),
+    row(Waiting, HumanOverride,      &[ToQueued],      &[EndTurn, GrantNext],                                    Queued,  HUMAN),
+    row(Waiting, RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
+    row(Waiting, Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, GrantNext],               Offline, OWN_OR_SYSTEM),
 ];
 
 crate::wire_enum! {
@@ -86,8 +93,6 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Action {
-        Register = "register",
-        Deregister = "deregister",
         JoinQueue = "joinQueue",
         LeaveQueue = "leaveQueue",
         SetCurrent = "setCurrent",
@@ -220,17 +225,23 @@ fn override_target() -> State {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
-    Register,
-    Deregister,
     JoinQueue,
     LeaveQueue,
     SetCurrent,
-    StartTimer { due: Millis },
+    /// Nobody holds the turn.
+    FreeTurn,
+    StartTimer {
+        due: Millis,
+    },
     StopTimers,
     NotifyAgent,
     GrantNext,
-    Log { message: &'static str },
-    Announce { notice: Notice },
+    Log {
+        message: &'static str,
+    },
+    Announce {
+        notice: Notice,
+    },
 }
 
 crate::wire_enum! {
@@ -342,8 +353,6 @@ impl Machine for Turn {
 
     fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
         match action {
-            Register => effects.push(Effect::Register),
-            Deregister => effects.push(Effect::Deregister),
             JoinQueue => effects.push(Effect::JoinQueue),
             LeaveQueue => effects.push(Effect::LeaveQueue),
             SetCurrent => effects.push(Effect::SetCurrent),
@@ -389,6 +398,7 @@ impl Machine for Turn {
             EndTurn => {
                 *self = Turn { state: self.state, ..Turn::default() };
                 effects.push(Effect::StopTimers);
+                effects.push(Effect::FreeTurn);
             }
             GrantNext => effects.push(Effect::GrantNext),
             LogLoss => effects.push(Effect::Log { message: "agent lost" }),

@@ -72,14 +72,14 @@ fn check_queued(script: &str) {
 fn an_agent_comes_and_goes_without_a_turn() {
     check(
         "assigned -> refused NOT_ALLOWED, allowed [agent_starts]
-         starts -> IDLE [register]
+         starts -> IDLE []
          assigned -> QUEUED [joinQueue]
          removed -> IDLE [leaveQueue]
-         stops -> OFFLINE [deregister]
-         starts -> IDLE [register]
+         stops -> OFFLINE []
+         starts -> IDLE []
          assigned -> QUEUED [joinQueue]
          disconnects -> OFFLINE [leaveQueue, log agent lost]
-         starts -> IDLE [register]",
+         starts -> IDLE []",
     );
 }
 
@@ -89,9 +89,9 @@ fn a_turn_that_ends_is_passed_on_or_rests() {
     check_queued(
         "TURN_COMPLETE alone -> refused NOT_ALLOWED, allowed [removed_from_channel, turn_granted, disconnects]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         TURN_COMPLETE among-others -> QUEUED [stopTimers, grantNext]
+         TURN_COMPLETE among-others -> QUEUED [stopTimers, freeTurn, grantNext]
          granted 100 for 60 -> ACTIVE [setCurrent, startTimer 160000, notifyAgent]
-         TURN_COMPLETE alone -> IDLE [stopTimers, leaveQueue]
+         TURN_COMPLETE alone -> IDLE [stopTimers, freeTurn, leaveQueue]
          assigned -> QUEUED [joinQueue]",
     );
 }
@@ -100,9 +100,9 @@ fn a_turn_that_ends_is_passed_on_or_rests() {
 fn a_turn_that_times_out_is_announced_and_keeps_its_place() {
     check_queued(
         "granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         timeout -> QUEUED [stopTimers, log turn timed out, announce ⏱️ [Agent] turn timed out, grantNext]
+         timeout -> QUEUED [stopTimers, freeTurn, log turn timed out, announce ⏱️ [Agent] turn timed out, grantNext]
          granted 60 for 60 -> ACTIVE [setCurrent, startTimer 120000, notifyAgent]
-         timeout answered -> QUEUED [stopTimers, log Agent completed response without TURN_COMPLETE, announce ⏱️ [Agent] turn timed out, grantNext]",
+         timeout answered -> QUEUED [stopTimers, freeTurn, log Agent completed response without TURN_COMPLETE, announce ⏱️ [Agent] turn timed out, grantNext]",
     );
 }
 
@@ -115,7 +115,7 @@ fn a_wait_keeps_the_turn_and_the_time_that_it_had_left() {
          TURN_COMPLETE among-others -> refused NOT_ALLOWED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
          resolved 100 -> ACTIVE [stopTimers, startTimer 140000]
          wait 130 for 300 -> WAITING [stopTimers, startTimer 430000]
-         wait_timeout -> QUEUED [stopTimers, grantNext]",
+         wait_timeout -> QUEUED [stopTimers, freeTurn, grantNext]",
     );
 }
 
@@ -128,7 +128,7 @@ fn a_person_gives_the_turn_back_or_takes_it_away() {
          override 20 to IDLE -> refused INVALID_FIELD; to: an override leads to ACTIVE or QUEUED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
          override 20 to ACTIVE -> ACTIVE [stopTimers, startTimer 70000]
          wait 30 for 300 -> WAITING [stopTimers, startTimer 330000]
-         override 40 to QUEUED -> QUEUED [stopTimers, grantNext]",
+         override 40 to QUEUED -> QUEUED [stopTimers, freeTurn, grantNext]",
     );
 }
 
@@ -148,19 +148,19 @@ fn only_the_mode_interrupt_pauses_a_turn() {
 fn whoever_leaves_with_the_turn_passes_it_on() {
     check_queued(
         "granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         removed -> IDLE [stopTimers, leaveQueue, grantNext]
+         removed -> IDLE [stopTimers, freeTurn, leaveQueue, grantNext]
          assigned -> QUEUED [joinQueue]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         disconnects -> OFFLINE [stopTimers, leaveQueue, log agent lost, announce ⚠️ [Agent] disconnected, skipping turn, grantNext]
-         starts -> IDLE [register]
-         assigned -> QUEUED [joinQueue]
-         granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
-         removed -> IDLE [stopTimers, leaveQueue, grantNext]
+         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, announce ⚠️ [Agent] disconnected, skipping turn, grantNext]
+         starts -> IDLE []
          assigned -> QUEUED [joinQueue]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
          wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
-         disconnects -> OFFLINE [stopTimers, leaveQueue, log agent lost, grantNext]",
+         removed -> IDLE [stopTimers, freeTurn, leaveQueue, grantNext]
+         assigned -> QUEUED [joinQueue]
+         granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
+         wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
+         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, grantNext]",
     );
 }
 

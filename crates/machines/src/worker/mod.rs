@@ -3,7 +3,7 @@
 //! Invariants: only ready, working, done and stuck hold a task, and each exactly one; DONE is a claim that the
 //! gate decides; a worker gives a task up only in ways that keep what was written.
 
-use crate::machine::{Code, Index, Machine, Meta, Row, row};
+use crate::machine::{Code, Index, Machine, Meta, Role, Row, Who, row};
 use crate::names::TaskId;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -13,57 +13,62 @@ use Guard::*;
 use Kind::*;
 use State::*;
 
+const HUMAN: &[Who] = &[Who::Any(Role::Human)];
+const SYSTEM: &[Who] = &[Who::Any(Role::System)];
+const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
+
 #[rustfmt::skip]
 const TABLE: &[Row<Worker>] = &[
-    //  from     event       guards                              actions                                    to
-    row(New,     Spawn,      &[NameFree],                        &[Create],                                 Idle),
-    row(Idle,    Assign,     &[TaskClaimable],                   &[TakeTask, MakeTree],                     Ready),
-    row(Ready,   StepStarts, &[],                                &[FirstPrompt],                            Working),
-    row(Working, StepOk,     &[SaysNotDone, StepsLeft],          &[CountStep, ResetErrors, NextStep],       Working),
-    row(Working, StepOk,     &[SaysDone],                        &[CountStep, ResetErrors, RunGate],        Done),
-    row(Working, StepOk,     &[SaysNotDone, NoStepsLeft],        &[CountStep, ResetErrors, RunGate],        Done),
-    row(Working, StepFailed, &[ErrorsLeft],                      &[CountError, BackOff],                    Working),
-    row(Working, StepFailed, &[LastError],                       &[CountError, KeepEverything],             Stuck),
-    row(Done,    GateFailed, &[FixesLeft],                       &[CountFix, NextStep],                     Working),
-    row(Done,    GateFailed, &[NoFixesLeft],                     &[KeepEverything],                         Stuck),
-    row(Done,    HandedOver, &[],                                &[LeaveTask],                              Idle),
+    //  from     event       guards                              actions                                             to       who
+    row(New,     Spawn,      &[NameFree],                        &[],                                                Idle,    HUMAN_OR_SYSTEM),
+    row(Idle,    Assign,     &[TaskClaimable],                   &[TakeTask, MakeTree],                              Ready,   HUMAN_OR_SYSTEM),
+    row(Ready,   StepStarts, &[],                                &[FirstPrompt],                                     Working, SYSTEM),
+    row(Ready,   StepFailed, &[],                                &[CountError, BackOff],                             Working, SYSTEM),
+    row(Working, StepOk,     &[SaysNotDone, StepsLeft],          &[CountStep, ResetErrors, NextStep],                Working, SYSTEM),
+    row(Working, StepOk,     &[SaysDone],                        &[CountStep, ResetErrors, RunGate],                 Done,    SYSTEM),
+    row(Working, StepOk,     &[SaysNotDone, NoStepsLeft],        &[CountStep, ResetErrors, RunGate],                 Done,    SYSTEM),
+    row(Working, StepFailed, &[ErrorsLeft],                      &[CountError, BackOff],                             Working, SYSTEM),
+    row(Working, StepFailed, &[LastError],                       &[CountError, GiveBackLease],                       Stuck,   SYSTEM),
+    row(Done,    GateFailed, &[FixesLeft],                       &[CountFix, NextStep],                              Working, SYSTEM),
+    row(Done,    GateFailed, &[NoFixesLeft],                     &[GiveBackLease],                                   Stuck,   SYSTEM),
+    row(Done,    HandedOver, &[],                                &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
 
-    row(Ready,   Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
-    row(Working, Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
-    row(Done,    Released,   &[],                                &[GiveBackLease, LeaveTask],               Idle),
-    row(Stuck,   Released,   &[TaskCanceledOrTaken],             &[GiveBackLease, LeaveTask],               Idle),
+    row(Ready,   Released,   &[],                                &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
+    row(Working, Released,   &[],                                &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
+    row(Done,    Released,   &[],                                &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
+    row(Stuck,   Released,   &[TaskCanceledOrTaken],             &[LeaveTask],                                       Idle,    SYSTEM),
 
-    row(Ready,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
-    row(Working, Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
-    row(Stuck,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],        Idle),
-    row(Stuck,   Retry,      &[],                                &[NextStep],                               Working),
+    row(Ready,   Kill,       &[],                                &[EndProcess, GiveBackLease, SaveWork, LeaveTask],  Idle,    HUMAN),
+    row(Working, Kill,       &[],                                &[EndProcess, GiveBackLease, SaveWork, LeaveTask],  Idle,    HUMAN),
+    row(Stuck,   Kill,       &[],                                &[EndProcess, SaveWork, LeaveTask],                 Idle,    HUMAN),
+    row(Stuck,   Retry,      &[],                                &[NextStep],                                        Working, HUMAN),
 
-    row(Idle,    Cleanup,    &[NoLiveProcess],                   &[SaveWork, RemoveTree, LeaveTask],        Idle),
-    row(Ready,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
-    row(Working, Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
-    row(Done,    Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
-    row(Stuck,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, SaveWork, RemoveTree, LeaveTask], Idle),
-    row(Idle,    Clean,      &[],                                &[SaveWork, RemoveTree, LeaveTask],        Removed),
-    row(Ready,   Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
-    row(Working, Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
-    row(Done,    Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
-    row(Stuck,   Clean,      &[],                                &[EndProcess, SaveWork, RemoveTree, LeaveTask], Removed),
+    row(Idle,    Cleanup,    &[],                                &[],                                                Idle,    HUMAN),
+    row(Ready,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Idle,   HUMAN),
+    row(Working, Cleanup,    &[NoLiveProcess],                   &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Idle,   HUMAN),
+    row(Done,    Cleanup,    &[NoLiveProcess],                   &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Idle,   HUMAN),
+    row(Stuck,   Cleanup,    &[NoLiveProcess],                   &[EndProcess, RemoveTree, LeaveTask],               Idle,    HUMAN),
+    row(Idle,    Clean,      &[],                                &[],                                                Removed, HUMAN_OR_SYSTEM),
+    row(Ready,   Clean,      &[],                                &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Removed, HUMAN),
+    row(Working, Clean,      &[],                                &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Removed, HUMAN),
+    row(Done,    Clean,      &[],                                &[EndProcess, GiveBackLease, RemoveTree, LeaveTask], Removed, HUMAN),
+    row(Stuck,   Clean,      &[],                                &[EndProcess, RemoveTree, LeaveTask],               Removed, HUMAN),
 
-    row(Idle,    Recover,    &[],                                &[],                                       Idle),
-    row(Ready,   Recover,    &[TreeMissing],                     &[LoseTask],                               Idle),
-    row(Ready,   Recover,    &[TreeThere, StepUnderWay],         &[],                                       Ready),
-    row(Ready,   Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                      Done),
-    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],    Ready),
-    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, LoseTask],    Idle),
-    row(Working, Recover,    &[TreeMissing],                     &[LoseTask],                               Idle),
-    row(Working, Recover,    &[TreeThere, StepUnderWay],         &[],                                       Working),
-    row(Working, Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                      Done),
-    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],    Working),
-    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, LoseTask],    Idle),
-    row(Done,    Recover,    &[TreeThere, StepUnderWay],         &[],                                       Done),
-    row(Done,    Recover,    &[TreeThere, NoStep],               &[SaveWork, RunGate],                      Done),
-    row(Done,    Recover,    &[TreeMissing],                     &[OfferMerge],                             Done),
-    row(Stuck,   Recover,    &[],                                &[],                                       Stuck),
+    row(Idle,    Recover,    &[],                                &[],                                                Idle,    SYSTEM),
+    row(Ready,   Recover,    &[TreeMissing],                     &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
+    row(Ready,   Recover,    &[TreeThere, StepUnderWay],         &[],                                                Ready,   SYSTEM),
+    row(Ready,   Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                               Done,    SYSTEM),
+    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],             Ready,   SYSTEM),
+    row(Ready,   Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, GiveBackLease, LeaveTask], Idle, SYSTEM),
+    row(Working, Recover,    &[TreeMissing],                     &[GiveBackLease, LeaveTask],                        Idle,    SYSTEM),
+    row(Working, Recover,    &[TreeThere, StepUnderWay],         &[],                                                Working, SYSTEM),
+    row(Working, Recover,    &[TreeThere, NoStep, SaidDone],     &[SaveWork, RunGate],                               Done,    SYSTEM),
+    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionResumable], &[SaveWork, NextStep],             Working, SYSTEM),
+    row(Working, Recover,    &[TreeThere, NoStep, NotSaidDone, SessionGone],      &[SaveWork, GiveBackLease, LeaveTask], Idle, SYSTEM),
+    row(Done,    Recover,    &[TreeThere, StepUnderWay],         &[],                                                Done,    SYSTEM),
+    row(Done,    Recover,    &[TreeThere, NoStep],               &[SaveWork, RunGate],                               Done,    SYSTEM),
+    row(Done,    Recover,    &[TreeMissing],                     &[OfferMerge, RunGate],                             Done,    SYSTEM),
+    row(Stuck,   Recover,    &[],                                &[],                                                Stuck,   SYSTEM),
 ];
 
 crate::wire_enum! {
@@ -143,24 +148,33 @@ crate::wire_enum! {
 
 crate::wire_enum! {
     pub enum Action {
-        Create = "create",
+        /// The task is the worker's, with the limits of that moment.
         TakeTask = "takeTask",
+        /// The task's tree is made, or found again.
         MakeTree = "makeTree",
+        /// The first step of the worker on the task.
         FirstPrompt = "firstPrompt",
         CountStep = "countStep",
         ResetErrors = "resetErrors",
         CountError = "countError",
+        /// The next try waits 2, 4, 8, 16 seconds.
         BackOff = "backOff",
+        /// The next step, as soon as nothing holds it up.
         NextStep = "nextStep",
+        /// Commit what is left over, look at the diff, run the tests.
         RunGate = "runGate",
         CountFix = "countFix",
-        KeepEverything = "keepEverything",
+        /// Whoever is free may take the task.
         GiveBackLease = "giveBackLease",
+        /// The worker has no task any more. Tree, branch and session stay with the task.
         LeaveTask = "leaveTask",
-        LoseTask = "loseTask",
+        /// The run is aborted, and with it the process of a step or gate ended.
         EndProcess = "endProcess",
+        /// Everything in the tree is saved to a ref, where recovery finds it changed or a person ends the worker.
         SaveWork = "saveWork",
+        /// Everything in the tree is saved to a ref, and the tree is removed.
         RemoveTree = "removeTree",
+        /// A person is told that the branch can be merged though its tree is gone.
         OfferMerge = "offerMerge",
     }
 }
@@ -436,16 +450,14 @@ impl Machine for Worker {
                 self.limits.max_steps = self.limits.max_steps.max(self.step_count.saturating_add(1));
             }
             (GiveBackLease, _) => effects.push(Effect::GiveBackLease),
-            (LeaveTask | LoseTask, _) => {
+            (LeaveTask, _) => {
                 *self = Worker { status: self.status, limits: self.limits, ..Worker::default() };
             }
-            (EndProcess, Event::Cleanup { live_process: false, .. }) => {}
             (EndProcess, _) => effects.push(Effect::EndProcess),
             (SaveWork, Event::Recover { tree: Tree::Clean, .. }) => {}
             (SaveWork, _) => effects.push(Effect::SaveWork),
             (RemoveTree, _) => effects.push(Effect::RemoveTree),
             (OfferMerge, _) => effects.push(Effect::OfferMerge),
-            (Create | KeepEverything, _) => {}
             // These pairs are in no row.
             (TakeTask | MakeTree, _) => {}
         }

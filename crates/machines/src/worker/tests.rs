@@ -102,11 +102,11 @@ fn a_worker_takes_a_task_to_the_gate_and_hands_it_over() {
          step_starts -> refused NOT_ALLOWED, allowed [assign, cleanup, clean, recover]
          assign t-1 not-claimable -> refused NOT_ALLOWED, allowed [assign, cleanup, clean, recover]
          assign t-1 -> ready t-1 0 steps 0 errors 0 fixes [makeTree t-1]
-         assign t-2 -> refused NOT_ALLOWED, allowed [step_starts, released, kill, cleanup, clean, recover]
+         assign t-2 -> refused NOT_ALLOWED, allowed [step_starts, step_failed, released, kill, cleanup, clean, recover]
          step_starts -> working t-1 0 steps 0 errors 0 fixes [firstPrompt]
          step_ok -> working t-1 1 steps 0 errors 0 fixes [nextStep]
          step_ok DONE -> done t-1 2 steps 0 errors 0 fixes [runGate false]
-         handed_over -> idle 0 steps 0 errors 0 fixes []",
+         handed_over -> idle 0 steps 0 errors 0 fixes [giveBackLease]",
     );
 }
 
@@ -121,11 +121,11 @@ fn the_fifth_failure_in_a_row_makes_a_worker_stuck() {
          step_failed -> working t-1 1 steps 2 errors 0 fixes [backOff 4]
          step_failed -> working t-1 1 steps 3 errors 0 fixes [backOff 8]
          step_failed -> working t-1 1 steps 4 errors 0 fixes [backOff 16]
-         step_failed -> stuck t-1 1 steps 5 errors 0 fixes []
+         step_failed -> stuck t-1 1 steps 5 errors 0 fixes [giveBackLease]
          step_failed -> refused NOT_ALLOWED, allowed [released, kill, retry, cleanup, clean, recover]
          assign t-2 -> refused NOT_ALLOWED, allowed [released, kill, retry, cleanup, clean, recover]
          retry -> working t-1 1 steps 5 errors 0 fixes [nextStep]
-         step_failed -> stuck t-1 1 steps 6 errors 0 fixes []
+         step_failed -> stuck t-1 1 steps 6 errors 0 fixes [giveBackLease]
          retry -> working t-1 1 steps 6 errors 0 fixes [nextStep]
          step_ok DONE -> done t-1 2 steps 0 errors 0 fixes [runGate false]",
     );
@@ -144,7 +144,7 @@ fn a_worker_that_runs_out_of_steps_goes_to_the_gate() {
          recover clean -> done t-1 3 steps 0 errors 0 fixes [runGate true]
          gate_failed -> working t-1 3 steps 0 errors 1 fixes [nextStep]
          step_ok -> done t-1 4 steps 0 errors 1 fixes [runGate true]
-         gate_failed -> stuck t-1 4 steps 0 errors 1 fixes []
+         gate_failed -> stuck t-1 4 steps 0 errors 1 fixes [giveBackLease]
          retry -> working t-1 4 steps 0 errors 1 fixes [nextStep]",
     );
 }
@@ -169,7 +169,7 @@ fn the_gate_sends_work_back_three_times_and_no_more() {
          step_ok DONE -> done t-1 2 steps 0 errors 2 fixes [runGate false]
          gate_failed -> working t-1 2 steps 0 errors 3 fixes [nextStep]
          step_ok DONE -> done t-1 3 steps 0 errors 3 fixes [runGate false]
-         gate_failed -> stuck t-1 3 steps 0 errors 3 fixes []",
+         gate_failed -> stuck t-1 3 steps 0 errors 3 fixes [giveBackLease]",
     );
 }
 
@@ -187,16 +187,17 @@ fn a_task_that_goes_elsewhere_frees_its_worker() {
         check(Stuck, &format!("released {reason} -> {stays}"));
     }
     for reason in ["canceled", "taken"] {
-        check(Stuck, &format!("released {reason} -> idle 0 steps 0 errors 0 fixes [giveBackLease]"));
+        check(Stuck, &format!("released {reason} -> idle 0 steps 0 errors 0 fixes []"));
     }
     check(Idle, "released canceled -> refused NOT_ALLOWED, allowed [assign, cleanup, clean, recover]");
 }
 
 #[test]
 fn kill_ends_what_runs_and_keeps_what_was_written() {
-    for state in [Ready, Working, Stuck] {
-        check(state, "kill -> idle 0 steps 0 errors 0 fixes [endProcess, saveWork]");
+    for state in [Ready, Working] {
+        check(state, "kill -> idle 0 steps 0 errors 0 fixes [endProcess, giveBackLease, saveWork]");
     }
+    check(Stuck, "kill -> idle 0 steps 0 errors 0 fixes [endProcess, saveWork]");
     check(Idle, "kill -> refused NOT_ALLOWED, allowed [assign, cleanup, clean, recover]");
     check(
         Done,
@@ -206,27 +207,32 @@ fn kill_ends_what_runs_and_keeps_what_was_written() {
 
 #[test]
 fn cleanup_waits_for_a_live_process_unless_it_is_forced() {
-    for state in [Ready, Working, Done, Stuck] {
-        check(state, "cleanup -> idle 0 steps 0 errors 0 fixes [saveWork, removeTree]");
-        check(
-            state,
-            "cleanup live --force -> idle 0 steps 0 errors 0 fixes [endProcess, saveWork, removeTree]",
-        );
+    for (state, lease) in
+        [(Ready, " giveBackLease,"), (Working, " giveBackLease,"), (Done, " giveBackLease,"), (Stuck, "")]
+    {
+        for event in ["cleanup", "cleanup live --force"] {
+            let after = format!("idle 0 steps 0 errors 0 fixes [endProcess,{lease} removeTree]");
+            check(state, &format!("{event} -> {after}"));
+        }
         assert!(step(&worker(state), &Event::Cleanup { live_process: true, force: false }).is_err());
     }
-    check(Idle, "cleanup -> idle 0 steps 0 errors 0 fixes [saveWork, removeTree]");
+    check(Idle, "cleanup -> idle 0 steps 0 errors 0 fixes []");
 }
 
 #[test]
 fn clean_removes_a_worker_for_good() {
-    for state in [Ready, Working, Done, Stuck] {
+    for (state, lease) in
+        [(Ready, " giveBackLease,"), (Working, " giveBackLease,"), (Done, " giveBackLease,"), (Stuck, "")]
+    {
         check(
             state,
-            "clean -> removed 0 steps 0 errors 0 fixes [endProcess, saveWork, removeTree]
-             spawn -> refused NOT_ALLOWED, allowed []",
+            &format!(
+                "clean -> removed 0 steps 0 errors 0 fixes [endProcess,{lease} removeTree]
+                 spawn -> refused NOT_ALLOWED, allowed []"
+            ),
         );
     }
-    check(Idle, "clean -> removed 0 steps 0 errors 0 fixes [saveWork, removeTree]");
+    check(Idle, "clean -> removed 0 steps 0 errors 0 fixes []");
 }
 
 /// In the order of the page: missing, then dirty, then clean; then what was said; then the session.
@@ -243,14 +249,14 @@ fn recovery_goes_on_where_it_can_and_loses_nothing() {
             )
         };
         let state = state.name();
-        assert_eq!(after("recover missing under-way said-done resumable"), "idle ");
+        assert_eq!(after("recover missing under-way said-done resumable"), "idle giveBackLease");
         assert_eq!(after("recover clean under-way"), format!("{state} "));
         assert_eq!(after("recover clean said-done"), "done runGate");
         assert_eq!(after("recover dirty said-done"), "done saveWork runGate");
         assert_eq!(after("recover clean resumable"), format!("{state} nextStep"));
         assert_eq!(after("recover dirty resumable"), format!("{state} saveWork nextStep"));
-        assert_eq!(after("recover clean"), "idle ");
-        assert_eq!(after("recover dirty"), "idle saveWork");
+        assert_eq!(after("recover clean"), "idle giveBackLease");
+        assert_eq!(after("recover dirty"), "idle saveWork giveBackLease");
     }
     check(Idle, "recover missing -> idle 0 steps 0 errors 0 fixes []");
     check(Stuck, "recover dirty -> stuck t-1 0 steps 0 errors 0 fixes []");
@@ -258,7 +264,7 @@ fn recovery_goes_on_where_it_can_and_loses_nothing() {
         Done,
         "recover clean under-way -> done t-1 0 steps 0 errors 0 fixes []
          recover dirty -> done t-1 0 steps 0 errors 0 fixes [saveWork, runGate false]
-         recover missing -> done t-1 0 steps 0 errors 0 fixes [offerMerge]",
+         recover missing -> done t-1 0 steps 0 errors 0 fixes [offerMerge, runGate false]",
     );
 }
 

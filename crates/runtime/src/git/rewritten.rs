@@ -28,7 +28,8 @@ pub(super) struct Carried {
 impl Repository {
     /// Main was there and is here now: whether it has lost anything on the way.
     pub(super) fn is_dropped(&self, before: &Oid, now: &Oid) -> Result<bool, GitError> {
-        Ok(self.missing_in_land(std::slice::from_ref(before))?.is_empty() && !self.is_ancestor(before, now)?)
+        Ok(self.missing_in_land(std::slice::from_ref(before))?.is_empty()
+            && !self.is_ancestor(before, now)?)
     }
 
     /// What main had and has no more.

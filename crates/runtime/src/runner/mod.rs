@@ -1063,13 +1063,12 @@ impl Shared {
 
     /// No further tree is made where there is no room for one.
     async fn look_at_disk(&self) -> Result<(), RunError> {
-        let full = self
-            .free()
-            .filter(|free| *free < DISK_BYTES_MIN)
-            .map(|free| {
-                let (left, needed) = (free >> 20, DISK_BYTES_MIN >> 20);
-                smol_str::format_smolstr!("{left} MB are left, {needed} MB are needed; `adj clean --trash` frees some")
-            });
+        let full = self.free().filter(|free| *free < DISK_BYTES_MIN).map(|free| {
+            let (left, needed) = (free >> 20, DISK_BYTES_MIN >> 20);
+            smol_str::format_smolstr!(
+                "{left} MB are left, {needed} MB are needed; `adj clean --trash` frees some"
+            )
+        });
         if self.world().disk_full != full {
             self.ask(Ask::SeeDisk { full }).await?;
         }

@@ -1,0 +1,86 @@
+//! Who may ask for what. One answer for every ask, and no ask without one.
+//!
+//! Where an ask moves a machine, the rows of that machine's table say who may: here it is only seen that no row would ever
+//! take it from the caller, so that the answer does not hang on where the machine stands. What is no machine's event has its
+//! roles here and nowhere else.
+
+use crate::World;
+use crate::command::{Actor, Ask};
+use crate::handle::{Ruled, forbidden};
+use crate::world::Holder;
+use machines::machine::{Caller, Role, may_send};
+use machines::suspended::Wrapped;
+use machines::{Machine, Wire, architect, run, turn, worker};
+
+const PEOPLE: &[Role] = &[Role::Human, Role::System];
+const HUMAN: &[Role] = &[Role::Human];
+const SYSTEM: &[Role] = &[Role::System];
+const LEADS: &[Role] = &[Role::Lead, Role::Human, Role::System];
+const AGENTS: &[Role] = &[Role::Intern, Role::Specialist, Role::Lead];
+const ALL: &[Role] = Role::ALL;
+
+/// Refuses what the caller may not ask, whatever the state of what it is about.
+pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
+    let role = actor.role();
+    let has = |roles: &[Role]| roles.contains(&role);
+    let sends = |kind: worker::Kind| may_send::<worker::Worker>(kind, Caller { role, own: false });
+    let (may, what) = match ask {
+        // The task's table has the sender in its events: relations to the task decide there.
+        Ask::MoveTask { .. } => (true, "move a task"),
+        Ask::Approve { .. } => (true, "approve a task"),
+        // An agent's task is a proposal: a rule says what becomes of it.
+        Ask::AddTask(_) => (has(ALL), "add a task"),
+        Ask::Comment { .. } => (has(ALL), "comment on a task"),
+        Ask::EditTask { .. } => (has(LEADS), "edit a task"),
+        Ask::AddDependency { .. } | Ask::RemoveDependency { .. } => {
+            (has(LEADS), "change what a task waits for")
+        }
+        Ask::AcceptTask { .. } => (has(PEOPLE), "accept a task that an agent proposed"),
+        Ask::Decide { .. } => (has(HUMAN), "decide an approval"),
+        Ask::SeeTicket(_) | Ask::MissTicket { .. } => (has(PEOPLE), "report a ticket"),
+        Ask::RetryTask { .. } => (has(HUMAN), "try a task again"),
+        Ask::RestartTask { .. } => (has(HUMAN), "start a task over"),
+        Ask::UndoTask { .. } => (has(HUMAN), "undo a landing"),
+
+        Ask::StartFleet { .. } => (has(PEOPLE), "run the fleet"),
+        Ask::StopFleet => (has(PEOPLE), "stop the fleet"),
+        Ask::Spawn { .. } => (sends(worker::Kind::Spawn), "make a worker"),
+        Ask::Assign { .. } => (sends(worker::Kind::Assign), "assign a task to a worker"),
+        Ask::Kill { .. } => (sends(worker::Kind::Kill), "end a worker"),
+        Ask::Retry { .. } => (sends(worker::Kind::Retry), "try a worker again"),
+        Ask::Cleanup { .. } => (sends(worker::Kind::Cleanup), "clean up after a worker"),
+        // A rule retires idle workers; removing one that a person sees is a person's.
+        Ask::Clean { .. } => (sends(worker::Kind::Clean) && has(HUMAN), "remove a worker"),
+        Ask::Recover { .. } => (sends(worker::Kind::Recover), "report what recovery found"),
+
+        Ask::OpenRun { .. } => (has(AGENTS), "start a run: only an agent reports its own life"),
+        Ask::RunEvent { run, event } => {
+            let holder = world.run(run).map(|run| &run.holder);
+            let own = matches!(holder, Some(Holder::Outside(owner)) if actor.is_agent(owner));
+            (may_send::<run::Run>(run::Run::kind(event), Caller { role, own }), "report events of this run")
+        }
+
+        Ask::Configure { .. } => (has(PEOPLE), "change the configuration"),
+        Ask::SeeDisk { .. } => (has(SYSTEM), "report the disk"),
+        Ask::SeeMain { .. } => (has(SYSTEM), "report where main is"),
+        Ask::TestMain => (has(PEOPLE), "have main's tests run"),
+
+        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
+            (has(PEOPLE), "change a channel")
+        }
+        Ask::TurnEvent { agent, event, .. } => {
+            let by = Caller { role, own: actor.is_agent(agent) };
+            (may_send::<turn::Turn>(turn::Turn::kind(event), by), "speak for another agent")
+        }
+        Ask::ArchitectEvent { event: Wrapped::Inner(event) } => {
+            let by = Caller { role, own: false };
+            (may_send::<architect::Architect>(architect::Architect::kind(event), by), "move the architect")
+        }
+        Ask::ArchitectEvent { event: Wrapped::Suspend(_) | Wrapped::Restore | Wrapped::Expire } => {
+            (has(SYSTEM), "suspend the architect")
+        }
+
+        Ask::Outcome(_) => (has(SYSTEM), "report the outcome of an effect"),
+    };
+    if may { Ok(()) } else { Err(forbidden(what)) }
+}

@@ -1,0 +1,239 @@
+//! Carrying out: what the rows of the tables ask for becomes effects, timers and events. This is the one place that reads a
+//! machine's effects, and it reads every one of them.
+//!
+//! A row knows its own machine. Which tree, which prompt, and whether anything holds a step up, is the World's to say and is
+//! looked up here; whether it is to be done was the row's decision and is not made a second time.
+
+use super::*;
+use machines::{architect, turn};
+
+/// What the worker's row asks for. `task` is the task that the worker had before the row or has since.
+pub(crate) fn carry_out_worker(
+    d: &mut Draft,
+    name: &WorkerName,
+    task: Option<&TaskId>,
+    asked: Vec<worker::Effect>,
+) -> Ruled {
+    for effect in asked {
+        // Only a worker with a task asks for anything.
+        let Some(id) = task else { continue };
+        match effect {
+            worker::Effect::MakeTree { task } => ask_tree(d, name, &task)?,
+            worker::Effect::FirstPrompt | worker::Effect::NextStep => wake(d, id)?,
+            worker::Effect::BackOff { seconds } => {
+                let due = d.at() + super::seconds(seconds);
+                d.set_timer(Timer::Backoff { worker: name.clone() }, due);
+            }
+            worker::Effect::RunGate { max_steps_reached } => begin_gate(d, name, id, max_steps_reached)?,
+            worker::Effect::GiveBackLease => {
+                let holder = Holder::Worker(name.clone());
+                if d.task(id)?.lease.as_ref().is_some_and(|lease| lease.holder == holder) {
+                    end_lease(d, id);
+                }
+            }
+            // An agent's process is its run's: the run is aborted, and gives back what it holds.
+            worker::Effect::EndProcess if is_free_for(d, name, id)? => {
+                if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+                    abort_run(d, &run, "ended by a person")?;
+                }
+            }
+            worker::Effect::SaveWork if is_free_for(d, name, id)? => {
+                ask_after(d, id, Effect::SaveWork { task: id.clone() })?;
+            }
+            worker::Effect::RemoveTree if is_free_for(d, name, id)? => {
+                ask_after(d, id, Effect::RemoveTree { task: id.clone(), start_over: false })?;
+            }
+            worker::Effect::EndProcess | worker::Effect::SaveWork | worker::Effect::RemoveTree => {}
+            worker::Effect::OfferMerge => d.comment(
+                id,
+                "system",
+                "recovery",
+                format!("the tree is gone and the branch is there: `adj merge {id}`"),
+            ),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the task's tree is nobody else's to keep: a stuck worker only looked at it, and what is closed was tidied up.
+fn is_free_for(d: &Draft, name: &WorkerName, id: &TaskId) -> Result<bool, Refusal> {
+    let task = d.task(id)?;
+    let elsewhere = task.lease.as_ref().is_some_and(|lease| lease.holder != Holder::Worker(name.clone()));
+    Ok(!elsewhere && !task.is_final())
+}
+
+/// The gate looks at a task once: one that waits in the outbox is simply run, and a task that left IN_PROGRESS has none.
+fn begin_gate(d: &mut Draft, name: &WorkerName, id: &TaskId, max_steps_reached: bool) -> Ruled {
+    let Some(run) = d.world.run_of(id) else { return Ok(()) };
+    let (run_id, waits) = (run.id.clone(), run.step.is_some());
+    if waits || d.task(id)?.status() != Status::InProgress {
+        return Ok(());
+    }
+    bring_to_gate(d, id, &run_id)?;
+    ask_gate(d, name, id, max_steps_reached)
+}
+
+/// DONE may stand in a last message whose step was never reported: the run is brought to where it was then.
+fn bring_to_gate(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Ruled {
+    if d.run(run_id)?.is_suspended() {
+        d.clear_timer(&Timer::Suspension { run: run_id.clone() });
+        d.move_run(run_id, Wrapped::Restore)?;
+    }
+    if let Some(worker) = d.world.leaseholder(id).map(|worker| worker.name.clone()) {
+        d.clear_timer(&Timer::Backoff { worker });
+    }
+    match d.run(run_id)?.state() {
+        run::State::Starting => {
+            d.step_run(run_id, run::Event::Step { turn: 1, tool_calls: Vec::new(), output: None }).map(drop)
+        }
+        run::State::InError => {
+            d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the run's row asks for.
+pub(crate) fn carry_out_run(d: &mut Draft, id: &RunId, event: &Wrapped<run::Event>, asked: Vec<run::Effect>) {
+    for effect in asked {
+        match effect {
+            run::Effect::AuditTools { .. } => {
+                let Wrapped::Inner(run::Event::Step { tool_calls, .. }) = event else { continue };
+                tool_calls.iter().for_each(|call| audit_reported(d, id, call));
+            }
+            run::Effect::Release => {
+                quit_step(d, id);
+                drop_question(d, id);
+                d.clear_timer(&Timer::Suspension { run: id.clone() });
+            }
+            run::Effect::Publish { event } => d.publish(id, event),
+        }
+    }
+}
+
+/// A call of a turn. One that is reported with its result has run already.
+fn audit_reported(d: &mut Draft, id: &RunId, call: &run::ToolCall) {
+    audit_call(d, id, call);
+    let ok = match call.status {
+        run::ToolStatus::Complete => true,
+        run::ToolStatus::Error => false,
+        run::ToolStatus::Pending | run::ToolStatus::Running => return,
+    };
+    audit_result(d, id, &call.id, &call.tool, ok, call.output.as_deref().unwrap_or_default(), 0);
+}
+
+/// What the task's row asks for: each is said on the task.
+pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<task::Effect>) {
+    for effect in asked {
+        let (kind, text) = match effect {
+            task::Effect::PostWorkPlan { bullets } => {
+                let lines: Vec<_> = bullets.iter().map(|bullet| format!("- {bullet}")).collect();
+                ("plan", lines.join("\n"))
+            }
+            task::Effect::PostReview { feedback } => ("changes", feedback),
+            task::Effect::PostClarification { text } => ("clarification", text),
+            task::Effect::PostLoopSummary { review_cycles, feedback } => (
+                "loop_summary",
+                format!(
+                    "Loop Summary: {review_cycles} review cycles did not settle it. Last feedback: {feedback}"
+                ),
+            ),
+            task::Effect::PostApproval { note } => ("approval", note),
+        };
+        d.comment(id, &by.to_string(), kind, text);
+    }
+}
+
+/// What an agent's place in a channel asks for.
+pub(crate) fn carry_out_turn(
+    d: &mut Draft,
+    channel: &ChannelName,
+    agent: &AgentName,
+    asked: Vec<turn::Effect>,
+) -> Ruled {
+    let timer = Timer::Turn { channel: channel.clone(), agent: agent.clone() };
+    for effect in asked {
+        let (channel, agent, at) = (channel.clone(), agent.clone(), d.at());
+        match effect {
+            turn::Effect::JoinQueue => {
+                d.emit(RingChanged { channel: channel.clone(), agent, joined: true });
+                grant_next(d, &channel)?;
+            }
+            turn::Effect::LeaveQueue => d.emit(RingChanged { channel, agent, joined: false }),
+            turn::Effect::SetCurrent => d.emit(TurnHeld { channel, agent: Some(agent) }),
+            turn::Effect::FreeTurn => d.emit(TurnHeld { channel, agent: None }),
+            turn::Effect::StartTimer { due } => d.set_timer(timer.clone(), due),
+            turn::Effect::StopTimers => d.clear_timer(&timer),
+            turn::Effect::NotifyAgent => {
+                let text = "it is your turn".to_owned();
+                d.emit(ChannelSaid { channel, at, to: Some(agent), kind: SaidKind::Turn, text });
+            }
+            turn::Effect::GrantNext => grant_next(d, &channel)?,
+            turn::Effect::Log { message } => {
+                let text = format!("{agent}: {message}");
+                d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Log, text });
+            }
+            turn::Effect::Announce { notice } => {
+                let text = notice.name().replace("[Agent]", agent.as_str());
+                d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next in the ring after whoever had the turn last, if nobody has it now.
+fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let Some(channel) = d.world.channels.get(name).filter(|channel| channel.current.is_none()) else {
+        return Ok(());
+    };
+    let after = channel.last.as_ref().and_then(|last| channel.ring.iter().position(|agent| agent == last));
+    let start = after.map_or(0, |place| place + 1);
+    let queued = |agent: &&AgentName| {
+        channel.places.get(*agent).is_some_and(|place| place.state == turn::State::Queued)
+    };
+    let count = channel.ring.len();
+    let next = (0..count).filter_map(|step| channel.ring.get((start + step) % count)).find(queued).cloned();
+    let timeout_seconds = channel.config.default_timeout_seconds;
+    match next {
+        Some(agent) => {
+            let event = turn::Event::TurnGranted { at: d.at(), timeout_seconds };
+            d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop)
+        }
+        None => Ok(()),
+    }
+}
+
+/// What the architect's row asks for.
+pub(crate) fn carry_out_architect(
+    d: &mut Draft,
+    event: &Wrapped<architect::Event>,
+    asked: Vec<architect::Effect>,
+) -> Ruled {
+    for effect in asked {
+        match effect {
+            architect::Effect::AskHuman { request, seconds } => {
+                let due = d.at() + super::seconds(seconds);
+                d.set_timer(Timer::Escalation, due);
+                d.emit(ArchitectAsked { what: ArchitectWork::Person, request: Some(request) });
+            }
+            architect::Effect::PrepareWorkspace => {
+                d.emit(ArchitectAsked { what: ArchitectWork::Workspace, request: None });
+            }
+            architect::Effect::HandleRequest { request } => {
+                d.clear_timer(&Timer::Escalation);
+                d.emit(ArchitectAsked { what: ArchitectWork::Request, request: Some(request) });
+            }
+            architect::Effect::SendAnswer { request } => {
+                d.emit(ArchitectAsked { what: ArchitectWork::Answer, request: Some(request) });
+            }
+            architect::Effect::LoadStories { request } => {
+                d.emit(ArchitectAsked { what: ArchitectWork::Stories, request: Some(request) });
+            }
+            architect::Effect::KeepRequest => {
+                d.move_architect(event, Caller::SYSTEM)?;
+            }
+        }
+    }
+    Ok(())
+}
