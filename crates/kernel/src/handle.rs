@@ -11,7 +11,7 @@ use crate::world::{Holder, Run, Task, Worker};
 use crate::{Millis, World, authority};
 use machines::machine::{Advanced, Caller, advance};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, TaskId, WorkerName};
-use machines::suspended::{Suspendable, Wrapped};
+use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::task::{Payload, Status};
 use machines::wire::Wire;
 use machines::{Machine, architect, run, task, turn, worker};
@@ -389,8 +389,10 @@ impl<'c> Draft<'c> {
         let machine = self.world.architect.as_deref().cloned();
         let mut machine = machine.unwrap_or(Suspendable::Live(architect::Architect::default()));
         let from = machine.name();
+        let row = row_of(&machine, event);
         let effects = machine.advance(event, Some(by))?;
         let to = machine.name();
+        self.rows.extend(row.map(|row| (architect::Architect::NAME, row)));
         // Staying where it is leaves no transition in the log.
         if !matches!(event, Wrapped::Inner(architect::Event::Stay)) {
             self.emit(ArchitectMoved {
@@ -422,10 +424,7 @@ impl<'c> Draft<'c> {
     }
 }
 
-fn row_of(
-    machine: &machines::suspended::Suspendable<run::Run>,
-    event: &Wrapped<run::Event>,
-) -> Option<usize> {
+fn row_of<M: Suspends>(machine: &Suspendable<M>, event: &Wrapped<M::Event>) -> Option<usize> {
     match (machine.suspension(), event) {
         (None, Wrapped::Inner(event)) => {
             machines::machine::rows_taking(machine.inner(), event).first().copied()

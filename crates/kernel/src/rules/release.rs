@@ -52,8 +52,10 @@ pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Rule
     if let Some(run) = &run {
         d.clear_timer(&Timer::Suspension { run: run.clone() });
     }
-    // Of an owner outside, or of a worker that is gone.
-    end_lease(d, id);
+    // A worker gives its own lease back; an owner outside has no machine that would.
+    if d.task(id)?.lease.as_ref().is_some_and(|lease| matches!(lease.holder, Holder::Outside(_))) {
+        end_lease(d, id);
+    }
     Ok(())
 }
 

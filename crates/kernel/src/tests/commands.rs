@@ -8,14 +8,14 @@ use machines::names::{AgentName, ChannelName};
 use machines::run;
 use machines::suspended::Wrapped;
 use machines::task::{self, Payload, Status};
-use machines::{architect, turn};
+use machines::{Wire, architect, turn};
 use smol_str::SmolStr;
 
-fn agent(name: &str, role: Role) -> Actor {
+pub(super) fn agent(name: &str, role: Role) -> Actor {
     Actor::Agent { name: AgentName::new(name).unwrap(), role }
 }
 
-fn add(title: &str, depends_on: &[&str]) -> Ask {
+pub(super) fn add(title: &str, depends_on: &[&str]) -> Ask {
     Ask::AddTask(NewTask {
         id: Some(task(title)),
         title: title.to_owned(),
@@ -24,7 +24,7 @@ fn add(title: &str, depends_on: &[&str]) -> Ask {
     })
 }
 
-fn assign(id: &str, to: &str) -> Ask {
+pub(super) fn assign(id: &str, to: &str) -> Ask {
     let payload = Payload { assignee_ids: Some(vec![SmolStr::new(to)]), ..Payload::default() };
     Ask::MoveTask { id: task(id), to: Status::Assigned, payload: Box::new(payload) }
 }
@@ -459,3 +459,135 @@ fn an_effect_that_fails_again_and_again_is_kept_and_said_once() {
     assert_eq!(said(&table), ["save_work has failed 3 times: no room"]);
     check(table, "saved -> asked save_work 0");
 }
+
+/// Everything that any move could require, at once.
+pub(super) fn whole(reviewed: &task::Task) -> Payload {
+    let text = |text: &str| Some(text.to_owned());
+    let item = task::ChecklistItem { item: "it works".to_owned(), answer: text("yes") };
+    Payload {
+        // Somebody else than now.
+        assignee_ids: Some(vec![SmolStr::new(format!("{}x", reviewed.assignee_ids.join("")))]),
+        work_plan: Some(task::WorkPlan::new(["look", "change", "test again"])),
+        deliverable: Some(task::Deliverable { content: "by hand".to_owned(), artifacts: Vec::new() }),
+        review_checklist: Some(task::Checklist { task_type: reviewed.task_type, items: vec![item] }),
+        cost_summary: None,
+        feedback: text("again"),
+        reason: Some(task::BlockReason::Manual),
+        cause: Some(task::ApprovalCause::Escalation),
+        approval: Some(task::Completion {
+            approval_id: None,
+            approved_by: "ann".into(),
+            approved_at: 1,
+            decision_note: "fine".to_owned(),
+        }),
+        decision: text("so be it"),
+        clarification: text("like this"),
+    }
+}
+
+/// The matrix, as a person goes through it: every move from every status, on every way there.
+#[test]
+fn a_person_makes_every_move_of_the_matrix() {
+    use Status::*;
+    let ways: &[&[Status]] = &[
+        &[],
+        &[Assigned],
+        &[Assigned, InProgress],
+        &[Assigned, InProgress, Review],
+        &[Assigned, InProgress, Blocked],
+        &[Assigned, InProgress, NeedsApproval],
+        &[Assigned, InProgress, Review, NeedsApproval],
+        &[Assigned, InProgress, Blocked, NeedsApproval],
+    ];
+    for way in ways {
+        for to in Status::ALL {
+            let mut table = Table::new(config());
+            table.ann(add("t1", &[])).unwrap();
+            let mut step = |to: Status| {
+                let payload = whole(&table.world.task(&task("t1")).unwrap().machine);
+                table.move_task(ann(), "t1", to, payload).map(|_| table.stands("task t1"))
+            };
+            for to in *way {
+                step(*to).unwrap();
+            }
+            let from = way.last().copied().unwrap_or(Inbox);
+            let marked = <task::Task as machines::Machine>::TABLE.iter().any(|row| {
+                row.from == from && row.to == *to && row.event != task::Kind::LandingFailed && *to != from
+            });
+            match step(*to) {
+                Ok(stands) => assert!(marked && stands.contains(to.name()), "{way:?} to {to}: {stands}"),
+                Err(no) => assert!(!marked && no.status == 409, "{way:?} to {to}: {no:?}"),
+            }
+        }
+    }
+}
+
+/// What only an agent outside reports: a failure for good, a turn past its limit, and another run after the first.
+#[test]
+fn an_agent_outside_fails_pauses_and_starts_again() {
+    let begun = || {
+        let mut table = Table::new(config());
+        let outsider = agent("outsider", Role::Specialist);
+        table.ann(add("t1", &[])).unwrap();
+        table.tell(outsider.clone(), assign("t1", "outsider")).unwrap();
+        let plan = Payload {
+            work_plan: Some(task::WorkPlan::new(["look", "change", "test"])),
+            ..Payload::default()
+        };
+        table.move_task(outsider.clone(), "t1", Status::InProgress, plan).unwrap();
+        let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
+        table.tell(outsider.clone(), open).unwrap();
+        (table, outsider)
+    };
+    let event = |event| Ask::RunEvent { run: machines::names::RunId::new("t1.1").unwrap(), event };
+    let step = |turn| run::Event::Step { turn, tool_calls: Vec::new(), output: None };
+    let error = run::AppError { code: "E".into(), message: "broken".to_owned(), status: 500, details: None };
+
+    let (mut table, outsider) = begun();
+    table.tell(outsider.clone(), event(step(1))).unwrap();
+    table.tell(outsider.clone(), event(run::Event::Error { error, recoverable: false })).unwrap();
+    assert_eq!(table.stands("task t1"), "task t1 BLOCKED (stuck)");
+    assert_eq!(table.stands("run t1.1"), "run t1.1 idle");
+
+    let (mut table, outsider) = begun();
+    for turn in 1..=2 {
+        table.tell(outsider.clone(), event(step(turn))).unwrap();
+    }
+    let past = table.tell(outsider.clone(), event(step(3))).unwrap();
+    assert_eq!(past.code.as_deref(), Some("AGENT_TURN_LIMIT_EXCEEDED"));
+
+    let (mut table, outsider) = begun();
+    table.tell(outsider.clone(), event(step(1))).unwrap();
+    let complete = run::Event::Complete { result: "built".to_owned(), diff: None, turn_count: 1 };
+    table.tell(outsider.clone(), event(complete)).unwrap();
+    let start = run::Event::Start { task_id: "t1".into(), prompt: "more".to_owned(), options: None };
+    let again = table.tell(outsider, event(start)).unwrap();
+    assert_eq!(again.state.as_deref(), Some("run.starting"));
+}
+
+/// Those that go through rows which no script goes through.
+pub(super) const WITNESSES: &[fn()] = &[
+    a_person_makes_every_move_of_the_matrix,
+    an_agent_outside_fails_pauses_and_starts_again,
+    a_refused_move_says_what_is_missing_and_what_this_caller_may_do,
+    an_intern_may_not_claim_and_a_specialist_only_for_itself,
+    only_the_system_reports_outcomes_and_only_people_decide,
+    the_same_key_does_a_thing_once_and_answers_it_twice,
+    a_refusal_under_a_key_is_given_again_even_when_it_would_pass_now,
+    the_oldest_answers_go_when_too_many_are_kept,
+    a_cycle_is_refused_with_its_path,
+    a_chain_of_a_thousand_is_no_matter,
+    a_dependency_that_was_canceled_waits_for_a_person_by_name,
+    what_is_too_long_or_empty_is_refused_and_nothing_is_written,
+    an_agent_outside_reports_its_own_life,
+    an_owner_outside_that_goes_silent_loses_its_lease_and_not_the_task,
+    a_late_outcome_of_a_superseded_effect_changes_nothing,
+    deciding_is_pure,
+    a_bad_configuration_is_refused_and_the_last_good_one_stays,
+    a_channel_has_one_turn_holder,
+    a_turn_that_lasts_too_long_is_passed_on,
+    the_architect_is_driven_by_its_table,
+    an_agent_runs_neither_the_fleet_nor_the_project,
+    a_task_with_too_many_dependencies_is_refused,
+    an_effect_that_fails_again_and_again_is_kept_and_said_once,
+];

@@ -1,7 +1,10 @@
 //! The kernel's tests: scripts that read as the rules do, a walk over everything reachable, sabotage of every
 //! invariant, and samples of every event ever written.
 
+mod cells;
 mod commands;
+mod permissions;
+mod rooms;
 mod sabotage;
 mod samples;
 mod scripts;

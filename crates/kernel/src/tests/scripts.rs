@@ -2,10 +2,11 @@
 
 use super::table::*;
 use crate::config::Review;
+use crate::{Actor, Ask, Happened, Outcome};
 
 /// Claimed, TreeReady, TurnTaken, ClaimedDone, GateGreen, Approved, LandingStarted, LandingWritten, Landed.
 #[test]
-fn a_ticket_becomes_a_landed_task() {
+pub(super) fn a_ticket_becomes_a_landed_task() {
     check(
         Table::new(config()),
         "ticket t1     -> task t1 INBOX
@@ -23,7 +24,7 @@ fn a_ticket_becomes_a_landed_task() {
 
 /// Dependencies: claimable only when each is DONE.
 #[test]
-fn a_task_waits_until_what_it_depends_on_is_done() {
+pub(super) fn a_task_waits_until_what_it_depends_on_is_done() {
     check(
         auto(),
         "ticket t1
@@ -39,7 +40,7 @@ fn a_task_waits_until_what_it_depends_on_is_done() {
 
 /// StepFailed, Stuck: four waits, and the fifth failure asks for a person.
 #[test]
-fn the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything() {
+pub(super) fn the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything() {
     check(
         Table::new(config()),
         "ticket t1
@@ -62,7 +63,7 @@ fn the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything() {
 
 /// Retried: a person does not wait for a time that was set before they came.
 #[test]
-fn a_step_that_waits_for_its_next_try_has_it_when_a_person_says_so() {
+pub(super) fn a_step_that_waits_for_its_next_try_has_it_when_a_person_says_so() {
     check(
         Table::new(config()),
         "ticket t1
@@ -80,7 +81,7 @@ fn a_step_that_waits_for_its_next_try_has_it_when_a_person_says_so() {
 
 /// Retried: a task that failed and has no worker goes to the next that is free, and nothing is held against it.
 #[test]
-fn a_task_that_failed_is_tried_again_whoever_had_it() {
+pub(super) fn a_task_that_failed_is_tried_again_whoever_had_it() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -99,7 +100,7 @@ fn a_task_that_failed_is_tried_again_whoever_had_it() {
 
 /// Restarted: from wherever it is.
 #[test]
-fn a_task_that_is_started_over_begins_on_main_with_a_new_session() {
+pub(super) fn a_task_that_is_started_over_begins_on_main_with_a_new_session() {
     let place = |table: &Table| table.world.task(&task("t1")).unwrap().place.clone();
     check(Table::new(config()), "ticket t1\n restart t1 -> refused NOT_BEGUN");
     let from = [
@@ -135,7 +136,7 @@ fn a_task_that_is_started_over_begins_on_main_with_a_new_session() {
 
 /// Restarted: the review limit asks for clarified requirements here too.
 #[test]
-fn a_task_that_no_review_settled_is_started_over_only_with_a_word() {
+pub(super) fn a_task_that_no_review_settled_is_started_over_only_with_a_word() {
     let table = Table::with(|config| config.policy.max_review_cycles = 0);
     check(
         table,
@@ -153,7 +154,7 @@ fn a_task_that_no_review_settled_is_started_over_only_with_a_word() {
 
 /// Stuck, Retired: another worker takes the place of a stuck one, and goes when that is back.
 #[test]
-fn a_stuck_worker_takes_no_place_in_the_fleet() {
+pub(super) fn a_stuck_worker_takes_no_place_in_the_fleet() {
     check(
         Table::new(config()),
         "ticket t1
@@ -175,7 +176,7 @@ fn a_stuck_worker_takes_no_place_in_the_fleet() {
 
 /// Retired: a person's own workers stay, and one of another agent takes no place.
 #[test]
-fn a_worker_that_a_person_made_stays() {
+pub(super) fn a_worker_that_a_person_made_stays() {
     check(
         Table::new(config()),
         "spawn A
@@ -195,7 +196,7 @@ fn a_worker_that_a_person_made_stays() {
 
 /// BudgetAsked: a task between two workers.
 #[test]
-fn a_task_that_only_its_budget_keeps_from_a_worker_asks() {
+pub(super) fn a_task_that_only_its_budget_keeps_from_a_worker_asks() {
     let table = Table::with(|config| config.budget.task = Some(1_100));
     let table = check(
         table,
@@ -222,7 +223,7 @@ fn a_task_that_only_its_budget_keeps_from_a_worker_asks() {
 
 /// BudgetAsked: nothing has begun, and the day has nothing left. A person says no once.
 #[test]
-fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way() {
+pub(super) fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way() {
     let table = Table::with(|config| config.budget.day = Some(1_050));
     let mut table = check(
         table,
@@ -260,7 +261,7 @@ fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way() {
 
 /// BudgetAsked: an agent's own budget is one question for all its tasks.
 #[test]
-fn an_agents_budget_is_one_question_for_all_its_tasks() {
+pub(super) fn an_agents_budget_is_one_question_for_all_its_tasks() {
     let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.budget = Some(2_050)));
     let table = check(
         table,
@@ -280,7 +281,7 @@ fn an_agents_budget_is_one_question_for_all_its_tasks() {
 
 /// A budget that is smaller than what a step sets aside: the whole of it is set aside.
 #[test]
-fn work_begins_under_a_budget_that_is_smaller_than_a_step() {
+pub(super) fn work_begins_under_a_budget_that_is_smaller_than_a_step() {
     let table = Table::with(|config| config.budget.task = Some(300));
     check(
         table,
@@ -295,7 +296,7 @@ fn work_begins_under_a_budget_that_is_smaller_than_a_step() {
 
 /// Probed: a timer is no health.
 #[test]
-fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
+pub(super) fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -331,7 +332,7 @@ fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
 
 /// Outage: credentials that are not accepted are no failed step, and stop the agent's claims.
 #[test]
-fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_error() {
+pub(super) fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_error() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -350,7 +351,7 @@ fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_error() {
 
 /// LoopDetected: in turn is a loop too; work that comes forward is none.
 #[test]
-fn a_few_calls_that_come_in_turn_are_a_loop() {
+pub(super) fn a_few_calls_that_come_in_turn_are_a_loop() {
     let begin = |calls: &str| {
         let lines: String = calls.split(' ').map(|call| format!("calls t1 {call}\n")).collect();
         check(Table::new(config()), &format!("ticket t1\nfleet 1\ntree\n{lines}"))
@@ -363,7 +364,7 @@ fn a_few_calls_that_come_in_turn_are_a_loop() {
 
 /// A success in between starts the count again.
 #[test]
-fn a_step_that_ends_well_forgets_the_failures_before_it() {
+pub(super) fn a_step_that_ends_well_forgets_the_failures_before_it() {
     let script = "ticket t1
          fleet 1
          tree
@@ -382,7 +383,7 @@ fn a_step_that_ends_well_forgets_the_failures_before_it() {
 
 /// TreeFailed counts like a failed step.
 #[test]
-fn a_tree_that_cannot_be_made_is_a_failed_step() {
+pub(super) fn a_tree_that_cannot_be_made_is_a_failed_step() {
     check(
         Table::new(config()),
         "ticket t1
@@ -395,7 +396,7 @@ fn a_tree_that_cannot_be_made_is_a_failed_step() {
 
 /// StepRetried: one error if both fail.
 #[test]
-fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {
+pub(super) fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -411,7 +412,7 @@ fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {
 
 /// StepFinished: a session that cannot be taken up again is left behind.
 #[test]
-fn each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own() {
+pub(super) fn each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own() {
     let sessions = |resumable: bool| {
         let table =
             Table::with(|config| config.agents.values_mut().for_each(|agent| agent.resumable = resumable));
@@ -432,7 +433,7 @@ fn each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own() {
 
 /// GateRed: three fix rounds, then stuck.
 #[test]
-fn a_red_gate_sends_the_work_back_three_times() {
+pub(super) fn a_red_gate_sends_the_work_back_three_times() {
     check(
         Table::new(config()),
         "ticket t1
@@ -451,7 +452,7 @@ fn a_red_gate_sends_the_work_back_three_times() {
 
 /// GateEmpty: one fix round, then a person, whatever the policy.
 #[test]
-fn an_empty_diff_needs_a_person_under_every_policy() {
+pub(super) fn an_empty_diff_needs_a_person_under_every_policy() {
     check(
         auto(),
         "ticket t1
@@ -467,7 +468,7 @@ fn an_empty_diff_needs_a_person_under_every_policy() {
 
 /// `max_steps`: green, and still a person's.
 #[test]
-fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
+pub(super) fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
     let table = Table::with(|config| {
         config.fleet.review = Review::Auto;
         config.fleet.max_steps = 2;
@@ -486,7 +487,7 @@ fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
 
 /// Outage, Restored: no error is counted, and the worker keeps its task.
 #[test]
-fn an_outage_suspends_the_run_and_goes_on_when_the_service_is_back() {
+pub(super) fn an_outage_suspends_the_run_and_goes_on_when_the_service_is_back() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -505,7 +506,7 @@ fn an_outage_suspends_the_run_and_goes_on_when_the_service_is_back() {
 
 /// SuspensionExpired: claimable again when the service is back.
 #[test]
-fn an_outage_that_lasts_frees_the_worker_and_keeps_the_task_for_later() {
+pub(super) fn an_outage_that_lasts_frees_the_worker_and_keeps_the_task_for_later() {
     check(
         Table::new(config()),
         "ticket t1
@@ -521,7 +522,7 @@ fn an_outage_that_lasts_frees_the_worker_and_keeps_the_task_for_later() {
 
 /// ResetReached: the first goes alone; when it comes through, the others follow.
 #[test]
-fn after_a_usage_limit_one_agent_goes_first() {
+pub(super) fn after_a_usage_limit_one_agent_goes_first() {
     check(
         Table::new(config()),
         "ticket t1
@@ -542,7 +543,7 @@ fn after_a_usage_limit_one_agent_goes_first() {
 
 /// ActionAsked, ActionDecided: the call waits in its process.
 #[test]
-fn a_red_action_waits_for_a_person_and_the_decision_answers_the_call() {
+pub(super) fn a_red_action_waits_for_a_person_and_the_decision_answers_the_call() {
     check(
         Table::new(config()),
         "ticket t1
@@ -556,7 +557,7 @@ fn a_red_action_waits_for_a_person_and_the_decision_answers_the_call() {
 
 /// A denial refuses the call and returns to where it came from.
 #[test]
-fn a_denied_red_action_refuses_the_call_and_the_work_goes_on() {
+pub(super) fn a_denied_red_action_refuses_the_call_and_the_work_goes_on() {
     check(
         Table::new(config()),
         "ticket t1
@@ -569,7 +570,7 @@ fn a_denied_red_action_refuses_the_call_and_the_work_goes_on() {
 
 /// Yellow asks for interns only.
 #[test]
-fn a_yellow_action_waits_for_a_person_only_where_an_intern_asks() {
+pub(super) fn a_yellow_action_waits_for_a_person_only_where_an_intern_asks() {
     let script = "ticket t1
          fleet 1
          tree
@@ -588,7 +589,7 @@ fn a_yellow_action_waits_for_a_person_only_where_an_intern_asks() {
 
 /// ActionUnanswered: the decision goes into the next prompt.
 #[test]
-fn a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_waiting() {
+pub(super) fn a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_waiting() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -604,7 +605,7 @@ fn a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_waiting() {
 
 /// LoopDetected and ToolFailures read the audit.
 #[test]
-fn the_same_call_three_times_blocks_the_task() {
+pub(super) fn the_same_call_three_times_blocks_the_task() {
     check(
         Table::new(config()),
         "ticket t1
@@ -617,7 +618,7 @@ fn the_same_call_three_times_blocks_the_task() {
 }
 
 #[test]
-fn three_failures_of_one_tool_block_the_task() {
+pub(super) fn three_failures_of_one_tool_block_the_task() {
     check(
         Table::new(config()),
         "ticket t1
@@ -631,7 +632,7 @@ fn three_failures_of_one_tool_block_the_task() {
 
 /// LimitPassed: nothing is tried again before a person changed something; then the same run goes on.
 #[test]
-fn a_step_that_passes_a_limit_blocks_the_task_at_once() {
+pub(super) fn a_step_that_passes_a_limit_blocks_the_task_at_once() {
     check(
         Table::new(config()),
         "ticket t1
@@ -645,7 +646,7 @@ fn a_step_that_passes_a_limit_blocks_the_task_at_once() {
 
 /// TurnLimit with its three ways out.
 #[test]
-fn the_turn_limit_asks_a_person_and_continue_resumes_the_same_run() {
+pub(super) fn the_turn_limit_asks_a_person_and_continue_resumes_the_same_run() {
     let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(2)));
     let table = check(
         table,
@@ -662,7 +663,7 @@ fn the_turn_limit_asks_a_person_and_continue_resumes_the_same_run() {
 }
 
 #[test]
-fn complete_at_the_turn_limit_lets_the_gate_decide_without_a_worker() {
+pub(super) fn complete_at_the_turn_limit_lets_the_gate_decide_without_a_worker() {
     let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(1)));
     check(
         table,
@@ -677,7 +678,7 @@ fn complete_at_the_turn_limit_lets_the_gate_decide_without_a_worker() {
 }
 
 #[test]
-fn abort_at_the_turn_limit_blocks_the_task() {
+pub(super) fn abort_at_the_turn_limit_blocks_the_task() {
     let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.max_turns = Some(1)));
     check(
         table,
@@ -691,7 +692,7 @@ fn abort_at_the_turn_limit_blocks_the_task() {
 
 /// BudgetReached, BudgetRaised.
 #[test]
-fn a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it() {
+pub(super) fn a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it() {
     let table = Table::with(|config| config.budget.task = Some(1_150));
     check(
         table,
@@ -706,7 +707,7 @@ fn a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it() {
 
 /// BudgetRaised: the last step went far past the limit, and the limit once more would not do.
 #[test]
-fn a_budget_that_a_person_raised_has_room_for_another_step() {
+pub(super) fn a_budget_that_a_person_raised_has_room_for_another_step() {
     let table = Table::with(|config| config.budget.task = Some(1_000));
     check(
         table,
@@ -721,7 +722,7 @@ fn a_budget_that_a_person_raised_has_room_for_another_step() {
 }
 
 #[test]
-fn the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile() {
+pub(super) fn the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile() {
     let table = Table::with(|config| config.budget.day = Some(2_050));
     let table = check(
         table,
@@ -742,7 +743,7 @@ fn the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile() {
 
 /// Reservation: two steps side by side cannot pass a limit together.
 #[test]
-fn what_is_set_aside_for_one_step_is_not_there_for_another() {
+pub(super) fn what_is_set_aside_for_one_step_is_not_there_for_another() {
     let table = Table::with(|config| config.budget.day = Some(1_500));
     check(
         table,
@@ -754,7 +755,7 @@ fn what_is_set_aside_for_one_step_is_not_there_for_another() {
 
 /// ChangesAsked: three times, and the fourth blocks.
 #[test]
-fn the_fourth_request_for_changes_blocks_the_task() {
+pub(super) fn the_fourth_request_for_changes_blocks_the_task() {
     let round = "tree
          done
          green         -> task t1 REVIEW
@@ -772,7 +773,7 @@ fn the_fourth_request_for_changes_blocks_the_task() {
 
 /// LandingFailed counts no review cycle; the fourth blocks.
 #[test]
-fn a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it() {
+pub(super) fn a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it() {
     let round = "tree
          done
          green
@@ -790,7 +791,7 @@ fn a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it() {
 
 /// LandingRepeated.
 #[test]
-fn a_main_that_was_moved_by_someone_else_is_merged_and_tested_again() {
+pub(super) fn a_main_that_was_moved_by_someone_else_is_merged_and_tested_again() {
     check(
         auto(),
         "ticket t1
@@ -807,7 +808,7 @@ fn a_main_that_was_moved_by_someone_else_is_merged_and_tested_again() {
 
 /// LandingHeldUp: others land meanwhile.
 #[test]
-fn a_checkout_in_the_way_holds_up_one_landing_and_no_other() {
+pub(super) fn a_checkout_in_the_way_holds_up_one_landing_and_no_other() {
     check(
         auto(),
         "ticket t1
@@ -831,7 +832,7 @@ fn a_checkout_in_the_way_holds_up_one_landing_and_no_other() {
 
 /// Between "written down" and "landed".
 #[test]
-fn what_is_written_down_to_land_can_be_neither_canceled_nor_changed() {
+pub(super) fn what_is_written_down_to_land_can_be_neither_canceled_nor_changed() {
     check(
         auto(),
         "ticket t1
@@ -849,7 +850,7 @@ fn what_is_written_down_to_land_can_be_neither_canceled_nor_changed() {
 
 /// Canceled, from a task in work.
 #[test]
-fn canceling_ends_the_run_frees_the_worker_and_saves_the_tree() {
+pub(super) fn canceling_ends_the_run_frees_the_worker_and_saves_the_tree() {
     check(
         Table::new(config()),
         "ticket t1
@@ -864,7 +865,7 @@ fn canceling_ends_the_run_frees_the_worker_and_saves_the_tree() {
 
 /// TicketClosed.
 #[test]
-fn a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has() {
+pub(super) fn a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has() {
     check(
         Table::new(config()),
         "ticket t1
@@ -877,7 +878,7 @@ fn a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has() {
 
 /// A reopened ticket is a new task, linked to the old.
 #[test]
-fn a_ticket_that_is_opened_again_is_a_new_task() {
+pub(super) fn a_ticket_that_is_opened_again_is_a_new_task() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -889,7 +890,7 @@ fn a_ticket_that_is_opened_again_is_a_new_task() {
 
 /// TicketChanged.
 #[test]
-fn a_changed_ticket_is_told_to_the_agent_with_the_next_step() {
+pub(super) fn a_changed_ticket_is_told_to_the_agent_with_the_next_step() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -901,7 +902,7 @@ fn a_changed_ticket_is_told_to_the_agent_with_the_next_step() {
 
 /// Lost: the task stays, three times.
 #[test]
-fn the_third_lost_worker_blocks_the_task() {
+pub(super) fn the_third_lost_worker_blocks_the_task() {
     check(
         Table::new(config()),
         "ticket t1
@@ -918,7 +919,7 @@ fn the_third_lost_worker_blocks_the_task() {
 
 /// EndedByPerson.
 #[test]
-fn kill_saves_the_work_and_blocks_the_task_and_assign_goes_on() {
+pub(super) fn kill_saves_the_work_and_blocks_the_task_and_assign_goes_on() {
     check(
         Table::new(config()),
         "ticket t1
@@ -934,7 +935,7 @@ fn kill_saves_the_work_and_blocks_the_task_and_assign_goes_on() {
 }
 
 #[test]
-fn cleanup_waits_for_the_process_unless_it_is_forced() {
+pub(super) fn cleanup_waits_for_the_process_unless_it_is_forced() {
     check(
         Table::new(config()),
         "ticket t1
@@ -947,7 +948,7 @@ fn cleanup_waits_for_the_process_unless_it_is_forced() {
 }
 
 #[test]
-fn clean_removes_the_worker_and_keeps_its_work() {
+pub(super) fn clean_removes_the_worker_and_keeps_its_work() {
     check(
         Table::new(config()),
         "ticket t1
@@ -960,7 +961,7 @@ fn clean_removes_the_worker_and_keeps_its_work() {
 
 /// A stuck worker blocks nobody: another takes its task up.
 #[test]
-fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
+pub(super) fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
     check(
         Table::new(config()),
         "ticket t1
@@ -980,7 +981,7 @@ fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
 
 /// Recovered.
 #[test]
-fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
+pub(super) fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
     let begin = "ticket t1
          fleet 1
          tree
@@ -1000,7 +1001,7 @@ fn after_a_restart_each_worker_goes_on_by_what_was_found_of_it() {
 
 /// A worker is what the settings know: one whose agent is gone is replaced where it holds nothing.
 #[test]
-fn an_idle_worker_whose_agent_is_no_longer_configured_is_replaced() {
+pub(super) fn an_idle_worker_whose_agent_is_no_longer_configured_is_replaced() {
     let mut table = check(Table::new(config()), "fleet 1 -> worker A idle");
     let mut changed = config();
     let agent = machines::names::AgentName::new("other").unwrap();
@@ -1013,7 +1014,7 @@ fn an_idle_worker_whose_agent_is_no_longer_configured_is_replaced() {
 
 /// The fleet stops, and what was under way goes on at the next start.
 #[test]
-fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
+pub(super) fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
     check(
         Table::new(config()),
         "ticket t1
@@ -1027,7 +1028,7 @@ fn a_stopped_fleet_starts_nothing_and_goes_on_where_it_was() {
 
 /// No room on the disk: not claimed, and `why` says so.
 #[test]
-fn nothing_is_claimed_while_the_disk_is_full() {
+pub(super) fn nothing_is_claimed_while_the_disk_is_full() {
     let mut table = check(Table::new(config()), "ticket t1");
     let system = crate::Actor::System;
     let full = Some("3 MB left".into());
@@ -1041,7 +1042,7 @@ fn nothing_is_claimed_while_the_disk_is_full() {
 
 /// A fleet that stands still says why: nobody started it, or a person must look at those who are stuck.
 #[test]
-fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
+pub(super) fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
     let idle = |table: &Table, id: &str, name: &str| {
         let why = crate::why::of_task(&table.world, &task(id), 0).unwrap();
         let guard = why.into_iter().find(|guard| guard.guard == name).unwrap();
@@ -1077,7 +1078,7 @@ fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
 
 /// Whoever asks why is told what to type, and times as people count them.
 #[test]
-fn why_names_the_command_that_leads_on() {
+pub(super) fn why_names_the_command_that_leads_on() {
     let of = |table: &Table, name: &str| {
         let of_task = crate::why::of_task(&table.world, &task("t1"), table.now).unwrap();
         of_task.into_iter().find(|guard| guard.guard == name).unwrap_or_else(|| panic!("no {name}")).detail
@@ -1099,7 +1100,7 @@ fn why_names_the_command_that_leads_on() {
 
 /// Caps: not claimed, and `why` says which.
 #[test]
-fn no_more_is_begun_than_the_caps_allow() {
+pub(super) fn no_more_is_begun_than_the_caps_allow() {
     let script = "ticket t1
          ticket t2
          ticket t3
@@ -1114,7 +1115,7 @@ fn no_more_is_begun_than_the_caps_allow() {
 
 /// An agent's own budget holds over all its tasks.
 #[test]
-fn an_agent_that_has_no_room_left_claims_nothing() {
+pub(super) fn an_agent_that_has_no_room_left_claims_nothing() {
     let table = Table::with(|config| config.agents.values_mut().for_each(|agent| agent.budget = Some(1_500)));
     let table = check(
         table,
@@ -1128,7 +1129,7 @@ fn an_agent_that_has_no_room_left_claims_nothing() {
 
 /// What is set aside for a step is no cost, and a budget counts it as long as nobody knows better.
 #[test]
-fn a_step_of_unknown_price_costs_nothing_and_stays_set_aside() {
+pub(super) fn a_step_of_unknown_price_costs_nothing_and_stays_set_aside() {
     let mut table = check(
         Table::new(config()),
         "ticket t1
@@ -1147,7 +1148,7 @@ fn a_step_of_unknown_price_costs_nothing_and_stays_set_aside() {
 
 /// The agent's other steps say what a token costs; then nothing is set aside for the one without a price.
 #[test]
-fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
+pub(super) fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
     use crate::Happened;
     use crate::command::Usage;
     let mut table = check(
@@ -1188,7 +1189,7 @@ fn with_main() -> Table {
 
 /// MainTestsAsked, MainGreen: nothing is claimed before main is known to pass; known once, they are not run again.
 #[test]
-fn no_task_is_claimed_before_main_passes_its_own_tests() {
+pub(super) fn no_task_is_claimed_before_main_passes_its_own_tests() {
     check(
         with_main(),
         "fleet 1       -> asked test_main 0
@@ -1203,7 +1204,7 @@ fn no_task_is_claimed_before_main_passes_its_own_tests() {
 
 /// MainRed: tried again when main moves, the settings change, a person asks, or the fleet starts again.
 #[test]
-fn no_agent_starts_while_main_fails_its_own_tests() {
+pub(super) fn no_agent_starts_while_main_fails_its_own_tests() {
     check(
         with_main(),
         "ticket t1
@@ -1224,7 +1225,7 @@ fn no_agent_starts_while_main_fails_its_own_tests() {
 
 /// A change of the settings while agents are at work: their next step and gate wait.
 #[test]
-fn changed_settings_hold_up_the_next_step_and_gate_until_main_passes() {
+pub(super) fn changed_settings_hold_up_the_next_step_and_gate_until_main_passes() {
     check(
         with_main(),
         "ticket t1
@@ -1241,7 +1242,7 @@ fn changed_settings_hold_up_the_next_step_and_gate_until_main_passes() {
 
 /// TestsDoubted: main decides whose fault it is.
 #[test]
-fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passes() {
+pub(super) fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passes() {
     let at_gate = "ticket t1
          fleet 1
          main-green
@@ -1250,6 +1251,10 @@ fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passe
          done
          in-doubt      -> worker A done, asked test_main 1, asked start_step 0, asked run_gate 0";
     check(check(with_main(), at_gate), "main-green -> worker A working, asked start_step 1");
+    // Whoever starts again looks for itself.
+    for found in ["clean", "missing"] {
+        check(check(with_main(), at_gate), &format!("recover A {found} -> worker A done, asked run_gate 1"));
+    }
     check(
         check(with_main(), at_gate),
         "main-red     -> worker A done, asked run_gate 0, asked start_step 0
@@ -1260,7 +1265,7 @@ fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passe
 
 /// TestsNotRun: no round is paid for what no agent can mend.
 #[test]
-fn tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent() {
+pub(super) fn tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent() {
     check(
         with_main(),
         "ticket t1
@@ -1285,7 +1290,7 @@ fn tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent() {
 
 /// TestsDoubted of a merge: it stays in the queue, is tested once more after main, and only then given back.
 #[test]
-fn a_merge_whose_tests_could_not_be_started_waits_for_main() {
+pub(super) fn a_merge_whose_tests_could_not_be_started_waits_for_main() {
     check(
         with_main(),
         "ticket t1
@@ -1308,7 +1313,7 @@ fn a_merge_whose_tests_could_not_be_started_waits_for_main() {
 
 /// A landing was tested as merged: main needs no test of its own after it.
 #[test]
-fn main_that_our_landing_moved_is_known_to_pass() {
+pub(super) fn main_that_our_landing_moved_is_known_to_pass() {
     check(
         with_main(),
         "ticket t1
@@ -1330,7 +1335,7 @@ fn main_that_our_landing_moved_is_known_to_pass() {
 
 /// TicketFollows, and TicketSeen of one that somebody else has.
 #[test]
-fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_not_claimed() {
+pub(super) fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_not_claimed() {
     let table = check(
         Table::new(config()),
         "ticket t1
@@ -1348,7 +1353,7 @@ fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_
 
 /// A person's word takes a ticket that somebody else has.
 #[test]
-fn a_person_assigns_a_ticket_that_is_in_progress() {
+pub(super) fn a_person_assigns_a_ticket_that_is_in_progress() {
     check(
         Table::new(config()),
         "ticket-taken t1
@@ -1359,7 +1364,7 @@ fn a_person_assigns_a_ticket_that_is_in_progress() {
 
 /// What we close we know to be closed: opened again, it is a new task.
 #[test]
-fn a_ticket_that_we_closed_and_that_is_opened_again_is_a_new_task() {
+pub(super) fn a_ticket_that_we_closed_and_that_is_opened_again_is_a_new_task() {
     check(
         Table::new(config()),
         "ticket t1
@@ -1372,7 +1377,7 @@ fn a_ticket_that_we_closed_and_that_is_opened_again_is_a_new_task() {
 
 /// TicketGone and TicketBack.
 #[test]
-fn a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back() {
+pub(super) fn a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back() {
     check(
         Table::new(config()),
         "ticket t1
@@ -1390,7 +1395,7 @@ fn a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back
 
 /// TaskProposed, ProposalAccepted: what an agent adds waits for a person, and a run proposes so many and no more.
 #[test]
-fn what_an_agent_adds_waits_for_a_person() {
+pub(super) fn what_an_agent_adds_waits_for_a_person() {
     let table = check(
         Table::with(|config| config.limits.proposals = 3),
         "ticket t1
@@ -1421,7 +1426,7 @@ fn what_an_agent_adds_waits_for_a_person() {
 
 /// TaskProposed under the policy that accepts: a chain of them ends, and a person's word begins a new one.
 #[test]
-fn a_chain_of_tasks_that_only_the_policy_accepts_ends() {
+pub(super) fn a_chain_of_tasks_that_only_the_policy_accepts_ends() {
     use crate::config::Proposals;
     check(
         Table::with(|config| {
@@ -1443,3 +1448,177 @@ fn a_chain_of_tasks_that_only_the_policy_accepts_ends() {
          proposes t1 p1  -> refused FORBIDDEN",
     );
 }
+
+/// EndedByPerson, Recovered: in whatever state the worker is.
+#[test]
+pub(super) fn a_worker_is_ended_or_found_again_in_every_state() {
+    let stuck = "ticket t1\n fleet 1\n tree\n turn\n fails\n backoff\n fails\n backoff\n fails\n backoff\n fails\n backoff\n fails\n";
+    let (ready, working, done) = (
+        "ticket t1\n fleet 1\n",
+        "ticket t1\n fleet 1\n tree\n",
+        "ticket t1\n fleet 1\n tree\n turn\n done\n",
+    );
+    for (begin, state, line) in [
+        (ready, "ready", "kill A          -> worker A idle, task t1 BLOCKED (manual), lease t1 none"),
+        (ready, "ready", "cleanup-force A -> worker A idle, task t1 BLOCKED (manual), lease t1 none"),
+        (ready, "ready", "clean A         -> worker A gone, task t1 BLOCKED (manual), lease t1 none"),
+        (done, "done", "cleanup-force A   -> worker A idle, task t1 BLOCKED (manual), asked run_gate 0"),
+        (done, "done", "clean A           -> worker A gone, task t1 BLOCKED (manual), asked run_gate 0"),
+        (
+            stuck,
+            "stuck",
+            "kill A          -> worker A idle, task t1 BLOCKED (stuck), asked save_work 1, run t1.1 idle",
+        ),
+        (
+            stuck,
+            "stuck",
+            "cleanup A       -> worker A idle, task t1 BLOCKED (stuck), asked remove_tree 1, run t1.1 idle",
+        ),
+        (
+            stuck,
+            "stuck",
+            "clean A         -> worker A gone, task t1 BLOCKED (stuck), asked remove_tree 1, run t1.1 idle",
+        ),
+        (ready, "ready", "recover A dirty -> asked save_work 1"),
+        (ready, "ready", "recover A dirty said-done -> worker A done, asked save_work 1, asked run_gate 1"),
+        (
+            ready,
+            "ready",
+            "recover A dirty resumable -> worker A ready, asked save_work 1, asked prepare_tree 0",
+        ),
+        (ready, "ready", "recover A clean resumable -> worker A ready, asked prepare_tree 1"),
+        (ready, "ready", "recover A missing -> run t1.1 running, asked prepare_tree 1"),
+        (working, "working", "recover A dirty -> asked save_work 1"),
+        (
+            working,
+            "working",
+            "recover A dirty said-done -> worker A done, asked save_work 1, asked run_gate 1",
+        ),
+    ] {
+        check(Table::new(config()), &format!("{begin} stop -> worker A {state}\n fleet 1\n {line}"));
+    }
+    let stopped =
+        |begin: &str, line: &str| drop(check(Table::new(config()), &format!("{begin} stop\n {line}")));
+    for line in ["recover A missing", "recover A clean", "recover A dirty"] {
+        stopped(ready, &format!("{line} -> worker A idle, task t1 IN_PROGRESS, lease t1 none"));
+        stopped(working, &format!("{line} -> worker A idle, task t1 IN_PROGRESS, lease t1 none"));
+    }
+    // Errors in a row are forgotten by a step that ends well, whichever way it ends.
+    for line in ["turn\n step", "turn\n done"] {
+        check(Table::new(config()), &format!("{working} turn\n fails\n backoff\n {line}"));
+        check(
+            Table::with(|config| config.fleet.max_steps = 1),
+            &format!("{working} turn\n fails\n backoff\n {line}"),
+        );
+    }
+    // A stuck worker of a person's own is free again when its task is canceled.
+    let fails = "fails\n backoff\n ".repeat(4);
+    check(
+        Table::new(config()),
+        &format!(
+            "ticket t1\n spawn Zoe\n fleet 1\n tree\n turn\n {fails} fails -> worker Zoe stuck
+             stop
+             cancel -> worker Zoe idle"
+        ),
+    );
+    // A gate that is known to be gone is run again, with or without its tree.
+    for (line, comment) in [("recover A dirty", None), ("recover A missing", Some("recovery"))] {
+        let mut table = check(Table::new(config()), done);
+        let gate = table.effect("run_gate", "t1").unwrap();
+        let error = "the runner was killed".to_owned();
+        table
+            .tell(Actor::System, Ask::Outcome(Outcome { effect: gate, what: Happened::Failed { error } }))
+            .unwrap();
+        let table = check(table, &format!("{line} -> worker A done, asked run_gate 1"));
+        let said = table
+            .world
+            .task(&task("t1"))
+            .unwrap()
+            .comments
+            .iter()
+            .any(|said| Some(said.kind.as_str()) == comment);
+        assert_eq!(said, comment.is_some(), "{line}");
+    }
+}
+
+/// Every script, for whoever wants to see what a change of the tables would do to them.
+pub(super) const ALL: &[fn()] = &[
+    a_worker_is_ended_or_found_again_in_every_state,
+    a_ticket_becomes_a_landed_task,
+    a_task_waits_until_what_it_depends_on_is_done,
+    the_fifth_failure_in_a_row_makes_a_worker_stuck_and_keeps_everything,
+    a_step_that_waits_for_its_next_try_has_it_when_a_person_says_so,
+    a_task_that_failed_is_tried_again_whoever_had_it,
+    a_task_that_is_started_over_begins_on_main_with_a_new_session,
+    a_task_that_no_review_settled_is_started_over_only_with_a_word,
+    a_stuck_worker_takes_no_place_in_the_fleet,
+    a_worker_that_a_person_made_stays,
+    a_task_that_only_its_budget_keeps_from_a_worker_asks,
+    a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way,
+    an_agents_budget_is_one_question_for_all_its_tasks,
+    work_begins_under_a_budget_that_is_smaller_than_a_step,
+    a_service_that_nothing_can_ask_is_tried_by_one_run_alone,
+    credentials_that_are_refused_stop_the_agents_claims_and_count_no_error,
+    a_few_calls_that_come_in_turn_are_a_loop,
+    a_step_that_ends_well_forgets_the_failures_before_it,
+    a_tree_that_cannot_be_made_is_a_failed_step,
+    a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts,
+    each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own,
+    a_red_gate_sends_the_work_back_three_times,
+    an_empty_diff_needs_a_person_under_every_policy,
+    work_that_ran_out_of_steps_needs_a_person_under_every_policy,
+    an_outage_suspends_the_run_and_goes_on_when_the_service_is_back,
+    an_outage_that_lasts_frees_the_worker_and_keeps_the_task_for_later,
+    after_a_usage_limit_one_agent_goes_first,
+    a_red_action_waits_for_a_person_and_the_decision_answers_the_call,
+    a_denied_red_action_refuses_the_call_and_the_work_goes_on,
+    a_yellow_action_waits_for_a_person_only_where_an_intern_asks,
+    a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_waiting,
+    the_same_call_three_times_blocks_the_task,
+    three_failures_of_one_tool_block_the_task,
+    a_step_that_passes_a_limit_blocks_the_task_at_once,
+    the_turn_limit_asks_a_person_and_continue_resumes_the_same_run,
+    complete_at_the_turn_limit_lets_the_gate_decide_without_a_worker,
+    abort_at_the_turn_limit_blocks_the_task,
+    a_budget_that_would_be_passed_pauses_the_run_and_approval_raises_it,
+    a_budget_that_a_person_raised_has_room_for_another_step,
+    the_days_budget_is_one_question_for_all_and_nothing_is_claimed_meanwhile,
+    what_is_set_aside_for_one_step_is_not_there_for_another,
+    the_fourth_request_for_changes_blocks_the_task,
+    a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it,
+    a_main_that_was_moved_by_someone_else_is_merged_and_tested_again,
+    a_checkout_in_the_way_holds_up_one_landing_and_no_other,
+    what_is_written_down_to_land_can_be_neither_canceled_nor_changed,
+    canceling_ends_the_run_frees_the_worker_and_saves_the_tree,
+    a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has,
+    a_ticket_that_is_opened_again_is_a_new_task,
+    a_changed_ticket_is_told_to_the_agent_with_the_next_step,
+    the_third_lost_worker_blocks_the_task,
+    kill_saves_the_work_and_blocks_the_task_and_assign_goes_on,
+    cleanup_waits_for_the_process_unless_it_is_forced,
+    clean_removes_the_worker_and_keeps_its_work,
+    a_task_of_a_stuck_worker_can_be_taken_up_by_another,
+    after_a_restart_each_worker_goes_on_by_what_was_found_of_it,
+    an_idle_worker_whose_agent_is_no_longer_configured_is_replaced,
+    a_stopped_fleet_starts_nothing_and_goes_on_where_it_was,
+    nothing_is_claimed_while_the_disk_is_full,
+    a_task_that_waits_for_a_place_is_told_what_the_workers_do,
+    why_names_the_command_that_leads_on,
+    no_more_is_begun_than_the_caps_allow,
+    an_agent_that_has_no_room_left_claims_nothing,
+    a_step_of_unknown_price_costs_nothing_and_stays_set_aside,
+    a_step_of_unknown_price_is_estimated_by_the_agents_other_steps,
+    no_task_is_claimed_before_main_passes_its_own_tests,
+    no_agent_starts_while_main_fails_its_own_tests,
+    changed_settings_hold_up_the_next_step_and_gate_until_main_passes,
+    a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passes,
+    tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent,
+    a_merge_whose_tests_could_not_be_started_waits_for_main,
+    main_that_our_landing_moved_is_known_to_pass,
+    the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_not_claimed,
+    a_person_assigns_a_ticket_that_is_in_progress,
+    a_ticket_that_we_closed_and_that_is_opened_again_is_a_new_task,
+    a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back,
+    what_an_agent_adds_waits_for_a_person,
+    a_chain_of_tasks_that_only_the_policy_accepts_ends,
+];

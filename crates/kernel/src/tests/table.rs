@@ -99,6 +99,7 @@ impl Table {
         broken.extend(invariants::check_commit(&self.world, &commit.world));
         assert!(broken.is_empty(), "after {:?}: {}", command.ask, broken[0]);
         self.world = commit.world.clone();
+        super::cells::trace(&commit);
         Ok(commit)
     }
 

@@ -41,16 +41,16 @@ const FINISH: &[Who] = &[Who::ByPolicy(Role::Lead), Who::Any(Role::Human), Who::
 const TABLE: &[Row<Task>] = &[
     //  from           event            guards                                                         actions                                          to             who
     row(Inbox,         ToAssigned,      &[HasAssignees],                                               &[SetAssignees],                                 Assigned,      ASSIGN),
-    row(Inbox,         ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
+    row(Inbox,         ToCanceled,      &[],                                                           &[],                                             Canceled,      HUMAN),
 
     row(Assigned,      ToInbox,         &[],                                                           &[ClearAssignees],                               Inbox,         UNASSIGN),
     row(Assigned,      ToInProgress,    &[HasWorkPlan, HasAssignees],                                  &[SetAssignees, SetWorkPlan],                    InProgress,    WORK),
-    row(Assigned,      ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
+    row(Assigned,      ToCanceled,      &[],                                                           &[],                                             Canceled,      HUMAN),
 
     row(InProgress,    ToReview,        &[HasDeliverable, HasChecklist, CostIsComputed],               &[AttachSubmission],                             Review,        WORK),
     row(InProgress,    ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
     row(InProgress,    ToBlocked,       &[HasReason],                                                  &[RememberReason],                               Blocked,       BLOCK),
-    row(InProgress,    ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
+    row(InProgress,    ToCanceled,      &[],                                                           &[],                                             Canceled,      HUMAN),
 
     row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewCyclesLeft],   &[CountReviewCycle, PostFeedback, SetAssignees, SetWorkPlan], InProgress, REVISE),
     row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewLimitReached], &[PostFeedback, SummariseLoop],                  Blocked,       REVISE),
@@ -59,7 +59,7 @@ const TABLE: &[Row<Task>] = &[
     row(Review,        ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
     row(Review,        ToBlocked,       &[HasReason],                                                  &[RememberReason],                               Blocked,       HUMAN_OR_SYSTEM),
     row(Review,        ToDone,          &[HasApprovalRecord, MergeLanded],                             &[RecordCompletion],                             Done,          FINISH),
-    row(Review,        ToCanceled,      &[],                                                           &[Cancel],                                       Canceled,      HUMAN),
+    row(Review,        ToCanceled,      &[],                                                           &[],                                             Canceled,      HUMAN),
 
     row(NeedsApproval, ToInbox,         &[HasDecision, IsClarified],                                   &[Unblock, ForgetOrigin, ClearAssignees],        Inbox,         HUMAN_OR_SYSTEM),
     row(NeedsApproval, ToAssigned,      &[HasDecision, HasAssignees, IsClarified],                     &[Unblock, ForgetOrigin, SetAssignees],          Assigned,      HUMAN_OR_SYSTEM),

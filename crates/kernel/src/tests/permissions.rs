@@ -1,0 +1,458 @@
+//! Who may ask for what, tried out: every ask by everybody, through the running kernel, and the page that says so.
+//! `ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel permissions` writes it.
+#![expect(clippy::disallowed_methods, reason = "the test writes a page; the kernel writes nothing")]
+
+use super::commands::{add, agent, whole};
+use super::table::*;
+use crate::command::*;
+use crate::config::Role;
+use machines::machine::sabotage::{self, Change};
+use machines::names::{AgentName, ApprovalId, ChannelName, RunId};
+use machines::suspended::Wrapped;
+use machines::task::{Payload, Status};
+use machines::{Machine, Wire, architect, run, task, turn, worker as workers};
+use serde_json::json;
+use smol_str::SmolStr;
+use std::fmt::Write;
+
+/// Who asks, and what the task, run or place that it asks about is to it.
+const CALLERS: &[(&str, Caller)] = &[
+    ("human", Caller::Human),
+    ("system", Caller::System),
+    ("lead", Caller::Agent(Role::Lead)),
+    ("specialist", Caller::Agent(Role::Specialist)),
+    ("intern", Caller::Agent(Role::Intern)),
+    ("reviewer", Caller::Reviewer),
+    ("lead, its own", Caller::Own(Role::Lead)),
+    ("specialist, its own", Caller::Own(Role::Specialist)),
+    ("intern, its own", Caller::Own(Role::Intern)),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Caller {
+    Human,
+    System,
+    /// An agent that has nothing to do with it.
+    Agent(Role),
+    /// A specialist who is named as the task's reviewer.
+    Reviewer,
+    /// The agent to whom the task is assigned, or whose run or place it is.
+    Own(Role),
+}
+
+impl Caller {
+    fn actor(self) -> Actor {
+        match self {
+            Caller::Human => ann(),
+            Caller::System => Actor::System,
+            Caller::Agent(role) => agent("other", role),
+            Caller::Reviewer => agent("judge", Role::Specialist),
+            Caller::Own(role) => agent("own", role),
+        }
+    }
+}
+
+/// A task of the agent `own`, reviewed by `judge`, moved along by a person.
+fn task_in(way: &[Status]) -> Table {
+    let mut table = Table::new(config());
+    table.ann(add("t1", &[])).unwrap();
+    let reviewer = Some(SmolStr::new_static("judge"));
+    let edit = Ask::EditTask {
+        id: task("t1"),
+        title: None,
+        body: None,
+        priority: None,
+        plan: None,
+        reviewer,
+        agent: None,
+    };
+    table.ann(edit).unwrap();
+    for to in way {
+        let machine = &table.world.task(&task("t1")).unwrap().machine;
+        let payload = Payload { assignee_ids: Some(vec!["own".into()]), ..whole(machine) };
+        table.move_task(ann(), "t1", *to, payload).unwrap();
+    }
+    table
+}
+
+/// The way from INBOX that a person leads a task.
+fn way_to(status: Status) -> &'static [Status] {
+    use Status::*;
+    match status {
+        Inbox => &[],
+        Assigned => &[Assigned],
+        InProgress => &[Assigned, InProgress],
+        Review => &[Assigned, InProgress, Review],
+        NeedsApproval => &[Assigned, InProgress, NeedsApproval],
+        Blocked => &[Assigned, InProgress, Blocked],
+        Done => &[Assigned, InProgress, Review, Done],
+        Canceled => &[Canceled],
+    }
+}
+
+/// One line of the page: what is asked, and where.
+struct Line {
+    about: &'static str,
+    ask: String,
+    scene: Box<dyn Fn() -> (Table, Ask)>,
+}
+
+fn line(about: &'static str, ask: impl Into<String>, scene: impl Fn() -> (Table, Ask) + 'static) -> Line {
+    Line { about, ask: ask.into(), scene: Box::new(scene) }
+}
+
+/// One ask of a kind that is no machine's event, with the words that the page has for it.
+fn plain(ask: Ask) -> Line {
+    let name = serde_json::to_value(&ask).unwrap()["ask"].as_str().unwrap().replace('_', " ");
+    let about = match &ask {
+        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
+            "Channels and architect"
+        }
+        Ask::StartFleet { .. } | Ask::StopFleet | Ask::Configure { .. } | Ask::SeeDisk { .. } => "Fleet",
+        Ask::TestMain | Ask::SeeMain { .. } | Ask::Outcome(_) => "Fleet",
+        _ => "Board",
+    };
+    line(about, name, move || (task_in(way_to(Status::InProgress)), ask.clone()))
+}
+
+fn moves() -> Vec<Line> {
+    let mut lines = Vec::new();
+    for row in task::Task::TABLE.iter().filter(|row| row.event != task::Kind::LandingFailed) {
+        let (from, to) = (row.from, Status::read(row.event.name().trim_start_matches("move ")).unwrap());
+        let name = format!("move {from} → {to}");
+        if lines.iter().any(|line: &Line| line.ask == name) {
+            continue;
+        }
+        lines.push(line("Moves of a task", name, move || {
+            let table = task_in(way_to(from));
+            // A claim takes it for the caller; everything else leaves the assignees as they are.
+            let machine = &table.world.task(&task("t1")).unwrap().machine;
+            let mut payload = Payload { assignee_ids: None, ..whole(machine) };
+            if machine.assignee_ids.is_empty() {
+                payload.assignee_ids = Some(vec!["own".into()]);
+            }
+            (table, Ask::MoveTask { id: task("t1"), to, payload: Box::new(payload) })
+        }));
+    }
+    lines
+}
+
+fn of_workers() -> Vec<Line> {
+    let at_work = || check(Table::new(config()), "ticket t1\n fleet 1\n tree\n turn");
+    let stuck = || {
+        let fails = "fails\n backoff\n".repeat(4);
+        check(Table::new(config()), &format!("ticket t1\n fleet 1\n tree\n turn\n {fails} fails"))
+    };
+    let a = || worker("A");
+    vec![
+        line("Workers", "spawn", move || {
+            (Table::new(config()), Ask::Spawn { name: worker("Z"), agent: None })
+        }),
+        line("Workers", "assign", move || {
+            let table = check(Table::new(config()), "ticket t1\n spawn A");
+            (table, Ask::Assign { worker: a(), task: task("t1"), clarification: None })
+        }),
+        line("Workers", "kill", move || (at_work(), Ask::Kill { worker: a() })),
+        line("Workers", "retry", move || (stuck(), Ask::Retry { worker: a() })),
+        line("Workers", "cleanup", move || (at_work(), Ask::Cleanup { worker: a(), force: true })),
+        line("Workers", "clean", move || (at_work(), Ask::Clean { worker: a() })),
+        line("Workers", "recover", move || {
+            let tree = workers::Tree::Clean;
+            let ask =
+                Ask::Recover { worker: a(), tree, step_under_way: true, said_done: false, resumable: true };
+            (at_work(), ask)
+        }),
+    ]
+}
+
+/// A run that `own` reports from outside, with these events taken.
+fn outside(events: &[run::Event]) -> Table {
+    let mut table = task_in(way_to(Status::InProgress));
+    let own = agent("own", Role::Specialist);
+    let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
+    table.tell(own.clone(), open).unwrap();
+    for event in events {
+        let run = RunId::new("t1.1").unwrap();
+        table.tell(own.clone(), Ask::RunEvent { run, event: event.clone() }).unwrap();
+    }
+    table
+}
+
+fn of_runs() -> Vec<Line> {
+    let step = |turn| run::Event::Step { turn, tool_calls: Vec::new(), output: None };
+    let pause = || run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
+    let complete = || run::Event::Complete { result: "built".to_owned(), diff: None, turn_count: 1 };
+    let start = || run::Event::Start { task_id: "t1".into(), prompt: "go".to_owned(), options: None };
+    let error = || {
+        let error = run::AppError { code: "E".into(), message: "no".to_owned(), status: 500, details: None };
+        run::Event::Error { error, recoverable: true }
+    };
+    let resume = || run::Event::Resume { feedback: None, input: None, max_turns: None };
+    let abort = || run::Event::Abort { reason: "enough".to_owned() };
+    let cases: Vec<(Vec<run::Event>, run::Event)> = vec![
+        (vec![step(1), complete()], start()),
+        (vec![step(1)], step(2)),
+        (vec![step(1)], pause()),
+        (vec![step(1), pause()], resume()),
+        (vec![step(1)], error()),
+        (vec![step(1)], complete()),
+        (vec![step(1)], abort()),
+    ];
+    let mut lines = vec![line("Runs from outside", "open a run", || {
+        let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
+        (task_in(way_to(Status::InProgress)), open)
+    })];
+    for (before, event) in cases {
+        lines.push(line("Runs from outside", run::Run::kind(&event).name(), move || {
+            (outside(&before), Ask::RunEvent { run: RunId::new("t1.1").unwrap(), event: event.clone() })
+        }));
+    }
+    lines
+}
+
+fn of_rooms() -> Vec<Line> {
+    let room = || ChannelName::new("room").unwrap();
+    let mut lines = Vec::new();
+    // Each event where its row is: what led there was the system's doing.
+    let (starts, assigned) = (json!({"type": "agent_starts"}), json!({"type": "assigned_to_channel"}));
+    let wait = json!({"type": "wait_requested", "at": 1, "waitSeconds": 9});
+    let cases = vec![
+        (vec![], starts.clone()),
+        (vec![starts.clone()], json!({"type": "agent_stops"})),
+        (vec![starts.clone()], assigned.clone()),
+        (
+            vec![starts.clone(), assigned.clone()],
+            json!({"type": "turn_granted", "at": 1, "timeoutSeconds": 9}),
+        ),
+        (vec![starts.clone(), assigned.clone()], json!({"type": "TURN_COMPLETE", "alone": true})),
+        (vec![starts.clone(), assigned.clone()], json!({"type": "timeout"})),
+        (vec![starts.clone(), assigned.clone()], wait.clone()),
+        (vec![starts.clone(), assigned.clone(), wait.clone()], json!({"type": "wait_resolved", "at": 2})),
+        (vec![starts.clone(), assigned.clone(), wait.clone()], json!({"type": "wait_timeout"})),
+        (
+            vec![starts.clone(), assigned.clone(), wait],
+            json!({"type": "human_override", "at": 2, "to": "ACTIVE"}),
+        ),
+        (
+            vec![starts.clone(), assigned.clone()],
+            json!({"type": "interrupt", "at": 1, "waitSeconds": 9, "mode": "interrupt"}),
+        ),
+        (vec![starts.clone(), assigned.clone()], json!({"type": "removed_from_channel"})),
+        (vec![starts, assigned], json!({"type": "disconnects"})),
+    ];
+    for (before, event) in cases {
+        let event: turn::Event = serde_json::from_value(event).unwrap();
+        let before: Vec<turn::Event> =
+            before.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+        lines.push(line("Channels and architect", turn::Turn::kind(&event).name(), move || {
+            let mut table = Table::new(config());
+            table.ann(Ask::MakeChannel { name: room(), config: turn::TurnConfig::default() }).unwrap();
+            let own = AgentName::new("own").unwrap();
+            table.ann(Ask::AddMember { channel: room(), agent: own.clone() }).unwrap();
+            for event in &before {
+                // Whoever may: the agent for its own wait, the system for the rest.
+                let actor = match event {
+                    turn::Event::WaitRequested { .. } => agent("own", Role::Intern),
+                    _ => Actor::System,
+                };
+                let ask = Ask::TurnEvent { channel: room(), agent: own.clone(), event: event.clone() };
+                table.tell(actor, ask).unwrap();
+            }
+            (table, Ask::TurnEvent { channel: room(), agent: own, event: event.clone() })
+        }));
+    }
+    for kind in architect::Kind::ALL {
+        let event = match *kind {
+            architect::Kind::RequestArrived => json!({"type": "request", "id": "r-1", "request": "question"}),
+            architect::Kind::SetupFailed => json!({"type": "setup_failed", "reason": "no"}),
+            architect::Kind::Abandon => json!({"type": "abandon", "reason": "no"}),
+            kind => json!({"type": kind.name()}),
+        };
+        let event: architect::Event = serde_json::from_value(event).unwrap();
+        lines.push(line("Channels and architect", format!("architect {}", kind.name()), move || {
+            (Table::new(config()), Ask::ArchitectEvent { event: Wrapped::Inner(event.clone()) })
+        }));
+    }
+    lines
+}
+
+fn lines() -> Vec<Line> {
+    let id = || task("t1");
+    let question = || ApprovalId::new("q1").unwrap();
+    let decision = Decision {
+        approve: true,
+        note: String::new(),
+        to: None,
+        raise: None,
+        complete: false,
+        always: false,
+    };
+    let (channel, member) = (ChannelName::new("new").unwrap(), AgentName::new("own").unwrap());
+    let ticket = SeenTicket {
+        id: task("k1"),
+        status: "open".into(),
+        title: "K".to_owned(),
+        body: String::new(),
+        task_type: task::TaskType::Task,
+        priority: 2,
+        plan: None,
+        depends_on: Vec::new(),
+        created: None,
+        assignee: None,
+        by_hand: false,
+    };
+    let outcome = Outcome { effect: machines::names::EffectId::new("e1").unwrap(), what: Happened::TimerDue };
+    let edit = Ask::EditTask {
+        id: id(),
+        title: Some("Other".to_owned()),
+        body: None,
+        priority: None,
+        plan: None,
+        reviewer: None,
+        agent: None,
+    };
+    let mut lines = vec![
+        plain(Ask::AddTask(NewTask { title: "More".to_owned(), ..NewTask::default() })),
+        plain(edit),
+        plain(Ask::AcceptTask { id: id() }),
+        plain(Ask::Comment { id: id(), text: "hello".to_owned() }),
+        plain(Ask::AddDependency { id: id(), on: task("t2") }),
+        plain(Ask::RemoveDependency { id: id(), on: task("t2") }),
+        plain(Ask::Decide { id: question(), decision }),
+        plain(Ask::RetryTask { id: id() }),
+        plain(Ask::RestartTask { id: id(), note: None }),
+        plain(Ask::UndoTask { id: id(), by: task("t2"), tip: "tip".into() }),
+        plain(Ask::SeeTicket(ticket)),
+        plain(Ask::MissTicket { id: task("k1") }),
+        line("Board", "approve what is in REVIEW", || {
+            let mut table = task_in(way_to(Status::Review));
+            let mut config = (*table.world.config).clone();
+            config.policy.lead_may_complete = true;
+            table.tell(Actor::System, Ask::Configure { config: Box::new(config) }).unwrap();
+            (table, Ask::Approve { id: task("t1"), tip: None, note: "fine".to_owned() })
+        }),
+    ];
+    lines.extend(moves());
+    lines.extend(of_workers());
+    lines.extend(of_runs());
+    lines.extend([
+        plain(Ask::StartFleet { workers: 1 }),
+        plain(Ask::StopFleet),
+        plain(Ask::Configure { config: Box::new(config()) }),
+        plain(Ask::SeeDisk { full: None }),
+        plain(Ask::TestMain),
+        plain(Ask::SeeMain { tip: "tip".into() }),
+        plain(Ask::Outcome(outcome)),
+        plain(Ask::MakeChannel { name: channel.clone(), config: turn::TurnConfig::default() }),
+        plain(Ask::AddMember { channel: channel.clone(), agent: member.clone() }),
+        plain(Ask::RemoveMember { channel, agent: member }),
+    ]);
+    lines.extend(of_rooms());
+    lines
+}
+
+/// Whether the caller is let in. Whether it can be done now is another question.
+fn may(line: &Line, caller: Caller) -> bool {
+    let (mut table, ask) = (line.scene)();
+    table.tell(caller.actor(), ask).err().is_none_or(|refusal| refusal.status != 403)
+}
+
+fn page() -> String {
+    let mut text = String::from(
+        "<!-- Written by `ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel permissions`. -->\n# Permissions\n\n\
+         Who may ask for what. Each cell was tried out on the running kernel: `yes` means that the caller is let in, not that \
+         it can be done at the moment. The role comes from the caller's token, never from the request, and without a token \
+         nobody is answered. \"Its own\" is the agent to whom the task is assigned, or whose run or place in a channel it is; \
+         a reviewer is an agent that is named for the task. The rows of the [machines](machines/README.md) say who may use \
+         each of them.\n",
+    );
+    let mut about = "";
+    for line in lines() {
+        if line.about != about {
+            about = line.about;
+            let names: Vec<_> = CALLERS.iter().map(|(name, _)| *name).collect();
+            let _ = writeln!(text, "\n## {about}\n\n| | {} |", names.join(" | "));
+            let _ = writeln!(text, "|{}", " --- |".repeat(names.len() + 1));
+        }
+        let cells = CALLERS.iter().map(|(_, caller)| if may(&line, *caller) { "yes" } else { "–" });
+        let _ = writeln!(text, "| {} | {} |", line.ask, cells.collect::<Vec<_>>().join(" | "));
+    }
+    text
+}
+
+#[test]
+fn the_page_of_permissions_is_what_the_kernel_does() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/permissions.md");
+    let page = page();
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/permissions.md is not what the kernel does; ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel permissions \
+         writes it"
+    );
+}
+
+/// Every ask has a line: a new one does not compile here before it is named.
+#[test]
+fn every_ask_has_a_line_on_the_page() {
+    let asked: Vec<std::mem::Discriminant<Ask>> =
+        lines().iter().map(|line| std::mem::discriminant(&(line.scene)().1)).collect();
+    let named = |ask: &Ask| match ask {
+        Ask::AddTask(_)
+        | Ask::EditTask { .. }
+        | Ask::MoveTask { .. }
+        | Ask::AcceptTask { .. }
+        | Ask::Comment { .. }
+        | Ask::AddDependency { .. }
+        | Ask::RemoveDependency { .. }
+        | Ask::Approve { .. }
+        | Ask::Decide { .. }
+        | Ask::SeeTicket(_)
+        | Ask::MissTicket { .. }
+        | Ask::StartFleet { .. }
+        | Ask::StopFleet
+        | Ask::Spawn { .. }
+        | Ask::Assign { .. }
+        | Ask::Kill { .. }
+        | Ask::Retry { .. }
+        | Ask::RetryTask { .. }
+        | Ask::RestartTask { .. }
+        | Ask::UndoTask { .. }
+        | Ask::Cleanup { .. }
+        | Ask::Clean { .. }
+        | Ask::Recover { .. }
+        | Ask::OpenRun { .. }
+        | Ask::RunEvent { .. }
+        | Ask::Configure { .. }
+        | Ask::SeeDisk { .. }
+        | Ask::TestMain
+        | Ask::SeeMain { .. }
+        | Ask::MakeChannel { .. }
+        | Ask::AddMember { .. }
+        | Ask::RemoveMember { .. }
+        | Ask::TurnEvent { .. }
+        | Ask::ArchitectEvent { .. }
+        | Ask::Outcome(_) => 35,
+    };
+    let kinds: std::collections::HashSet<_> = asked.into_iter().collect();
+    assert_eq!(kinds.len(), named(&Ask::StopFleet));
+}
+
+/// One word of one row: let anyone kill a working worker, and the page is another.
+#[test]
+fn letting_anyone_use_a_row_changes_the_page() {
+    let kill = |row: &machines::Row<workers::Worker>| {
+        row.from == workers::State::Working && row.event == workers::Kind::Kill
+    };
+    let number = workers::Worker::TABLE.iter().position(kill).unwrap();
+    let line = of_workers().into_iter().find(|line| line.ask == "kill").unwrap();
+    assert!(!may(&line, Caller::Agent(Role::Intern)));
+    let lets = || may(&line, Caller::Agent(Role::Intern));
+    assert!(
+        sabotage::with(workers::Worker::NAME, number, Change::LetAll, lets),
+        "the row decides, and nothing else"
+    );
+}
