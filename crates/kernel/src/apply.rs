@@ -4,7 +4,7 @@ use crate::event::*;
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
-use machines::names::{AgentName, RunId, TaskId, WorkerName};
+use machines::names::{RunId, TaskId, WorkerName};
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::{architect, run, task, turn, worker};
 use smol_str::SmolStr;
@@ -229,12 +229,17 @@ impl World {
 
             Event::RunOpened(e) => self.run_opened(e),
             Event::RunTaken(e) => self.edit_run(&e.id, |run| run.holder = e.holder.clone()),
-            Event::StepUnderWay(e) => self.edit_run(&e.id, |run| {
-                run.step.clone_from(&e.effect);
-                if e.effect.is_some() {
-                    run.metered = Metered::default();
-                }
-            }),
+            Event::StepUnderWay(e) => {
+                let agent = self.run(&e.id).and_then(|run| self.config.agents.get(&run.agent));
+                let model = agent.and_then(|agent| agent.model.clone());
+                self.edit_run(&e.id, |run| {
+                    run.step.clone_from(&e.effect);
+                    if e.effect.is_some() {
+                        run.metered = Metered::default();
+                        run.model = model;
+                    }
+                })
+            }
             Event::TurnsRaised(e) => self.edit_run(&e.id, |run| run.next_max_turns = e.to),
             Event::StepRetried(e) => self.edit_run(&e.id, |run| run.retried = e.retried),
             Event::Reserved(e) => {
@@ -644,6 +649,7 @@ impl World {
             next_max_turns: None,
             turns_charged: 0,
             metered: Metered::default(),
+            model: None,
             retried: false,
             audit: Audit::default(),
         };
@@ -683,9 +689,10 @@ impl World {
             }
         });
         let cost = if e.priced { e.cost } else { 0 };
-        let lacking = |of: &mut OrdMap<AgentName, Unknown>| {
+        let tariff = e.tariff();
+        let lacking = |of: &mut OrdMap<Tariff, Unknown>| {
             if let Some(unknown) = &unknown {
-                of.entry(e.agent.clone()).or_default().add(unknown);
+                of.entry(tariff.clone()).or_default().add(unknown);
             }
         };
         let add = |spend: &mut Spend| {
@@ -716,6 +723,7 @@ impl World {
         for total in [
             self.spend.by_agent.entry(e.agent.clone()).or_default(),
             self.spend.by_day.entry(e.day).or_default(),
+            self.spend.by_tariff.entry(tariff.clone()).or_default(),
         ] {
             total.cost += cost;
             total.input_tokens += e.input_tokens;

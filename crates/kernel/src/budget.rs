@@ -3,14 +3,14 @@
 //! Before a step starts, its share is set aside in every scope at once, so that steps side by side cannot pass a
 //! limit together. What was set aside and not spent is given back when the step ends.
 //!
-//! A step that ends without a price is estimated: by its tokens, at what those of the agent's other steps did cost.
-//! Where the agent has no priced step, its share stays set aside. It is no cost, and yet a limit holds.
+//! A step that ends without a price is estimated: by its tokens, at what those of the same model's other steps did
+//! cost, or of the agent's where the settings name no model. Where none has a price, its share stays set aside. It is no cost, and yet a limit holds.
 //!
 //! A budget that has no room for a step asks a person, with numbers, wherever it stops something: a worker in the middle of
 //! a task, or a task that no worker may take because of it.
 
 use crate::config::Micros;
-use crate::world::{BudgetScope, Run, Task, Total, Unknown, World};
+use crate::world::{BudgetScope, Run, Tariff, Task, Total, Unknown, World};
 use imbl::OrdMap;
 use machines::names::{AgentName, TaskId};
 
@@ -181,11 +181,11 @@ impl Unpriced {
     }
 }
 
-/// Looks at each agent's steps without a price beside those that have one.
-pub fn unpriced(world: &World, unknown: &OrdMap<AgentName, Unknown>) -> Unpriced {
+/// Looks at the steps of each model or agent without a price beside those that have one.
+pub fn unpriced(world: &World, unknown: &OrdMap<Tariff, Unknown>) -> Unpriced {
     let mut found = Unpriced::default();
-    for (agent, unknown) in unknown {
-        match rate(world, agent) {
+    for (tariff, unknown) in unknown {
+        match rate(world, tariff) {
             Some(rate) => {
                 found.estimated_steps += unknown.steps;
                 found.estimated += rate.of(unknown.tokens()).saturating_sub(unknown.known);
@@ -199,9 +199,9 @@ pub fn unpriced(world: &World, unknown: &OrdMap<AgentName, Unknown>) -> Unpriced
     found
 }
 
-/// What one step without a price did cost by its tokens, where its agent has steps with one.
-pub fn estimate(world: &World, agent: &AgentName, tokens: u64) -> Option<Micros> {
-    rate(world, agent).map(|rate| rate.of(tokens))
+/// What one step without a price did cost by its tokens, where its model or agent has steps with one.
+pub fn estimate(world: &World, tariff: &Tariff, tokens: u64) -> Option<Micros> {
+    rate(world, tariff).map(|rate| rate.of(tokens))
 }
 
 /// So much for so many tokens.
@@ -217,13 +217,14 @@ impl Rate {
     }
 }
 
-/// By the steps of the agent that are over and have a price. Only asked for where one has none.
-fn rate(world: &World, agent: &AgentName) -> Option<Rate> {
-    let total = world.spend.by_agent.get(agent)?;
-    let unknown = total.unknown.get(agent).copied().unwrap_or_default();
+/// By the steps of the model or agent that are over and have a price. Only asked for where one has none.
+fn rate(world: &World, tariff: &Tariff) -> Option<Rate> {
+    let total = world.spend.by_tariff.get(tariff)?;
+    let unknown = total.unknown.get(tariff).copied().unwrap_or_default();
     let tasks = world.workers.values().filter_map(|worker| worker.machine.task.as_ref());
     let runs = tasks.filter_map(|task| world.run_of(task));
-    let under_way = runs.filter(|run| run.agent == *agent && run.step.is_some()).map(|run| run.metered);
+    let here = |run: &&Run| run.step.is_some() && Tariff::of(&run.agent, run.model.as_ref()) == *tariff;
+    let under_way = runs.filter(here).map(|run| run.metered);
     let (open_cost, open_tokens) = under_way.fold((0, 0), |(cost, tokens), metered| {
         (cost + metered.cost, tokens + metered.input_tokens + metered.output_tokens)
     });

@@ -52,6 +52,9 @@ pub struct Agent {
     /// Whether a session of this agent can be taken up again.
     pub resumable: bool,
     pub budget: Option<Micros>,
+    /// The model that its program is told to use: steps of one model are compared by their price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<SmolStr>,
 }
 
 machines::wire_enum! {
@@ -220,6 +223,7 @@ impl Default for Agent {
             allowed_tools: None,
             resumable: true,
             budget: None,
+            model: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, Proposed, SentBack};
+use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, Proposed, SentBack, Tariff};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, TaskType};
@@ -34,7 +34,14 @@ macro_rules! events {
             }
         )*
 
-        impl Event {
+        impl Charged {
+    /// Whose prices it is compared with.
+    pub fn tariff(&self) -> Tariff {
+        Tariff::of(&self.agent, self.model.as_ref())
+    }
+}
+
+impl Event {
             pub const KINDS: &'static [&'static str] = &[$($kind),*];
 
             pub fn kind(&self) -> &'static str {
@@ -216,6 +223,8 @@ events! {
     Charged = "charged" {
         id: RunId, task: TaskId, agent: AgentName, worker: Option<WorkerName>, day: i64,
         turn: u32, cost: Micros, priced: bool, input_tokens: u64, output_tokens: u64,
+        /// The model that the step was started with, where the settings name one.
+        #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<SmolStr>,
     } in |e| of_run(&e.id);
     BudgetRaised = "budget_raised" { scope: BudgetScope, task: Option<TaskId>, run: Option<RunId>, agent: Option<AgentName>, day: i64, by: Micros } in of_system;
     /// One row of the tool audit.

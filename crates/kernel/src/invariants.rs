@@ -2,9 +2,9 @@
 //! `adj verify`. Each has a sabotage test that trips it.
 
 use crate::effect::{Effect, Timer};
-use crate::world::{Holder, Run, Task, Unknown, World};
+use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
-use machines::names::{AgentName, RunId, TaskId};
+use machines::names::{RunId, TaskId};
 use machines::suspended::Suspends;
 use machines::task::Status;
 use machines::{Machine, Wire, architect, run, worker};
@@ -452,14 +452,15 @@ impl Check<'_> {
         let reserved_by_task: u64 = world.tasks.values().map(|task| task.spend.reserved).sum();
         let by_agent: u64 = world.spend.by_agent.values().map(|total| total.cost).sum();
         let by_day: u64 = world.spend.by_day.values().map(|total| total.cost).sum();
+        let by_tariff: u64 = world.spend.by_tariff.values().map(|total| total.cost).sum();
         let reserved_by_agent: u64 = world.spend.by_agent.values().map(|total| total.reserved).sum();
         let reserved_by_day: u64 = world.spend.by_day.values().map(|total| total.reserved).sum();
-        let spent = [by_task, by_agent, by_day, world.spend.cost];
+        let spent = [by_task, by_agent, by_day, by_tariff, world.spend.cost];
         let held = [reserved_by_task, reserved_by_agent, reserved_by_day, world.spend.reserved];
         self.that(Invariant::MoneyAdds, spent.iter().all(|total| *total == cost), || {
             format!("runs spent {cost}, totals say {spent:?}")
         });
-        let all = |maps: &mut dyn Iterator<Item = &OrdMap<AgentName, Unknown>>| {
+        let all = |maps: &mut dyn Iterator<Item = &OrdMap<Tariff, Unknown>>| {
             let mut sum = Unknown::default();
             maps.flat_map(|map| map.values()).for_each(|unknown| sum.add(unknown));
             sum
@@ -469,6 +470,7 @@ impl Check<'_> {
             all(&mut world.tasks.values().map(|task| &task.spend.unknown)),
             all(&mut world.spend.by_agent.values().map(|total| &total.unknown)),
             all(&mut world.spend.by_day.values().map(|total| &total.unknown)),
+            all(&mut world.spend.by_tariff.values().map(|total| &total.unknown)),
             all(&mut std::iter::once(&world.spend.unknown)),
         ];
         self.that(Invariant::MoneyAdds, totals.iter().all(|total| *total == unknown), || {

@@ -317,6 +317,9 @@ pub struct Run {
     /// The last turn whose cost was counted.
     pub turns_charged: u32,
     pub metered: Metered,
+    /// The model that the step under way, or the last one, was started with.
+    #[serde(default)]
+    pub model: Option<SmolStr>,
     /// The step in hand is a second try after a timeout or a lost session.
     pub retried: bool,
     pub audit: Audit,
@@ -577,14 +580,53 @@ pub struct Spend {
     pub output_tokens: u64,
     /// Set aside and not yet spent.
     pub reserved: Micros,
-    /// Steps that ended without a price, by agent. What is set aside is no cost, so it is not in `cost`.
+    /// Steps that ended without a price. What is set aside is no cost, so it is not in `cost`.
     /// No default: a snapshot of before, which counted it as one, is folded anew.
-    pub unknown: OrdMap<AgentName, Unknown>,
+    pub unknown: OrdMap<Tariff, Unknown>,
     pub by_agent: OrdMap<AgentName, Total>,
     pub by_day: OrdMap<i64, Total>,
+    /// No default here either: a snapshot of before does not know the models.
+    pub by_tariff: OrdMap<Tariff, Total>,
 }
 
-/// The same over all tasks: of an agent, or of a day.
+/// Whose prices a step is compared with: those of its model, whichever agent has it, or those of its agent where the
+/// settings name no model. As one text, `model opus` or `agent coder`, so that it can be a key in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Tariff {
+    Model(SmolStr),
+    Agent(AgentName),
+}
+
+impl Tariff {
+    pub fn of(agent: &AgentName, model: Option<&SmolStr>) -> Tariff {
+        model.map_or_else(|| Tariff::Agent(agent.clone()), |model| Tariff::Model(model.clone()))
+    }
+}
+
+impl From<Tariff> for String {
+    fn from(tariff: Tariff) -> String {
+        match tariff {
+            Tariff::Model(model) => format!("model {model}"),
+            Tariff::Agent(agent) => format!("agent {agent}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Tariff {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Tariff, String> {
+        let unknown = || format!("`{text}` is neither a model nor an agent");
+        match text.split_once(' ') {
+            Some(("model", model)) => Ok(Tariff::Model(model.into())),
+            Some(("agent", agent)) => AgentName::new(agent).map(Tariff::Agent).map_err(|_| unknown()),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// The same over all tasks: of an agent, of a model, or of a day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Total {
     pub cost: Micros,
@@ -592,10 +634,10 @@ pub struct Total {
     pub raised: Micros,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    pub unknown: OrdMap<AgentName, Unknown>,
+    pub unknown: OrdMap<Tariff, Unknown>,
 }
 
-/// Steps of one agent whose price nobody named.
+/// Steps of one model or agent whose price nobody named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unknown {
     pub steps: u32,

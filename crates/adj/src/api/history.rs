@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::{Call, Problem, Routed, name, ok, time, view};
 use crate::cli::story::Story;
-use kernel::world::World;
+use kernel::world::{Tariff, World};
 use kernel::{Event, budget};
 use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
@@ -200,6 +200,7 @@ pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
         run: RunId,
         task: TaskId,
         agent: AgentName,
+        tariff: Tariff,
         worker: Option<WorkerName>,
         at: i64,
         cost: u64,
@@ -226,6 +227,7 @@ pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
                         run: begun.id,
                         task: run.task.clone(),
                         agent: run.agent.clone(),
+                        tariff: Tariff::of(&run.agent, None),
                         worker: None,
                         at: record.at,
                         cost: 0,
@@ -238,6 +240,7 @@ pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
             Ok(Event::Charged(charged)) => {
                 let step = current.get(&charged.id).and_then(|index| steps.get_mut(*index));
                 let Some(step) = step else { return ControlFlow::Continue(()) };
+                step.tariff = charged.tariff();
                 step.worker = charged.worker.or(step.worker.take());
                 step.input_tokens += charged.input_tokens;
                 step.output_tokens += charged.output_tokens;
@@ -252,7 +255,7 @@ pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
     })?;
     let shown = |step: &Step| {
         let estimate = step.held.and_then(|_| {
-            let whole = budget::estimate(&world, &step.agent, step.input_tokens + step.output_tokens)?;
+            let whole = budget::estimate(&world, &step.tariff, step.input_tokens + step.output_tokens)?;
             Some(whole.saturating_sub(step.cost))
         });
         let held = step.held.filter(|_| estimate.is_none()).unwrap_or(0);

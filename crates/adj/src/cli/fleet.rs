@@ -401,8 +401,9 @@ pub fn queue(context: Context) -> Result<(), Failure> {
 Example:
   adj cost --by day
 
-~ marks steps that named no price: they are estimated by their tokens, at what those of the same agent's other steps
-cost. Where an agent has no step with a price, it is unknown, and budget.step_usd of each such step stays set aside.")]
+~ marks steps that named no price: they are estimated by their tokens, at what those of the same model's other \
+steps cost, or of the same agent's where the settings name no model. Where no such step has a price, it is unknown, \
+and budget.step_usd of each such step stays set aside.")]
 pub struct Cost {
     /// task, step, agent, day, worker or run
     #[arg(long, default_value = "task", value_name = "WHAT")]

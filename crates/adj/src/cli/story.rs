@@ -358,7 +358,7 @@ impl Story {
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;
                 let tokens = charged.input_tokens + charged.output_tokens;
-                let text = match kernel::budget::estimate(world, &charged.agent, tokens) {
+                let text = match kernel::budget::estimate(world, &charged.tariff(), tokens) {
                     Some(_) => format!("{task}: a step ended without a price; it is estimated by its tokens"),
                     None => {
                         let held = dollars(charged.cost);

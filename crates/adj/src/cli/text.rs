@@ -200,7 +200,7 @@ pub fn clock_of(time: &str) -> Option<String> {
     Some(terminal::clock(time.parse::<jiff::Timestamp>().ok()?.as_millisecond()))
 }
 
-/// What was spent, and what is known of steps that named no price: those are estimated by the agent's other steps, or
+/// What was spent, and what is known of steps that named no price: those are estimated by their model's other steps, or
 /// something is set aside for them. Neither is a cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Money {

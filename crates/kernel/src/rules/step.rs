@@ -97,6 +97,7 @@ pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
         priced: usage.cost.is_some(),
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
+        model: run.model.clone(),
     };
     d.emit(event);
 }

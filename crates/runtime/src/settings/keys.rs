@@ -156,7 +156,7 @@ pub const SECTIONS: &[Section] = &[
             key("run_usd", Kind::Money, "", "What one run may cost before a person is asked."),
             key("task_usd", Kind::Money, "", "What one task may cost before a person is asked."),
             key("day_usd", Kind::Money, "", "What a day may cost before a person is asked."),
-            key("step_usd", Kind::Money, "0.5", "What is set aside before a step starts. Where it ends without a price and no other step of its agent has one, it stays set aside."),
+            key("step_usd", Kind::Money, "0.5", "What is set aside before a step starts. Where it ends without a price and no other step of its model has one, it stays set aside."),
         ],
     },
     Section {

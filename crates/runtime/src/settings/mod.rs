@@ -450,6 +450,7 @@ impl Settings {
                     .map(|tools| tools.iter().map(SmolStr::from).collect()),
                 resumable: agent.resume,
                 budget: agent.budget,
+                model: agent.model.as_ref().map(SmolStr::from),
             };
             (name.clone(), agent)
         });

@@ -232,6 +232,43 @@ fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
     assert!(steps.lines().any(|row| row.contains("t-2") && row.ends_with("estimated")), "{steps}");
 }
 
+/// A price is a model's: another agent's steps of it say what a token costs, and the agent's own of another model do not.
+#[test]
+fn a_step_of_unknown_price_is_estimated_by_the_same_models_steps_and_by_no_other_models() {
+    let of = |task: &str, cost: &str| {
+        let text = scenario(&[&format!("{WRITE}, {DONE}")]);
+        let text = text.replace("[[scenario]]", &format!("[[scenario]]\ntask = \"{task}\""));
+        text.replace("cost = 0.25", &format!("cost = {cost}"))
+    };
+    let text = format!("{}{}{}", of("t-1", "0.25"), of("t-2", "\"unknown\""), of("t-3", "\"unknown\""));
+    let repository = Repository::new("cost-models", &text, &["t-1"]);
+    let player = "[agents.player]\nadapter = \"script\"";
+    let with = |model: &str| format!("{player}\nmodel = \"{model}\"");
+    let other = "[agents.other]\nadapter = \"script\"\ncommand = [\"scenario.toml\"]\nmodel = \"large\"\n";
+    repository.set(&[("workers = 2", "workers = 1"), (player, &format!("{other}{}", with("large")))]);
+    repository.ok("run --until-idle");
+    // The same agent on another model.
+    repository.set(&[(&with("large"), &with("small"))]);
+    repository.ticket("t-2", &[]);
+    repository.commit("Ask for t-2");
+    repository.ok("run --until-idle");
+    let priced = repository.task("t-1")["cost"].clone();
+    let small = repository.task("t-2")["cost"].clone();
+    assert_eq!((&small["estimatedSteps"], &small["setAsideUsd"]), (&json!(0), &json!(0.5)), "{small}");
+    // Another agent on the same model.
+    repository.ticket("t-3", &[]);
+    repository.commit("Ask for t-3");
+    repository.ok("task edit t-3 --agent other");
+    repository.ok("run --until-idle");
+    let large = repository.task("t-3")["cost"].clone();
+    assert_eq!((&large["estimatedSteps"], &large["setAsideUsd"]), (&json!(1), &json!(0.0)), "{large}");
+    assert_eq!(large["estimatedUsd"], priced["usd"], "it used as many tokens: {large}");
+    let steps = repository.ok("cost --by step");
+    let row = |task: &str| steps.lines().find(|row| row.contains(task)).unwrap_or_default().to_owned();
+    assert!(row("t-3").ends_with("estimated"), "{steps}");
+    assert!(row("t-2").contains("unknown"), "{steps}");
+}
+
 const CALLS: &str = r#"{ write = "a.txt", text = "a\n" }, { write = "b.txt", text = "b\n" }, { write = "c.txt", text = "c\n" }, { write = "d.txt", text = "d\n" }, { write = "e.txt", text = "e\n" }"#;
 
 /// A fleet whose run came to its limit of three turns.
