@@ -461,7 +461,18 @@ impl Real {
         let tracks = |path: &Path| repository.tracks(path).unwrap_or(true);
         let state = finding(Level::Ok, "state", format!("in {}", self.layout.state().display()), None);
         let trees = match self.layout.check_trees(&settings.fleet.trees, &tracks) {
-            Ok(trees) => finding(Level::Ok, "trees", format!("in {}", trees.display()), None),
+            Ok(trees) => {
+                let text =
+                    trees.said.first().cloned().unwrap_or_else(|| format!("in {}", trees.path.display()));
+                match self.layout.hidden_part(&trees.path) {
+                    None => finding(Level::Ok, "trees", text, None),
+                    Some(part) => {
+                        let text = format!("{text}; some tests refuse its hidden part, `{part}`");
+                        let hint = "set `trees` in [fleet] of adjutant.toml to a folder without one";
+                        finding(Level::Warning, "trees", text, Some(hint.to_owned()))
+                    }
+                }
+            }
             Err(error) => finding(Level::Error, "trees", error.to_string(), None),
         };
         Ok(vec![state, trees])

@@ -80,18 +80,31 @@ impl Layout {
         match self.recorded() {
             Some(record) => self.at(&record.trees),
             None if self.has_trees_of_before() => self.root.join(BEFORE),
-            None => self.wanted(wish),
+            None => {
+                let wanted = self.wanted(wish);
+                self.take(wish, &wanted, &mut Vec::new(), could_make).unwrap_or(wanted)
+            }
         }
     }
 
     /// Where the trees are or will be, if they can be there as the settings want them. Nothing is made.
-    pub fn check_trees(&self, wish: &str, tracks: &dyn Fn(&Path) -> bool) -> Result<PathBuf, TreesError> {
+    pub fn check_trees(&self, wish: &str, tracks: &dyn Fn(&Path) -> bool) -> Result<Settled, TreesError> {
         let wanted = self.wanted(wish);
         self.check(wish, &wanted, tracks)?;
         match self.recorded().filter(|record| self.at(&record.wanted) == wanted) {
-            Some(record) => Ok(self.at(&record.trees)),
-            None => Ok(wanted),
+            Some(record) => Ok(Settled { path: self.at(&record.trees), said: Vec::new() }),
+            None => {
+                let mut said = Vec::new();
+                let path = self.take(wish, &wanted, &mut said, could_make)?;
+                Ok(Settled { path, said })
+            }
         }
+    }
+
+    /// The part of the trees' path that begins with a dot, where the project's own path has none: tests that refuse
+    /// hidden paths pass in the checkout and fail there.
+    pub fn hidden_part(&self, trees: &Path) -> Option<String> {
+        hidden_part(trees).filter(|_| hidden_part(&self.root).is_none())
     }
 
     /// Makes the folder of the trees, or finds it again. Only for the owner of the project: trees that stand elsewhere
@@ -123,7 +136,7 @@ impl Layout {
         let mut said = Vec::new();
         let path = match recorded.filter(|record| record.from.is_some()) {
             Some(record) => self.at(&record.trees),
-            None => self.take(wish, &wanted, &mut said)?,
+            None => self.take(wish, &wanted, &mut said, make)?,
         };
         let unusable =
             |error: io::Error| TreesError::Unusable { folder: path.clone(), why: error.to_string() };
@@ -207,10 +220,16 @@ impl Layout {
         }
     }
 
-    /// The first folder that is free.
-    fn take(&self, wish: &str, wanted: &Path, said: &mut Vec<String>) -> Result<PathBuf, TreesError> {
+    /// The first folder that is free. `make` makes it, or only says whether it could be made.
+    fn take(
+        &self,
+        wish: &str,
+        wanted: &Path,
+        said: &mut Vec<String>,
+        make: Make,
+    ) -> Result<PathBuf, TreesError> {
         let inside = wanted.starts_with(&self.root);
-        let beside = match take_first(wanted, if inside { 1 } else { NAMES_MAX }) {
+        let beside = match take_first(wanted, if inside { 1 } else { NAMES_MAX }, make) {
             Ok(path) => {
                 if path != wanted {
                     let (wanted, path) = (wanted.display(), path.display());
@@ -225,10 +244,16 @@ impl Layout {
         if wish != DEFAULT || matches!(beside, TreesError::Taken(_)) {
             return Err(beside);
         }
-        let Some(data) = data_directory() else { return Err(beside) };
-        let folder = data.join("adjutant").join(format!("{}-{}", self.project(), self.hash(4)));
-        let path = take_first(&folder, NAMES_MAX)?;
+        let name = format!("{}-{}", self.project(), self.hash(4));
+        let elsewhere = folders_elsewhere().into_iter();
+        let mut taken = elsewhere.map(|folder| take_first(&folder.join(&name), NAMES_MAX, make));
+        let Some(path) = taken.find_map(Result::ok) else { return Err(beside) };
         said.push(format!("{} cannot be written: trees are in {}", wanted.display(), path.display()));
+        if let Some(part) = self.hidden_part(&path) {
+            said.push(format!(
+                "the path of the trees has a hidden part, `{part}`, which some tests refuse; set `trees` in [fleet] of adjutant.toml to another folder"
+            ));
+        }
         Ok(path)
     }
 
@@ -300,8 +325,11 @@ impl Layout {
     }
 }
 
+/// False: it is there, and somebody else's.
+type Make = fn(&Path) -> io::Result<bool>;
+
 /// Makes the folder, or the next one of its name that is free.
-fn take_first(folder: &Path, names: u32) -> Result<PathBuf, TreesError> {
+fn take_first(folder: &Path, names: u32, make: Make) -> Result<PathBuf, TreesError> {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     for number in 2..=names + 1 {
         let path = folder.with_file_name(&name);
@@ -316,27 +344,52 @@ fn take_first(folder: &Path, names: u32) -> Result<PathBuf, TreesError> {
     Err(TreesError::Taken(folder.to_owned()))
 }
 
-/// False: it is there, and somebody else's.
 fn make(path: &Path) -> io::Result<bool> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
     match fs::create_dir(path) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Made by hand where its parent may not be written, or left by ourselves a moment ago.
-            let user = nix::unistd::geteuid().as_raw();
-            let is_own = fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user);
-            Ok(is_own && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()))
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(is_free(path)),
         Err(error) => Err(error),
     }
 }
 
-/// Where programs keep what they need and the user does not look at.
-fn data_directory() -> Option<PathBuf> {
-    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    set.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))
+/// What `make` would say, without making anything: the nearest folder that is there decides.
+fn could_make(path: &Path) -> io::Result<bool> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(is_free(path));
+    }
+    let standing = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(path);
+    let access = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
+    nix::unistd::access(standing, access)?;
+    Ok(true)
+}
+
+/// Made by hand where its parent may not be written, or left by ourselves a moment ago.
+fn is_free(path: &Path) -> bool {
+    let user = nix::unistd::geteuid().as_raw();
+    let is_own = fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+    is_own && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Folders for trees that cannot stand beside their project. Those without a hidden part come first: there are tests that
+/// refuse paths with one. In the home directory it is a name that no project of the user's has.
+fn folders_elsewhere() -> Vec<PathBuf> {
+    let path = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = path("HOME");
+    let data = path("XDG_DATA_HOME").map(|data| data.join("adjutant"));
+    let in_home = home.as_ref().map(|home| home.join("adjutant-trees"));
+    let last = home.map(|home| home.join(".local/share/adjutant"));
+    let mut folders: Vec<PathBuf> = [data, in_home, last].into_iter().flatten().collect();
+    folders.sort_by_key(|folder| hidden_part(folder).is_some());
+    folders
+}
+
+/// The first part of a path that begins with a dot.
+fn hidden_part(path: &Path) -> Option<String> {
+    let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    parts.find(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
 /// A path without `.` and `..`, whether or not it is there.

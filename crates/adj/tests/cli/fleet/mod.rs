@@ -94,7 +94,17 @@ impl Repository {
 
     /// A repository with tests, settings, this scenario and these open tickets, committed on main.
     pub fn new(name: &str, scenario: &str, tickets: &[&str]) -> Repository {
-        let repository = Repository::empty(name);
+        Repository::empty(name).filled(scenario, tickets)
+    }
+
+    /// The same in a folder of the test's choice.
+    pub fn at(dir: &Path, scenario: &str, tickets: &[&str]) -> Repository {
+        std::fs::create_dir_all(dir).expect("a folder");
+        Repository { dir: dir.canonicalize().expect("it is there") }.filled(scenario, tickets)
+    }
+
+    fn filled(self, scenario: &str, tickets: &[&str]) -> Repository {
+        let repository = self;
         repository.write("adjutant.toml", SETTINGS);
         repository.write("scenario.toml", scenario);
         repository.write("tests.sh", TESTS);

@@ -332,6 +332,85 @@ fn a_temporary_folder_that_somebody_else_made_is_not_used() {
     std::fs::remove_dir_all(&own).expect("it goes");
 }
 
+/// A command that cannot write the folder around the repository. Nothing where this machine allows no such thing.
+fn beside_which_nothing_is_made(repository: &Repository, line: &str) -> Option<Command> {
+    let (parent, dir) = (repository.dir().parent()?.to_owned(), repository.dir().to_owned());
+    let plain = repository.command(line);
+    // Modes do not hold root; a mount of its own does.
+    let script = r#"
+mount --bind "$1" "$1" && mount --bind "$2" "$2" && mount -o remount,bind,ro "$1" || exit 99
+shift 2
+exec "$@"
+"#;
+    let mut command = Command::new("unshare");
+    match nix::unistd::geteuid().is_root() {
+        true => command.arg("--mount"),
+        false => command.args(["--map-root-user", "--mount"]),
+    };
+    command.args(["sh", "-c", script, "sh"]).args([&parent, &dir]);
+    let tried = |mut command: Command| command.arg("true").output().is_ok_and(|ran| ran.status.success());
+    let mut probe = Command::new("unshare");
+    probe.args(command.get_args());
+    if !tried(probe) {
+        println!("not tried: this machine gives no mounts of one's own");
+        return None;
+    }
+    command.arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(&dir).stdin(std::process::Stdio::null());
+    Some(command)
+}
+
+/// The folder is named before it is made, it is the one that is used, and nothing in its path is hidden unless there is
+/// no other.
+#[test]
+fn trees_that_cannot_stand_beside_the_project_are_in_a_folder_without_a_hidden_part_where_there_is_one() {
+    let around = std::env::temp_dir().join(format!("adj-places-around-{}", std::process::id()));
+    let tests = r#"
+set -e
+case "$PWD" in */.*) echo "refused: a hidden part in $PWD"; exit 1 ;; esac
+for check in *.check; do sh "$check"; done
+"#;
+    // What HOME and XDG_DATA_HOME are, where the trees are then, and whether that is warned of.
+    for (home, data, expected, warned) in [
+        ("home", None, "home/adjutant-trees/", false),
+        ("home", Some("data"), "data/adjutant/", false),
+        ("home", Some("home/.data"), "home/adjutant-trees/", false),
+        (".home", None, ".home/adjutant-trees/", true),
+    ] {
+        let _ = std::fs::remove_dir_all(&around);
+        let repository = Repository::at(&around.join("inner/project"), PLAIN, &["p-1"]);
+        repository.write("tests.sh", tests);
+        repository.commit("Tests that refuse hidden paths");
+        let adj = |line: &str| -> Option<String> {
+            let mut command = beside_which_nothing_is_made(&repository, line)?;
+            command.env("HOME", around.join(home)).env_remove("XDG_DATA_HOME");
+            data.map(|data| command.env("XDG_DATA_HOME", around.join(data)));
+            std::fs::create_dir_all(around.join(home)).expect("a home");
+            let ran = command.output().expect("it runs");
+            Some(String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr))
+        };
+        let Some(doctor) = adj("doctor") else { return };
+        let named = format!("trees are in {}/{expected}project-", around.display());
+        assert!(doctor.contains(&named), "{doctor}");
+        assert_eq!(doctor.contains("some tests refuse its hidden part"), warned, "{doctor}");
+        assert!(!around.join(expected).exists(), "looking makes nothing");
+        let init = adj("init").expect("it ran before");
+        assert!(init.contains(&named), "{init}");
+        let ran = adj("run --until-idle").expect("it ran before");
+        assert!(ran.contains(&named), "{ran}");
+        assert_eq!(ran.contains("which some tests refuse"), warned, "{ran}");
+        assert_eq!(ran.contains("p-1 landed"), !warned, "{ran}");
+        assert!(names(&around.join(expected))[0].starts_with("project-"));
+    }
+    std::fs::remove_dir_all(&around).expect("it goes");
+}
+
 /// A person's commits on the published branch are not part of the task; whoever reviews it hears of them.
 #[test]
 fn a_persons_commits_on_the_branch_of_a_task_are_named_in_its_review() {
