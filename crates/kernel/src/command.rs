@@ -278,6 +278,10 @@ pub enum Happened {
     TreeFailed {
         error: String,
     },
+    /// What the settings demand in every tree cannot be put there: no agent's fault, and the same for all of them.
+    TreeUnmet {
+        error: String,
+    },
 
     /// A turn's message is complete and none of its tools has run. The step goes on.
     Turn {

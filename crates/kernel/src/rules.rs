@@ -89,6 +89,7 @@ rules! {
     HandsChanged: "a task wants an agent that has no idle worker, and the fleet has a place free or an idle worker that no task waits for" => "a worker of that agent is made, in the idle one's place where no other is free; it takes only tasks of its agent";
     TreeReady: "the tree is ready" => "worker working, first step";
     TreeFailed: "the tree cannot be made" => "as a failed step";
+    TreeUnmet: "what the settings demand in a tree cannot be put there" => "no step begins: main's tests, which demand the same, are run again, and everything waits while they fail; task BLOCKED (environment) where they pass, or where nobody wants them";
     TurnTaken: "a turn's message is complete" => "run STEP; cost and tokens are added to run, worker, task, agent and day; its calls are audited";
     StepFinished: "a step ended without DONE" => "worker working, next step; in a fresh session where the agent's cannot be taken up again";
     StepFailed: "a step failed" => "run ERROR (recoverable), worker waits 2, 4, 8, 16 s; when due, run RESUME and the next step";
@@ -99,7 +100,7 @@ rules! {
     ResetReached: "a usage limit is reset" => "the first suspended run goes on alone, as a probe";
     Probed: "a service is away and nothing is there to ask it with" => "the first suspended run goes on alone, after one health poll, then two, four, up to sixteen; the others follow when it has come through";
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
-    PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the agent's priced steps did cost; where it has none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
+    PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the same model's priced steps did cost, or of the agent's where it has no model; where there are none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
     BudgetReached: "a budget has no room for another step, which sets `step_usd` aside or the whole budget where that is less" => "run PAUSE, task NEEDS_APPROVAL (budget) with the numbers, worker idle; one question for all where it is the day's or the agent's";
     BudgetAsked: "only a budget keeps an idle worker from a task, and no step under way could give anything back" => "the task's or its run's: task NEEDS_APPROVAL (budget) with the numbers; the day's or the agent's: one question for all, nothing is moved; nothing where a person said no to the same question";
     BudgetRaised: "a budget question is approved" => "the budget is raised by what was said, or by itself once more; the task goes back to where it came from";

@@ -73,7 +73,10 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
         d.emit(GateDoubted { id: id.clone(), what: None });
         match doubt.by {
             _ if !green => {}
-            RedBy::Environment => not_run(d, &id, &doubt.output)?,
+            RedBy::Environment if d.worker(&worker)?.machine.status == worker::State::Done => {
+                not_run(d, &id, &doubt.output)?;
+            }
+            RedBy::Environment => tree_not_made(d, &id, &doubt.output)?,
             by => gate_red(d, &id, Some(&worker), &doubt.output, by)?,
         }
     }
@@ -132,6 +135,15 @@ pub(super) fn not_run(d: &mut Draft, id: &TaskId, output: &str) -> Ruled {
     d.rule(Rule::TestsNotRun);
     d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by: RedBy::Environment });
     let comment = format!("its tests could not be run: {}", why::last_line(output));
+    blocked_by_environment(d, id, comment)
+}
+
+/// Its tree could not be made, though main's can: there is nothing to tell an agent of.
+pub(super) fn tree_not_made(d: &mut Draft, id: &TaskId, output: &str) -> Ruled {
+    blocked_by_environment(d, id, format!("its tree could not be made: {output}"))
+}
+
+fn blocked_by_environment(d: &mut Draft, id: &TaskId, comment: String) -> Ruled {
     if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
         pause_run(d, &run, run::PauseReason::UserInput)?;
     }

@@ -12,6 +12,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             done(d, id, task);
             match what {
                 Happened::TreeReady { tip } => tree_ready(d, worker, task, tip)?,
+                Happened::TreeUnmet { error } => tree_unmet(d, task, error)?,
                 other => tree_failed(d, worker, &describe(other))?,
             }
         }
@@ -179,7 +180,9 @@ pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
 
 pub(super) fn describe(what: &Happened) -> String {
     match what {
-        Happened::Failed { error } | Happened::TreeFailed { error } => error.clone(),
+        Happened::Failed { error } | Happened::TreeFailed { error } | Happened::TreeUnmet { error } => {
+            error.clone()
+        }
         other => format!("an answer that does not fit: {other:?}").chars().take(200).collect(),
     }
 }

@@ -21,6 +21,14 @@ pub(super) fn tree_failed(d: &mut Draft, worker: &WorkerName, error: &str) -> Ru
     step_failed(d, worker, error)
 }
 
+pub(super) fn tree_unmet(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
+    d.rule(Rule::TreeUnmet);
+    match gate_in_doubt(d, id, error, RedBy::Environment) {
+        true => Ok(()),
+        false => tree_not_made(d, id, error),
+    }
+}
+
 pub(super) fn step_outcome(
     d: &mut Draft,
     effect: &EffectId,

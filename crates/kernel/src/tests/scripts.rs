@@ -394,6 +394,37 @@ pub(super) fn a_tree_that_cannot_be_made_is_a_failed_step() {
     );
 }
 
+/// TreeUnmet: no agent starts, and none is blamed.
+#[test]
+fn what_the_settings_demand_and_cannot_be_put_into_a_tree_keeps_agents_from_starting() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         unmet         -> task t1 IN_PROGRESS, worker A ready, asked test_main 1, asked start_step 0
+         main-red      -> task t1 IN_PROGRESS, worker A ready, asked prepare_tree 0, asked start_step 0
+         stop
+         fleet 1       -> asked test_main 1, asked prepare_tree 0
+         main-green    -> asked prepare_tree 1
+         tree          -> asked start_step 1",
+    );
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         unmet
+         main-green    -> task t1 BLOCKED (environment), worker A idle, lease t1 none, asked start_step 0",
+    );
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         unmet         -> task t1 BLOCKED (environment), worker A idle, lease t1 none, asked start_step 0",
+    );
+}
+
 /// StepRetried: one error if both fail.
 #[test]
 pub(super) fn a_timeout_is_tried_once_more_with_a_fresh_session_before_it_counts() {

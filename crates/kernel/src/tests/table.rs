@@ -257,6 +257,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "stop" => table.ann(Ask::StopFleet),
         "tree" => table.outcome("prepare_tree", id, Happened::TreeReady { tip: SmolStr::new_static("tip0") }),
         "no-tree" => table.outcome("prepare_tree", id, Happened::TreeFailed { error: "no space".to_owned() }),
+        "unmet" => table.outcome("prepare_tree", id, Happened::TreeUnmet { error: "no .venv".to_owned() }),
         "turn" | "dear-turn" => {
             let usage = if words[0] == "turn" { usage } else { Usage { cost: Some(900), ..usage } };
             let (number, calls) = (turn(table), table.commands as u64);

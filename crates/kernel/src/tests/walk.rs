@@ -66,7 +66,11 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
     let merge_red = |by| Happened::MergeRed { output: "red".to_owned(), by };
     let mut all = match effect {
         Effect::PrepareTree { .. } => {
-            vec![Happened::TreeReady { tip: text("tip1") }, Happened::TreeFailed { error: "no".to_owned() }]
+            vec![
+                Happened::TreeReady { tip: text("tip1") },
+                Happened::TreeFailed { error: "no".to_owned() },
+                Happened::TreeUnmet { error: "no".to_owned() },
+            ]
         }
         Effect::StartStep { .. } => {
             let finished = |done| Happened::StepFinished {

@@ -25,7 +25,7 @@ pub async fn prepare(
     match prepared(shared, id, task, tree, branch).await {
         Ok(Some(tip)) => Some(Happened::TreeReady { tip }),
         Ok(None) => None,
-        Err(error) => Some(Happened::TreeFailed { error }),
+        Err(failed) => Some(failed),
     }
 }
 
@@ -35,7 +35,8 @@ async fn prepared(
     task: &TaskId,
     tree: &str,
     branch: &str,
-) -> Result<Option<SmolStr>, String> {
+) -> Result<Option<SmolStr>, Happened> {
+    let failed = |error: String| Happened::TreeFailed { error };
     let (repository, layout, rules) = (shared.repository.clone(), shared.layout.clone(), shared.rules());
     let (name, branch, of) = (tree.to_owned(), branch.to_owned(), task.clone());
     let done = shared
@@ -56,22 +57,22 @@ async fn prepared(
             Ok::<_, String>((tip, made.exists(), said))
         })
         .await;
-    let (tip, ready, said) = done?;
-    if let Some(missing) = missing(&said) {
-        return Err(missing);
+    let (tip, ready, said) = done.map_err(failed)?;
+    if let Some(error) = missing(&said) {
+        return Err(Happened::TreeUnmet { error });
     }
     for (path, why) in said.left_out {
         shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
     }
     if !ready {
-        if !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await? {
+        if !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await.map_err(failed)? {
             return Ok(None);
         }
         let made = made(&shared.layout, task);
         let folder = made.parent().unwrap_or(&made);
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&made, ""))
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| failed(error.to_string()))?;
     }
     Ok(Some(SmolStr::new(tip.as_str())))
 }

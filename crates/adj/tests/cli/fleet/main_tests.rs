@@ -272,6 +272,45 @@ do = [ { run = "git status --porcelain > seen.txt; git add --all; git commit -qm
     }
 }
 
+/// Main is known to pass, and what its tests and every tree need is gone since: no agent is started and paid for that.
+#[test]
+fn what_every_tree_needs_and_is_gone_keeps_agents_from_starting_though_main_is_known_to_pass() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+    for check_main in [true, false] {
+        let repository = Repository::new(&format!("main-gone-{check_main}"), scenario, &["t-1"]);
+        repository.write(".gitignore", ".venv/\n");
+        repository.write(".venv/bin/tool", "true\n");
+        repository.write("tests.sh", "sh .venv/bin/tool\n");
+        let settings = format!("[worktree]\nsymlink = [\".venv\"]\n[test]\ncheck_main = {check_main}");
+        repository.set(&[("[test]", &settings)]);
+        repository.ok("run --until-idle");
+        std::fs::remove_dir_all(repository.dir().join(".venv")).expect("it goes");
+        // Without a commit: main is where it was found to pass.
+        repository.ok("task add Two --id t-2");
+        let before = repository.events("start_step");
+        let ran = repository.adj("run --until-idle");
+        assert_eq!(ran.code, 1, "{}", ran.stdout);
+        let why = "`.venv` cannot be put into the tree: it is not in your checkout";
+        assert_eq!(repository.events("start_step"), before, "no agent was started: {}", ran.stdout);
+        assert!(repository.ok("why t-2").contains(why), "{}", repository.ok("why t-2"));
+        let task = repository.task("t-2");
+        match check_main {
+            true => assert!(ran.stdout.contains(why) && task["status"] == "IN_PROGRESS", "{}", ran.stdout),
+            false => assert_eq!(task["blockReason"], "environment", "{task}"),
+        }
+        repository.write(".venv/bin/tool", "true\n");
+        if !check_main {
+            repository.ok("retry t-2");
+        }
+        repository.ok("run --until-idle");
+        assert_eq!(repository.task("t-2")["status"], "DONE");
+    }
+}
+
 #[test]
 fn doctor_and_init_say_how_installed_packages_come_into_a_tree() {
     let repository = Repository::new("main-packages", WRITES, &[]);
