@@ -370,7 +370,7 @@ impl Outside for Real {
         findings.extend(self.look_at_places(&settings)?);
         findings.extend(self.look_at_disk(&settings)?);
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        findings.extend(look_at_sandbox(&settings, home.as_deref()));
+        findings.extend(look_at_sandbox(&settings, home.as_deref(), &self.layout));
         findings.push(look_at_limits(&settings));
         for missing in settings.sandbox.missing_caches(home.as_deref()) {
             let (level, hint) = match missing.path {
@@ -613,11 +613,24 @@ fn look_at_limits(settings: &Settings) -> Finding {
 }
 
 /// What the sandbox holds here, what it hides, and what it does not hold.
-fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
+fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) -> Vec<Finding> {
+    let variable = |name: &str| std::env::var_os(name);
+    let machine = runtime::sandbox::places::Machine { home, variable: &variable };
+    let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(inside) => format!("~/{}", inside.display()),
+        None => path.display().to_string(),
+    };
+    let ours = [layout.temporary(), layout.trees(&settings.fleet.trees)];
+    let (at_home, elsewhere) = (machine.sockets_at_home(&ours), machine.sockets_elsewhere(&ours));
     if settings.sandbox.mode == settings::SandboxMode::Off {
         let text = "off: agents can reach whatever you can, and their roles are advisory".to_owned();
         let hint = "set `sandbox.mode = \"auto\"`".to_owned();
-        return vec![finding(Level::Warning, "sandbox", text, Some(hint))];
+        let mut sockets: Vec<PathBuf> = machine.sockets().into_iter().map(|socket| socket.path).collect();
+        let more = at_home.into_iter().chain(elsewhere);
+        sockets.extend(more.filter(|path| !sockets.contains(path)).collect::<Vec<_>>());
+        let mut findings = vec![finding(Level::Warning, "sandbox", text, Some(hint))];
+        findings.extend(reachable(&sockets, Level::Warning, &shown));
+        return findings;
     }
     let support = runtime::sandbox::support();
     let mut findings = Vec::new();
@@ -634,15 +647,10 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
             findings.push(finding(Level::Warning, "sandbox", support.what, Some(hint)));
         }
     }
-    let variable = |name: &str| std::env::var_os(name);
-    let machine = runtime::sandbox::places::Machine { home, variable: &variable };
     let open: Vec<PathBuf> = settings::Sandbox::expand(&settings.sandbox.read, home);
-    let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(inside) => format!("~/{}", inside.display()),
-        None => path.display().to_string(),
-    };
     let mut hidden = machine.hidden(None);
     hidden.extend(settings::Sandbox::expand(&settings.sandbox.hide, home));
+    let closed = hidden.clone();
     let hidden: Vec<String> =
         hidden.iter().filter(|path| path.exists() && !open.contains(path)).map(|path| shown(path)).collect();
     let text = match hidden.is_empty() {
@@ -650,12 +658,27 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
         false => format!("hidden from agents and tests: {}", hidden.join(", ")),
     };
     findings.push(finding(Level::Ok, "sandbox", text, None));
-    let sockets = machine.sockets();
-    let sockets: Vec<String> = sockets
-        .iter()
-        .filter(|socket| !open.contains(&socket.path))
-        .map(|socket| format!("{} ({})", socket.of, shown(&socket.path)))
-        .collect();
+    let known = machine.sockets();
+    let is_open = |path: &Path| open.iter().any(|open| path.starts_with(open));
+    let is_known = |path: &Path| known.iter().any(|socket| path.starts_with(&socket.path));
+    let named = known.iter().filter(|socket| !is_open(&socket.path));
+    let mut sockets: Vec<String> =
+        named.map(|socket| format!("{} ({})", socket.of, shown(&socket.path))).collect();
+    let (open_at_home, at_home): (Vec<PathBuf>, Vec<PathBuf>) =
+        at_home.into_iter().filter(|path| !is_known(path)).partition(|path| is_open(path));
+    sockets.extend(at_home.iter().map(|path| shown(path)));
+    // With `strict` nothing else of /run and /tmp is there.
+    let system = (settings.sandbox.mode == settings::SandboxMode::Strict).then(|| machine.system(None));
+    let stays = |path: &PathBuf| {
+        let is_closed =
+            is_known(path) || at_home.contains(path) || closed.iter().any(|closed| path.starts_with(closed));
+        let is_there =
+            system.as_ref().is_none_or(|system| system.iter().any(|place| path.starts_with(place)));
+        is_open(path) || (is_there && !is_closed)
+    };
+    let still_open = known.iter().map(|socket| socket.path.clone()).filter(|path| is_open(path));
+    let mut left: Vec<PathBuf> = still_open.chain(open_at_home).collect();
+    left.extend(elsewhere.into_iter().filter(stays).filter(|path| !left.contains(path)).collect::<Vec<_>>());
     let network = match settings.sandbox.network {
         settings::Network::Open => "the network of agents and tests",
         settings::Network::None => "the network of agents",
@@ -671,7 +694,21 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>) -> Vec<Finding> {
             finding(Level::Warning, "sandbox", text, None)
         }
     });
+    findings.extend(reachable(&left, Level::Ok, &shown));
     findings
+}
+
+/// So many sockets are named.
+const SOCKETS_NAMED_MAX: usize = 12;
+
+/// Sockets that agents and tests can connect to, as far as they were looked for.
+fn reachable(sockets: &[PathBuf], level: Level, shown: &dyn Fn(&Path) -> String) -> Option<Finding> {
+    let mut named: Vec<String> = sockets.iter().take(SOCKETS_NAMED_MAX).map(|path| shown(path)).collect();
+    let more = sockets.len().saturating_sub(SOCKETS_NAMED_MAX);
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    let text = format!("agents and tests can connect to these sockets: {}", named.join(", "));
+    let hint = (level == Level::Ok).then(|| "`sandbox.hide` hides more".to_owned());
+    (!sockets.is_empty()).then(|| finding(level, "sandbox", text, hint))
 }
 
 /// That no key is passed on to an agent that needs one; nothing where one is.

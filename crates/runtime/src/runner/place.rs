@@ -263,6 +263,11 @@ pub fn sandbox(
     let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter == Adapter::Command);
     concealed.extend(machine.hidden(program.filter(|_| own)));
     concealed.extend(machine.sockets().into_iter().map(|socket| socket.path));
+    if namespaces {
+        // What Landlock alone closes can be connected to all the same, and the folders around it not be listed.
+        let open = [read_write.as_slice(), &read_only, &hidden].concat();
+        concealed.extend(machine.sockets_at_home(&open));
+    }
     let linked = ground.settings.worktree.symlink.iter().map(|pattern| ground.layout.root().join(pattern));
     let only = strict.then(|| machine.system(program).into_iter().chain(linked).collect());
     let no_network = matches!(purpose, Purpose::Tests) && settings.network == Network::None;

@@ -155,6 +155,8 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     for (path, act) in &view.acts {
         let done = match act {
             Act::Hide if path.is_dir() => empty(path),
+            // A socket that its program has removed since it was found.
+            Act::Hide if path.symlink_metadata().is_err() => Ok(()),
             Act::Hide => empties.next().map_or(Ok(()), |file| put(&file, path)),
             Act::Fresh => {
                 let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;

@@ -197,6 +197,27 @@ impl Machine<'_> {
         found
     }
 
+    /// The sockets that are in the home directory now, in its first levels, but for those in these folders.
+    pub fn sockets_at_home(&self, but: &[PathBuf]) -> Vec<PathBuf> {
+        let home = self.home.and_then(|home| home.canonicalize().ok()).filter(|home| home != Path::new("/"));
+        let mut but = but.to_vec();
+        but.extend(self.hidden(None));
+        home.map(|home| sockets_below(&home, LEVELS_AT_HOME, &but)).unwrap_or_default()
+    }
+
+    /// The sockets elsewhere that are looked for: those of a login, of temporary files, of services.
+    pub fn sockets_elsewhere(&self, but: &[PathBuf]) -> Vec<PathBuf> {
+        let user = nix::unistd::geteuid();
+        let session = (format!("/run/user/{user}"), LEVELS_ELSEWHERE);
+        let places = [session, ("/tmp".to_owned(), LEVELS_ELSEWHERE), ("/run".to_owned(), LEVELS_ELSEWHERE)];
+        let mut found: Vec<PathBuf> = Vec::new();
+        for (place, levels) in places {
+            let sockets = sockets_below(Path::new(&place), levels, but);
+            found.extend(sockets.into_iter().filter(|path| !found.contains(path)).collect::<Vec<_>>());
+        }
+        found
+    }
+
     /// The sockets that these variables name: whoever passes one on means it to be used.
     pub fn passed_on(&self, names: &[String]) -> Vec<PathBuf> {
         let value = |name: &String| (self.variable)(name)?.into_string().ok();
@@ -235,6 +256,41 @@ fn installation(folder: &Path) -> PathBuf {
         }
         _ => folder.to_owned(),
     }
+}
+
+/// How deep sockets are looked for, and how many files are looked at for that.
+const LEVELS_AT_HOME: usize = 3;
+const LEVELS_ELSEWHERE: usize = 2;
+const SOCKET_LOOKS_MAX: usize = 20_000;
+
+/// The sockets in a folder that may be connected to, the nearest first. Repositories have none in their git directories that
+/// are not ours, and what is in the folders of `but` is not looked at.
+fn sockets_below(folder: &Path, levels: usize, but: &[PathBuf]) -> Vec<PathBuf> {
+    use std::os::unix::fs::FileTypeExt;
+    let (mut found, mut looks) = (Vec::new(), 0);
+    let mut folders = vec![folder.to_owned()];
+    for _ in 0..levels {
+        let mut deeper = Vec::new();
+        for entry in folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten() {
+            looks += 1;
+            if looks > SOCKET_LOOKS_MAX {
+                return found;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if but.contains(&path) {
+                continue;
+            }
+            if kind.is_dir() && entry.file_name() != ".git" {
+                deeper.push(path);
+            } else if kind.is_socket() && nix::unistd::access(&path, nix::unistd::AccessFlags::W_OK).is_ok() {
+                found.push(path);
+            }
+        }
+        folders = deeper;
+    }
+    found.sort();
+    found
 }
 
 /// The path in the value of a variable that names a socket; tmux has more behind a comma.

@@ -138,6 +138,47 @@ fn nothing_outside_the_tree_is_changed_in_any_way_and_sockets_are_out_of_sight()
     );
 }
 
+/// Nobody names these sockets: they are found where they are. What is declared stays.
+#[test]
+fn sockets_in_the_home_directory_are_hidden_and_doctor_names_those_that_can_be_connected_to() {
+    use std::os::unix::net::UnixListener;
+    let home = Home::new("reach-sockets", &["tools/x", "declared/x"]);
+    let listen = |path: &std::path::Path| {
+        let _ = std::fs::remove_file(path);
+        UnixListener::bind(path).expect("a socket")
+    };
+    let outside = std::env::temp_dir().join(format!("adj-reach-{}.sock", std::process::id()));
+    let paths = [home.at("agent.sock"), home.at("tools/deep.sock"), home.at("declared/own.sock"), outside];
+    let _listeners: Vec<UnixListener> = paths.iter().map(|path| listen(path)).collect();
+    let tries: String = paths
+        .iter()
+        .map(|path| format!("if test -S {}; then echo yes; else echo no; fi >> seen.txt; ", path.display()))
+        .collect();
+    let step = format!("{{ run = '{tries}' }}");
+    let repository =
+        Repository::new("reach-sockets", &scenario(&[&step, "{ commit = \"Tried\" }"]), &["t-1"]);
+    repository.set(&[("[test]", "[sandbox]\nread = [\"~/declared\"]\n[test]")]);
+    let line = |doctor: &str, begin: &str| {
+        doctor.lines().find(|line| line.contains(begin)).unwrap_or_default().to_owned()
+    };
+    if support().namespaces {
+        home.ok(&repository, "run --until-idle");
+        assert_eq!(repository.read("seen.txt"), "no\nno\nyes\nyes\n");
+        let doctor = home.adj(&repository, "doctor").stdout;
+        let hidden = line(&doctor, "hidden sockets: ");
+        assert!(hidden.contains("~/agent.sock") && hidden.contains("~/tools/deep.sock"), "{doctor}");
+        assert!(!hidden.contains("~/declared/own.sock"), "{doctor}");
+        let left = line(&doctor, "can connect to these sockets: ");
+        assert!(left.contains("~/declared/own.sock"), "{doctor}");
+        assert!(!left.contains("~/agent.sock"), "{doctor}");
+    }
+    repository.set(&[("[sandbox]", "[sandbox]\nmode = \"off\"")]);
+    let doctor = home.adj(&repository, "doctor").stdout;
+    let left = line(&doctor, "can connect to these sockets: ");
+    assert!(left.contains("~/agent.sock") && left.contains("~/declared/own.sock"), "{doctor}");
+    let _ = std::fs::remove_file(&paths[3]);
+}
+
 /// `strict`: system, toolchains, tree and what the settings name, and nothing else that is somebody's.
 #[test]
 fn strict_lets_nothing_be_read_but_system_tree_and_declared_places() {
