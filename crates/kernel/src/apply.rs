@@ -92,7 +92,10 @@ impl World {
                     Comment { at: e.at, by: e.by.clone(), kind: e.comment.clone(), text: e.text.clone() };
                 task.comments.push_back(Arc::new(comment));
             }),
-            Event::TicketSeen(e) => self.ticket_seen(e),
+            Event::TicketSeen(e) => {
+                self.brought.remove(&e.id);
+                self.ticket_seen(e)
+            }
             Event::TicketGone(e) => {
                 let ticket = self.tickets.get_mut(&e.id).ok_or_else(|| no("ticket", &e.id))?;
                 Arc::make_mut(ticket).gone = e.gone.then_some(Gone { blocked: e.blocked });
@@ -206,11 +209,14 @@ impl World {
                     since: e.at,
                     written: Some(e.landed.clone()),
                 }));
+                self.brought.extend(e.tickets.iter().map(|ticket| (ticket.clone(), e.id.clone())));
                 Ok(())
             }
             Event::LandingHeldUp(e) => self.edit_task(&e.id, |task| task.held_up.clone_from(&e.why)),
-            Event::LandingEnded(_) => {
+            Event::LandingEnded(e) => {
                 self.landing = None;
+                let of_others = self.brought.iter().filter(|(_, task)| **task != e.id);
+                self.brought = of_others.map(|(ticket, task)| (ticket.clone(), task.clone())).collect();
                 Ok(())
             }
             Event::TaskLanded(e) => {

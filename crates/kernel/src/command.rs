@@ -368,6 +368,9 @@ pub enum Happened {
     MergeGreen {
         merge: SmolStr,
         old: SmolStr,
+        /// Tickets whose files come to main with an agent's work.
+        #[serde(default)]
+        tickets: Vec<SmolStr>,
     },
     MergeConflict {
         files: Vec<String>,

@@ -198,6 +198,8 @@ events! {
     LandingWritten = "landing_written" {
         id: TaskId, landed: Landed, effect: EffectId,
         #[serde(default, skip_serializing_if = "is_unknown")] at: Millis,
+        /// Tickets whose files come to main with it, and were an agent's to make.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] tickets: Vec<SmolStr>,
     } in |e| of_task(&e.id);
     /// The user's checkout is in the way; it is tried again.
     LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);

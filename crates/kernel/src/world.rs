@@ -36,6 +36,9 @@ pub struct World {
     pub failures: OrdMap<EffectId, u32>,
     /// Tickets as they were last seen, also those that no task came from.
     pub tickets: OrdMap<SmolStr, Arc<Ticket>>,
+    /// Tickets whose files an agent's landing brings to main and that nobody has seen yet, and whose landing it is.
+    #[serde(default)]
+    pub brought: OrdMap<SmolStr, TaskId>,
     /// Approved and waiting to land, by priority and arrival.
     pub queue: OrdMap<QueueKey, TaskId>,
     /// The one landing under way.

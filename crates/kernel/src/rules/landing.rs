@@ -242,6 +242,7 @@ pub(super) fn landing_written(
     tip: &SmolStr,
     merge: &SmolStr,
     old: &SmolStr,
+    tickets: &[SmolStr],
 ) -> Ruled {
     d.rule(Rule::LandingWritten);
     let effect = d.ask(Effect::MoveMain {
@@ -251,7 +252,8 @@ pub(super) fn landing_written(
         old: old.clone(),
     });
     let landed = Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() };
-    d.emit(LandingWritten { id: id.clone(), landed, effect, at: d.at() });
+    let tickets = tickets.to_vec();
+    d.emit(LandingWritten { id: id.clone(), landed, effect, at: d.at(), tickets });
     Ok(())
 }
 

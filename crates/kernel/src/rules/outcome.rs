@@ -91,7 +91,9 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         (Effect::TestMerge { task, tip }, what) => {
             d.end(id, "done");
             match what {
-                Happened::MergeGreen { merge, old } => landing_written(d, task, tip, merge, old)?,
+                Happened::MergeGreen { merge, old, tickets } => {
+                    landing_written(d, task, tip, merge, old, tickets)?;
+                }
                 Happened::MergeConflict { files } => landing_failed(d, task, conflict(files))?,
                 Happened::MergeRed { output, by } => merge_red(d, task, output, *by)?,
                 Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,

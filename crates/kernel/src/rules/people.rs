@@ -239,6 +239,7 @@ pub(super) fn open_ticket(
         return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
     }
     check_dependencies(d, &id, &ticket.depends_on)?;
+    let proposed = brought(d, name);
     d.emit(TaskAdded {
         id: id.clone(),
         title: ticket.title.clone(),
@@ -253,7 +254,7 @@ pub(super) fn open_ticket(
         depends_on: ticket.depends_on.clone(),
         created: ticket.created,
         plan_source: ticket.plan.as_ref().map(|_| task::PlanSource::Ticket),
-        proposed: None,
+        proposed,
     });
     if ticket.assignee.is_some() {
         d.emit(TicketNames { id: id.clone(), assignee: ticket.assignee.clone() });

@@ -21,14 +21,40 @@ pub(crate) fn propose(d: &mut Draft, new: &NewTask) -> Result<Option<Proposed>, 
         Proposals::Ask => ProposalState::Waiting,
         Proposals::Accept => ProposalState::ByPolicy,
     };
-    let on = new.run.as_ref().and_then(|run| d.world.run(run)).map(|run| run.task.clone());
+    within_limits(d, by, new.run.clone(), state).map(Some)
+}
+
+/// A ticket whose file an agent's landing brings to main is a proposal too. The file is there and cannot be refused: what
+/// the policy refuses, an intern's, and what is past the limit wait for a person.
+pub(super) fn brought(d: &mut Draft, ticket: &SmolStr) -> Option<Proposed> {
+    let on = d.world.brought.get(ticket)?.clone();
+    let run = d.world.run_of(&on)?;
+    let (by, run) = (run.agent.clone(), run.id.clone());
+    d.rule(Rule::TaskProposed);
+    let by_policy = d.world.config.policy.proposals == Proposals::Accept
+        && d.world.config.agent(&by).role != crate::config::Role::Intern;
+    let proposed = by_policy
+        .then(|| within_limits(d, by.clone(), Some(run.clone()), ProposalState::ByPolicy).ok())
+        .flatten();
+    let root = root_of(d, &on);
+    let waiting = ProposalState::Waiting;
+    proposed.or(Some(Proposed { by, run: Some(run), on: Some(on), root: Some(root), state: waiting }))
+}
+
+fn within_limits(
+    d: &Draft,
+    by: machines::names::AgentName,
+    run: Option<RunId>,
+    state: ProposalState,
+) -> Result<Proposed, Refusal> {
+    let on = run.as_ref().and_then(|run| d.world.run(run)).map(|run| run.task.clone());
     let root = on.as_ref().map(|on| root_of(d, on));
     let most = d.world.config.limits.proposals as usize;
     let before = |counts: &dyn Fn(&Proposed) -> bool| {
         d.world.tasks.values().filter(|task| task.proposed.as_ref().is_some_and(counts)).count()
     };
     // One without a run is counted with its agent's others without one.
-    let of_run = before(&|known| known.run == new.run && (known.run.is_some() || known.by == by));
+    let of_run = before(&|known| known.run == run && (known.run.is_some() || known.by == by));
     let chain = match state {
         ProposalState::ByPolicy if root.is_some() => {
             before(&|known| known.root == root && known.state == ProposalState::ByPolicy)
@@ -38,7 +64,7 @@ pub(crate) fn propose(d: &mut Draft, new: &NewTask) -> Result<Option<Proposed>, 
     let (count, whose) = match (of_run >= most, chain >= most, &root) {
         (true, ..) => (of_run, "this run has".to_owned()),
         (_, true, Some(root)) => (chain, format!("`{root}` and what followed from it have")),
-        _ => return Ok(Some(Proposed { by, run: new.run.clone(), on, root, state })),
+        _ => return Ok(Proposed { by, run, on, root, state }),
     };
     let message = format!("{whose} proposed {count} tasks, and `limits.proposals` allows {most}");
     Err(Refusal::new(409, "PROPOSALS", message)

@@ -366,7 +366,9 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "empty" => table.outcome("run_gate", id, Happened::GateEmpty { tip: SmolStr::new_static("tip0") }),
         "merge-green" => {
             let (merge, old) = (SmolStr::new_static("m1"), SmolStr::new_static("m0"));
-            table.outcome("test_merge", id, Happened::MergeGreen { merge, old })
+            // Words after the task are tickets that come with it.
+            let tickets = words.get(2..).unwrap_or_default().iter().map(SmolStr::new).collect();
+            table.outcome("test_merge", id, Happened::MergeGreen { merge, old, tickets })
         }
         "conflict" => {
             table.outcome("test_merge", id, Happened::MergeConflict { files: vec!["a.rs".to_owned()] })

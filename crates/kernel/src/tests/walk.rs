@@ -136,7 +136,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::SaveWork { .. } => vec![Happened::WorkSaved { reference: "r".to_owned() }],
         Effect::RemoveTree { .. } => vec![Happened::TreeRemoved { reference: None }],
         Effect::TestMerge { .. } => vec![
-            Happened::MergeGreen { merge: text("m"), old: text("o") },
+            Happened::MergeGreen { merge: text("m"), old: text("o"), tickets: vec![] },
             Happened::MergeConflict { files: vec!["a".to_owned()] },
             merge_red(RedBy::Tests),
             merge_red(RedBy::InDoubt),

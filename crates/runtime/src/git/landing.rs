@@ -391,6 +391,16 @@ impl Repository {
         self.file_in(&self.main_tip()?, path)
     }
 
+    /// The files that one commit in `land.git` has and another has not.
+    pub fn files_added(&self, from: &Oid, to: &Oid) -> Result<Vec<String>, GitError> {
+        let call = self
+            .land("listing the files that a merge adds")
+            .args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"])
+            .args([from.as_str(), to.as_str(), "--"]);
+        let listed = String::from_utf8_lossy(&call.ok()?).into_owned();
+        Ok(listed.split_terminator('\0').map(str::to_owned).collect())
+    }
+
     /// A file of a commit in `land.git`; `None` if it has none at that path, or a link or a folder.
     pub fn file_in(&self, commit: &Oid, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         match self.entry(commit, path)? {

@@ -61,7 +61,7 @@ async fn merged(
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
-    let (desk, name) = (shared.clone(), task.clone());
+    let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
     let made = shared
         .blocking(move || -> Result<_, String> {
             let said = |error: crate::git::GitError| error.to_string();
@@ -86,10 +86,14 @@ async fn merged(
                 repository.keep(&format!("landing-{name}"), commit).map_err(said)?;
                 distrust(&desk.layout, &repository, commit)?;
             }
-            Ok(Ok((main, merged)))
+            let brought = match &merged {
+                Merged::Clean { commit, .. } if by_agent => tickets::added(&desk, &main, commit)?,
+                _ => Vec::new(),
+            };
+            Ok(Ok((main, merged, brought)))
         })
         .await;
-    let (main, merged) = match made? {
+    let (main, merged, brought) = match made? {
         Ok(made) => made,
         // It is not landed unsigned: the person is told, and it is tried again.
         Err((why, command)) => {
@@ -100,6 +104,7 @@ async fn merged(
     let green = |merge: &Oid| Happened::MergeGreen {
         merge: SmolStr::new(merge.as_str()),
         old: SmolStr::new(main.as_str()),
+        tickets: brought.clone(),
     };
     let (commit, tree) = match merged {
         Merged::Conflict { files } => return Ok(Some(Happened::MergeConflict { files })),

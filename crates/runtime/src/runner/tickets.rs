@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 
 use super::{RunError, Shared};
 use crate::clock;
-use crate::git::{Edit, Repository};
+use crate::git::{Edit, Oid, Repository};
 use crate::layout::Layout;
 use crate::log::Millis;
 use crate::settings::{Settings, TicketSource, trust};
@@ -301,6 +301,17 @@ fn write_file(
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The tickets whose files a merge adds to main.
+pub fn added(shared: &Shared, main: &Oid, merge: &Oid) -> Result<Vec<SmolStr>, String> {
+    let Some(files) = &shared.tickets.files else { return Ok(Vec::new()) };
+    let added = shared.repository.files_added(main, merge).map_err(|error| error.to_string())?;
+    let id = |path: &String| {
+        let id = Path::new(path).file_name()?.to_str()?.strip_suffix(".md")?;
+        (files.name(id) == *path).then(|| SmolStr::new(id))
+    };
+    Ok(added.iter().filter_map(id).collect())
 }
 
 /// The close of a ticket that main has, for the landing's own commit. Nothing where it is not in main, or where the

@@ -298,6 +298,7 @@ impl Outside {
                     Happened::MergeGreen {
                         merge: SmolStr::new(format!("merge-{task}-{tip}-{old}")),
                         old: SmolStr::new(old.to_string()),
+                        tickets: Vec::new(),
                     }
                 }
             },

@@ -72,6 +72,54 @@ fn a_chain_of_tasks_that_the_policy_accepts_ends() {
     assert_eq!(repository.events("task_added"), 1);
 }
 
+/// An agent that commits the files of tickets to be worked on without anybody being asked.
+fn writer(times: u32) -> String {
+    let ticket = "---\\nid: $id\\nstatus: open\\ndeps: []\\nlinks: []\\ncreated: 2026-11-01T09:00:00Z\\ntype: task\\npriority: 2\\n---\\n# More\\n";
+    format!(
+        "[[scenario]]\n[[scenario.step]]\ndo = [ {{ run = '''for i in $(seq {times}); do id={{task}}-$i; printf -- \"{ticket}\" > .tickets/$id.md; done; echo done > {{task}}.txt''' }}, {{ commit = \"Ask for more\" }}, {{ done = true }} ]\n"
+    )
+}
+
+/// What comes to main with an agent's work is a proposal of that agent, as if it had said so.
+#[test]
+fn tickets_that_an_agent_commits_are_proposals_under_the_same_policy_and_limit() {
+    for merge in ["merge", "squash"] {
+        let repository = Repository::new(&format!("proposals-files-{merge}"), &writer(2), &["first"]);
+        repository.set(&[("[test]", &format!("[project]\nmerge = \"{merge}\"\n[test]"))]);
+        let ran = repository.adj("run --until-idle");
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("1 of 1 tasks DONE, 1 landed"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("2 tasks that agents proposed wait for you"), "{}", ran.stdout);
+        let task = repository.task("first-1");
+        assert_eq!(
+            (&task["status"], &task["proposed"]["state"]),
+            (&"INBOX".into(), &"waiting".into()),
+            "{task}"
+        );
+        assert_eq!(task["proposed"]["task"], "first", "{task}");
+        // A person's own ticket is a task, and a proposal that a person accepts is one too.
+        repository.ticket("mine", &[]);
+        repository.commit("Ask for mine");
+        repository.ok("task accept first-1");
+        let ran = repository.adj("run --until-idle");
+        assert!(ran.stdout.contains("3 of 3 tasks DONE, 2 landed"), "{}", ran.stdout);
+        assert_eq!(repository.task("first-2")["status"], "INBOX");
+    }
+
+    // What the policy accepts ends at the limit, and the rest waits: the files cannot be refused.
+    let repository = Repository::new("proposals-files-accept", &writer(2), &["first"]);
+    repository.set(&[("[test]", "[limits]\nproposals = 4\n[policy]\nproposals = \"accept\"\n[test]")]);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("5 of 5 tasks DONE, 5 landed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tasks that agents proposed wait for you"), "{}", ran.stdout);
+
+    let repository = Repository::new("proposals-files-refuse", &writer(1), &["first"]);
+    repository.set(&[("[test]", "[policy]\nproposals = \"refuse\"\n[test]")]);
+    repository.ok("run --until-idle");
+    assert_eq!(repository.task("first-1")["proposed"]["state"], "waiting");
+}
+
 /// What an agent may read, and what not. Its worker is A, and the other's was B.
 const OWN: &[&str] = &[
     "task show mine",

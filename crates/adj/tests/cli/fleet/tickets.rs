@@ -175,7 +175,10 @@ do = [ { write = "{task}.txt", text = "two\n" }, { commit = "Do {task}" }, { don
     assert!(ticket.contains("priority: 2") && ticket.contains("status: closed"), "{ticket}");
     let prompt = repository.git("show main:prompt.txt");
     assert!(prompt.contains(dropped), "the agent hears of it with its next step:\n{prompt}");
-    // The new ticket is in main, and so it is a task.
+    // The new ticket is in main, and so it is a task that its agent proposed.
+    assert_eq!(repository.status_of("c-2"), "INBOX");
+    repository.ok("task accept c-2");
+    repository.adj("run --until-idle");
     assert_eq!(repository.status_of("c-2"), "REVIEW");
 }
 
