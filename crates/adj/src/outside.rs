@@ -503,11 +503,11 @@ impl Real {
     fn look_at_worktree(&self, settings: &Settings) -> Vec<Finding> {
         let named = !settings.worktree.copy.is_empty() || !settings.worktree.symlink.is_empty();
         let Ok(repository) = self.repository() else { return Vec::new() };
-        if !named || repository.bare() || repository.ensure_land().is_err() {
+        if !named || repository.bare() {
             return Vec::new();
         }
         let root = self.layout.root();
-        let ignored = |path: &Path| repository.ignores(root, path);
+        let ignored = |path: &Path| repository.ignores_in_checkout(path);
         let unmet = workplace::unmet(root, settings, &ignored).into_iter();
         let hint = "correct it, or take it out of [worktree] in adjutant.toml";
         let text = |(path, why): (String, &str)| format!("`{path}` cannot be put into a tree: {why}");

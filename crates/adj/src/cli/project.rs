@@ -5,6 +5,7 @@
 //! takes.
 
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +14,10 @@ use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
 use crate::server::{self, Caller, Tokens};
-use kernel::Actor;
+use kernel::{Actor, World};
 use runtime::layout::{self, Layout, Moved};
-use runtime::log::{self, SqliteLog};
-use runtime::owner::{Handle, Owner};
+use runtime::log::{self, MemoryLog, Record, Seq, SqliteLog};
+use runtime::owner::{Handle, Owner, SubmitError};
 use runtime::settings::trust;
 use serde_json::Value;
 
@@ -176,13 +177,13 @@ impl Project {
         let request = Request { query: owned(query), ..self.request(Method::Get, path) };
         match self.over_socket(&request)? {
             Some(answer) => Ok(answer),
-            None => self.answered(&self.reading()?, &request),
+            None => self.answered(&*self.reading()?, &request),
         }
     }
 
     /// Every page of a list, one after the other. Without an owner they are all of one moment.
     pub fn get_all(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
-        let mut reading: Option<Reading> = None;
+        let mut reading: Option<Box<dyn api::Project>> = None;
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
@@ -191,7 +192,7 @@ impl Project {
             page.extend(after.clone().map(|after| ("after".to_owned(), after)));
             let request = Request { query: page, ..self.request(Method::Get, path) };
             let mut answer = match &reading {
-                Some(reading) => self.answered(reading, &request)?,
+                Some(reading) => self.answered(&**reading, &request)?,
                 None => match self.over_socket(&request)? {
                     Some(answer) => answer,
                     None => {
@@ -268,10 +269,22 @@ impl Project {
         Ok(Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?)
     }
 
-    fn reading(&self) -> Result<Reading, Failure> {
+    fn reading(&self) -> Result<Box<dyn api::Project>, Failure> {
         self.check_caller()?;
-        let reading = Reading::new(self.read_log()?)?;
-        if self.see_tickets(&reading) { Ok(Reading::new(self.read_log()?)?) } else { Ok(reading) }
+        let Some(log) = self.read_log()? else { return self.not_begun() };
+        let reading = Reading::new(Some(log))?;
+        if self.see_tickets(&reading) {
+            return Ok(Box::new(Reading::new(self.read_log()?)?));
+        }
+        Ok(Box::new(reading))
+    }
+
+    /// A project whose log has not been begun, with its tickets as they are. Whoever only looks begins none.
+    fn not_begun(&self) -> Result<Box<dyn api::Project>, Failure> {
+        let owner = Owner::open(Box::new(MemoryLog::new())).map_err(Problem::from)?;
+        // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
+        let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
+        Ok(Box::new(NotBegun { owner }))
     }
 
     /// Tickets are files: whoever asks sees them as they are, also before a fleet has run. What they say goes through an
@@ -374,6 +387,25 @@ impl Project {
         } else {
             Err(Failure::of_problem(answer.status, answer.body))
         }
+    }
+}
+
+/// What the log would hold if somebody began it now. It is never written.
+struct NotBegun {
+    owner: Owner,
+}
+
+impl api::Project for NotBegun {
+    fn world(&self) -> Arc<World> {
+        self.owner.handle().world()
+    }
+
+    fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {
+        api::Project::scan(&self.owner.handle(), after, visit)
+    }
+
+    fn submit(&self, _: kernel::Command) -> Result<kernel::Answer, SubmitError> {
+        Err(SubmitError::Log(log::LogError::ReadOnly))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,7 +50,10 @@ impl Repository {
             self.set_land_aside(&land)?;
         }
         let state = &self.inner.places.state;
-        fs::create_dir_all(state).map_err(GitError::io("making the state folder", state))?;
+        // For its user alone from the first moment: it comes to hold tokens.
+        let mut folder = fs::DirBuilder::new();
+        let made = folder.recursive(true).mode(0o700).create(state);
+        made.map_err(GitError::io("making the state folder", state))?;
         let making = state.join("land.git.making");
         remove_folder(&making)?;
         self.copy_repository(&making)?;

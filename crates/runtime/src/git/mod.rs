@@ -216,6 +216,13 @@ impl Repository {
         call.arg(Path::new(".").join(path)).yes().unwrap_or(false)
     }
 
+    /// The same of the user's own checkout, for those who only look: nothing of ours need be there.
+    pub fn ignores_in_checkout(&self, path: &Path) -> bool {
+        let call = self.user("asking what is ignored").env("GIT_LITERAL_PATHSPECS", "0");
+        let call = call.args(["check-ignore", "--quiet", "--no-index", "--"]);
+        call.arg(Path::new(".").join(path)).yes().unwrap_or(false)
+    }
+
     /// Whether the user's repository is bare.
     pub fn bare(&self) -> bool {
         self.inner.bare

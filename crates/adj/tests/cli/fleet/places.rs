@@ -411,6 +411,27 @@ for check in *.check; do sh "$check"; done
     std::fs::remove_dir_all(&around).expect("it goes");
 }
 
+/// Whoever only looks leaves nothing behind, and whoever writes makes a folder that is nobody else's.
+#[test]
+fn commands_that_only_read_make_no_state_and_the_others_make_it_for_their_user_alone() {
+    let repository = Repository::new("places-look", PLAIN, &["p-1"]);
+    repository.write(".gitignore", ".venv/\n");
+    repository.write(".venv/x", "x\n");
+    repository.set(&[("[test]", "[worktree]\nsymlink = [\".venv\"]\n[test]")]);
+    let state = repository.state("");
+    for line in ["config check", "doctor", "why", "why p-1", "board", "ps", "task ls", "history", "cost"] {
+        repository.adj(line);
+        assert!(!state.exists(), "adj {line} made {:?}", names(&state));
+    }
+    let mode = || state.metadata().expect("it is there").permissions().mode() & 0o777;
+    for line in ["task add One --id p-9", "run --until-idle"] {
+        repository.ok(line);
+        assert_eq!(mode(), 0o700, "adj {line}");
+        std::fs::remove_dir_all(&state).expect("it goes");
+        let _ = std::fs::remove_dir_all(repository.trees());
+    }
+}
+
 /// A person's commits on the published branch are not part of the task; whoever reviews it hears of them.
 #[test]
 fn a_persons_commits_on_the_branch_of_a_task_are_named_in_its_review() {
