@@ -124,7 +124,11 @@ events! {
     /// A version of Adjutant wrote to this log for the first time: what a reader needs at least.
     WriterSeen = "writer_seen" { version: SmolStr } in of_system;
 
-    TaskMoved = "task_moved" { id: TaskId, from: task::Status, to: task::Status, input: task::Event } in |e| of_task(&e.id);
+    TaskMoved = "task_moved" {
+        id: TaskId, from: task::Status, to: task::Status, input: task::Event,
+        /// The agent that the rules made the move for.
+        #[serde(default, skip_serializing_if = "Option::is_none")] on_behalf_of: Option<AgentName>,
+    } in |e| of_task(&e.id);
     WorkerMoved = "worker_moved" { name: WorkerName, from: worker::State, to: worker::State, at: Millis, input: worker::Event } in |e| of_worker(&e.name);
     RunMoved = "run_moved" { id: RunId, from: SmolStr, to: SmolStr, state: run::State, input: Wrapped<run::Event> } in |e| of_run(&e.id);
     TurnMoved = "turn_moved" { channel: ChannelName, agent: AgentName, from: turn::State, to: turn::State, input: turn::Event } in |e| format!("channel/{}", e.channel);
@@ -335,6 +339,14 @@ pub struct Transition {
 
 impl Event {
     /// The event as a transition, where it is one.
+    /// The agent that it was done for, where the rules and not the agent itself did it.
+    pub fn on_behalf_of(&self) -> Option<&AgentName> {
+        match self {
+            Event::TaskMoved(e) => e.on_behalf_of.as_ref(),
+            _ => None,
+        }
+    }
+
     pub fn transition(&self) -> Option<Transition> {
         use machines::Machine;
         let of = |machine,

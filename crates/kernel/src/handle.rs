@@ -270,7 +270,11 @@ impl<'c> Draft<'c> {
         {
             payload.cost_summary = Some(cost);
         }
-        self.emit(TaskMoved { id: id.clone(), from: taken.from, to: taken.to, input: event });
+let on_behalf_of = match by {
+            Actor::SystemFor(agent) => Some(agent.clone()),
+            _ => None,
+        };
+        self.emit(TaskMoved { id: id.clone(), from: taken.from, to: taken.to, input: event, on_behalf_of });
         rules::carry_out_task(self, id, by, effects);
         rules::ticket_follows(self, id, taken.from, taken.to)
     }

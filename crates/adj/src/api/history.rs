@@ -185,7 +185,7 @@ fn story(call: &Call, of: &Of) -> Routed {
         }
         last = record.seq;
         items.push(json!({
-            "timestamp": time(record.at), "actor": record.actor, "tone": tone.name(), "text": text,
+            "timestamp": time(record.at), "actor": actor(record, &event), "tone": tone.name(), "text": text,
             "task": about.task, "worker": about.worker, "run": about.run,
         }));
         ControlFlow::Continue(())
@@ -296,7 +296,8 @@ fn page(call: &Call, show: &dyn Fn(&Record) -> Option<Value>) -> Routed {
 
 /// `agentId` is the agent that it is about, `id` what has moved, `actor` who asked for it.
 fn transition(world: &World, record: &Record) -> Option<Value> {
-    let transition = Event::decode(&record.kind, &record.data).ok()?.transition()?;
+    let event = Event::decode(&record.kind, &record.data).ok()?;
+    let transition = event.transition()?;
     let id = transition.agent_id.clone();
     let agent = match transition.machine {
         "task" => id.parse().ok().and_then(|id| agent_of(world, &id)),
@@ -309,7 +310,7 @@ fn transition(world: &World, record: &Record) -> Option<Value> {
     }
     view["agentId"] = json!(agent);
     view["id"] = json!(id);
-    view["actor"] = json!(record.actor);
+    view["actor"] = json!(actor(record, &event));
     Some(view)
 }
 
@@ -319,12 +320,19 @@ fn agent_of(world: &World, id: &TaskId) -> Option<String> {
     run.or_else(|| world.task(id)?.machine.assignee_ids.first().map(ToString::to_string))
 }
 
+/// Who did it. The log has one name for all that a command brought about; what the rules did for an agent says so.
+fn actor(record: &Record, event: &Event) -> String {
+    event.on_behalf_of().map_or_else(|| record.actor.clone(), |agent| format!("system for {agent}"))
+}
+
 fn record_view(record: &Record) -> Value {
+    let event = Event::decode(&record.kind, &record.data);
+    let actor = event.map_or_else(|_| record.actor.clone(), |event| actor(record, &event));
     let data = serde_json::from_str(&record.data).unwrap_or_else(|_| Value::String(record.data.clone()));
     json!({
         "seq": record.seq,
         "at": time(record.at),
-        "actor": record.actor,
+        "actor": actor,
         "command": record.command,
         "stream": record.stream,
         "version": record.version,

@@ -87,8 +87,11 @@ fn told_as_story(items: &[Value], context: Context) -> Result<(), Failure> {
     for item in items {
         let tone = story::Tone::read(item["tone"].as_str().unwrap_or_default()).unwrap_or(story::Tone::Plain);
         let who = cell(&item["actor"]);
-        // People have names; the fleet's own doings need none.
-        let who = if who == "system" { String::new() } else { who };
+        let who = match who.strip_prefix("system") {
+            Some("") => "fleet".to_owned(),
+            Some(agent) => agent.strip_prefix(" for ").unwrap_or(agent).to_owned(),
+            None => who,
+        };
         let time = terminal::day_and_clock(at(item));
         table.row([time, who, tone.mark().to_owned(), cell(&item["text"])]);
         table.coloured(2, tone.colour(), paint);

@@ -65,6 +65,7 @@ fn a_transition_is_logged_with_machine_from_to_and_trigger() {
             by: machines::task::Sender { id: "ann".into(), role: machines::machine::Role::Human },
             payload: Box::default(),
         },
+        on_behalf_of: None,
     });
     let logged = serde_json::to_value(event.transition().unwrap()).unwrap();
     let expected = serde_json::json!({

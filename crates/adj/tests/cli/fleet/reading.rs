@@ -91,6 +91,19 @@ fn history_tells_the_story_and_who_did_it() {
         Some("task") => *id == "t-1",
         _ => *id == "t-1.1",
     }));
+    // What the fleet does for an agent says so, and nothing is done by nobody.
+    let moved = |to: &str, rows: &[serde_json::Value]| {
+        let row = rows.iter().find(|row| row["machine"] == "task" && row["to"] == to);
+        row.expect("it was moved there")["actor"].clone()
+    };
+    assert_eq!(moved("IN_PROGRESS", rows), "system for player");
+    assert_eq!(moved("REVIEW", rows), "system for player");
+    let all = repository.json("history --all");
+    let all = all.as_array().expect("a list");
+    let to_review = all.iter().find(|row| row["kind"] == "task_moved" && row["data"]["to"] == "REVIEW");
+    assert_eq!(to_review.expect("it was moved there")["actor"], "system for player");
+    let taken = story.lines().find(|line| line.contains("A takes t-1")).expect("it was taken");
+    assert!(taken.contains("fleet") || taken.contains("player"), "{taken}");
     let machines = repository.ok("history t-1 --machines");
     assert!(machines.contains("IN_PROGRESS") && machines.contains("ACTOR"), "{machines}");
     assert!(repository.ok("history --all").contains("task_added"));
