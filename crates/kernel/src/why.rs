@@ -139,17 +139,7 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Milli
     };
     if let Some(now) = now {
         text.push_str(&format!(", for {}", duration(now - health.since)));
-        let timer = |timer: crate::Timer| {
-            let left = world.effects.get(world.timers.get(&timer)?)?.left(now)?;
-            Some(now.saturating_add(left))
-        };
-        let reset = timer(crate::Timer::Reset { service: service.clone() });
-        let polled =
-            timer(crate::Timer::HealthPoll).map(|poll| match world.config.services.contains(service) {
-                true if !health.refused => poll,
-                _ => poll.max(health.next_try(now, world.config.limits.health_poll_seconds)),
-            });
-        match reset.or(polled).map(|due| due - now) {
+        match tried_again(world, service, health, now).map(|due| due - now) {
             _ if health.probe.is_some() => text.push_str("; it is being tried now"),
             Some(wait) if wait > 0 => text.push_str(&format!("; tried again in {}", duration(wait))),
             Some(_) => text.push_str("; the next try is due"),
@@ -162,8 +152,22 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Milli
     text
 }
 
+/// When a service that is away is tried again: at its reset where that is known, else with the health polls.
+pub fn tried_again(world: &World, service: &ServiceName, health: &Health, now: Millis) -> Option<Millis> {
+    let timer = |timer: crate::Timer| {
+        let left = world.effects.get(world.timers.get(&timer)?)?.left(now)?;
+        Some(now.saturating_add(left))
+    };
+    let reset = timer(crate::Timer::Reset { service: service.clone() });
+    let polled = timer(crate::Timer::HealthPoll).map(|poll| match world.config.services.contains(service) {
+        true if !health.refused => poll,
+        _ => poll.max(health.next_try(now, world.config.limits.health_poll_seconds)),
+    });
+    reset.or(polled)
+}
+
 /// A stretch of time in the unit that people would say it in, rounded up.
-fn duration(millis: Millis) -> String {
+pub fn duration(millis: Millis) -> String {
     match (millis.max(0) + 999) / 1000 {
         seconds @ 0..=120 => format!("{seconds} s"),
         seconds @ 121..=7200 => format!("{} min", (seconds + 59) / 60),

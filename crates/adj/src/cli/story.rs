@@ -493,10 +493,18 @@ pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String 
     let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
     let left = |due: i64| ((due - now) / 1000).max(0);
     match (worker.machine.status, run) {
-        (_, Some(run)) if run.is_suspended() => match due(&kernel::Timer::HealthPoll) {
-            Some(due) => format!("waits for the model API, next try in {} s", left(due)),
-            None => "waits for the model API".to_owned(),
-        },
+        (_, Some(run)) if run.is_suspended() => {
+            let service = run.machine.suspension().map(|suspension| suspension.service.as_str());
+            let health = world.health.iter().find(|(name, _)| Some(name.as_str()) == service);
+            let tried = health.and_then(|(name, health)| kernel::why::tried_again(world, name, health, now));
+            match tried.map(|due| due - now) {
+                Some(wait) if wait > 0 => {
+                    format!("waits for the model API, next try in {}", kernel::why::duration(wait))
+                }
+                Some(_) => "waits for the model API, the next try is due".to_owned(),
+                None => "waits for the model API".to_owned(),
+            }
+        }
         (_, Some(run)) if run.question.is_some() => {
             let id = run.question.as_ref().map(|question| question.approval.to_string()).unwrap_or_default();
             format!("waits for you: adj approve {id}")

@@ -660,6 +660,41 @@ fn an_outage_suspends_and_the_health_command_restores() {
     repository.check(&["t-1"], "sh tests.sh");
 }
 
+/// The live view counts to the reset that the service named, not to the next look at its health.
+#[test]
+fn the_live_view_says_when_a_service_with_a_known_reset_is_tried_again() {
+    let text = scenario(&[&format!("{WRITE}, {{ outage = 429, resets_in = 3000 }}"), DONE]);
+    let repository = Repository::new("policy-live", &text, &["t-1"]);
+    let plain = repository.command("run");
+    // A terminal of its own, which only such a view is drawn on.
+    let mut script = std::process::Command::new("timeout");
+    script.args([
+        "60",
+        "script",
+        "-q",
+        "-f",
+        "-c",
+        &format!("stty cols 200 rows 40; {} run", plain.get_program().to_string_lossy()),
+        "seen.log",
+    ]);
+    script.current_dir(repository.dir()).stdin(std::process::Stdio::null());
+    script.stdout(std::process::Stdio::null()).env("TERM", "xterm");
+    let Ok(mut script) = script.spawn() else { return println!("not tried: there is no `timeout`") };
+    let shown = wait("when it is tried again", || {
+        if script.try_wait().expect("it can be asked").is_some() {
+            return Some(String::new());
+        }
+        let seen = repository.read("seen.log");
+        seen.split("next try in ").nth(1).map(|rest| rest.chars().take(8).collect::<String>())
+    });
+    if shown.is_empty() {
+        return println!("not tried: there is no `script`");
+    }
+    repository.ok("stop");
+    script.wait().expect("it ends");
+    assert!(shown.starts_with("50 min") || shown.starts_with("49 min"), "{shown}");
+}
+
 /// A usage limit that says when it is reset is waited for, and nobody asks before.
 #[test]
 fn a_usage_limit_is_waited_for_until_it_is_reset() {
