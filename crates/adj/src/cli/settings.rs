@@ -222,7 +222,7 @@ To use your own, name the file in adjutant.toml:
     Show {
         /// init, step, test_failure or merge_conflict
         name: String,
-        /// Fill it in for this task, as its agent would get it now
+        /// Fill it in for this task, or the worker's, as its agent would get it now
         #[arg(long, value_name = "TASK")]
         task: Option<String>,
     },
@@ -245,7 +245,10 @@ pub fn prompt(command: &Prompt, context: Context) -> Result<(), Failure> {
         }
         Prompt::Show { name, task } => {
             let prompt = match task {
-                Some(task) => project.get(&format!("/tasks/{task}/prompt/{name}"), &[])?,
+                Some(task) => {
+                    let task = cell(&super::named::task(&project, task)?["id"]);
+                    project.get(&format!("/tasks/{task}/prompt/{name}"), &[])?
+                }
                 None => project.get(&format!("/prompts/{name}"), &[])?,
             };
             if context.globals.json {

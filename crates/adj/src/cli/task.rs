@@ -72,6 +72,8 @@ Example:
 
 What was written for it is kept: `adj salvage list` shows where.")]
     Cancel {
+        /// The task, or the worker that has it
+        #[arg(value_name = "TASK|WORKER")]
         id: String,
         /// What answers the question, where the task waits for a decision
         #[arg(long, value_name = "TEXT")]
@@ -169,6 +171,8 @@ pub struct Add {
 
 #[derive(Debug, Args)]
 pub struct Edit {
+    /// The task, or the worker that has it
+    #[arg(value_name = "TASK|WORKER")]
     id: String,
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -211,6 +215,8 @@ pub struct List {
 
 #[derive(Debug, Args)]
 pub struct Move {
+    /// The task, or the worker that has it
+    #[arg(value_name = "TASK|WORKER")]
     id: String,
     /// INBOX, ASSIGNED, IN_PROGRESS, REVIEW, NEEDS_APPROVAL, BLOCKED, DONE or CANCELED
     status: String,
@@ -283,17 +289,20 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             put(&mut body, "plan", (!edit.plan.is_empty()).then_some(edit.plan));
             put(&mut body, "reviewerId", edit.reviewer);
             put(&mut body, "agent", edit.agent);
-            return self::edit(&project, &edit.id, body, edit.once.key.as_deref(), context);
+            let id = cell(&named::task(&project, &edit.id)?["id"]);
+            return self::edit(&project, &id, body, edit.once.key.as_deref(), context);
         }
         Command::Move(moved) => {
             let body = move_body(&moved)?;
-            (Method::Post, format!("/tasks/{}/transitions", moved.id), body, moved.once.key)
+            let id = cell(&named::task(&project, &moved.id)?["id"]);
+            (Method::Post, format!("/tasks/{id}/transitions"), body, moved.once.key)
         }
         Command::Assign { id, agents, once } => {
             let body = json!({"to": "ASSIGNED", "assigneeIds": agents});
             (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
         }
         Command::Cancel { id, decision, once } => {
+            let id = cell(&named::task(&project, &id)?["id"]);
             let mut body = json!({"to": "CANCELED"});
             if let Some(decision) = decision {
                 body["decision"] = json!(decision);

@@ -263,6 +263,24 @@ fn a_workers_name_means_the_task_that_it_handed_over() {
     repository.check(&["t-1", "t-2"], "sh tests.sh");
 }
 
+/// The same wherever a task is meant and a worker has it.
+#[test]
+fn a_workers_name_stands_for_its_task_wherever_a_task_is_asked_for() {
+    let repository = Repository::new("review-either", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    repository.set(&[HUMAN]);
+    waits_for_a_person(&repository);
+    assert!(repository.ok("task edit A --title Better").starts_with("t-1  REVIEW"));
+    assert_eq!(repository.task("t-1")["title"], "Better");
+    assert!(repository.ok("prompt show step --task A").contains("t-1"));
+    let ran = repository.ok("task move A BLOCKED --reason manual");
+    assert!(ran.starts_with("t-1  BLOCKED"), "{ran}");
+    repository.ok("retry t-1");
+    waits_for_a_person(&repository);
+    assert!(repository.ok("task cancel A").starts_with("t-1  CANCELED"));
+    let unknown = repository.adj("task cancel nobody");
+    assert!(unknown.stderr.contains("there is no task or worker `nobody`"), "{}", unknown.stderr);
+}
+
 /// What is approved without a change is DONE, and nobody says that it will land.
 #[test]
 fn an_approval_says_what_became_of_it() {
