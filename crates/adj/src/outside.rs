@@ -295,6 +295,8 @@ impl Outside for Real {
                     findings.push(finding(Level::Error, "prompts", error.to_string(), None));
                 }
                 findings.extend(self.look_at_worktree(&settings));
+                let places = self.look_at_places(&settings).unwrap_or_default().into_iter();
+                findings.extend(places.filter(|place| place.level == Level::Error));
                 for problem in settings.kernel().problems() {
                     findings.push(finding(Level::Error, "adjutant.toml", problem, None));
                 }
@@ -367,7 +369,9 @@ impl Outside for Real {
         }
         findings.extend(self.config_check()?);
         let Ok(settings) = self.settings() else { return Ok(findings) };
-        findings.extend(self.look_at_places(&settings)?);
+        // What is wrong with them is said of the settings already.
+        let places = self.look_at_places(&settings)?.into_iter();
+        findings.extend(places.filter(|place| place.level != Level::Error));
         findings.extend(self.look_at_disk(&settings)?);
         let home = std::env::var_os("HOME").map(PathBuf::from);
         findings.extend(look_at_sandbox(&settings, home.as_deref(), &self.layout));

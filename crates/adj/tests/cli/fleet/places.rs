@@ -279,9 +279,11 @@ fn trees_lie_in_the_checkout_by_choice_and_not_where_git_tracks_the_folder() {
     repository.set(&[("[fleet]", "[fleet]\ntrees = \"agents\"")]);
     repository.write("agents/own.py", "theirs\n");
     repository.commit("A folder of our own");
-    for line in ["init", "doctor"] {
+    for line in ["init", "doctor", "config check"] {
         let said = repository.adj(line);
-        assert!(said.stdout.contains("git tracks files in `agents`"), "adj {line}: {}", said.stdout);
+        let times = said.stdout.matches("git tracks files in `agents`").count();
+        assert_eq!(times, 1, "adj {line}: {}", said.stdout);
+        assert_eq!(said.code != 0, line != "init", "adj {line}: {}", said.stdout);
     }
     let refused = repository.adj("run --until-idle");
     assert_ne!(refused.code, 0);
