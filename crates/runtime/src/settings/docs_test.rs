@@ -36,7 +36,7 @@ pub(super) fn page() -> String {
     );
     for section in SECTIONS {
         let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
-        text.push_str("| key | what stands there | default | what it does |\n| --- | --- | --- | --- |\n");
+        text.push_str("| key | value | default | what it does |\n| --- | --- | --- | --- |\n");
         for key in section.keys {
             let default =
                 if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
@@ -86,7 +86,8 @@ fn more(section: &str) -> String {
              same, for instance to mend a main that is red.\n\n\
              A test command that cannot be started (exit code 126 or 127) is never sent to an agent: the task is blocked as\n\
              `environment`. Where tests fail before they test anything (a missing module, collection errors, no network), main's\n\
-             are run again first: where main passes, it is the agent's to mend; where it does not, everything waits for you.\n\n\
+             are run again first. Where main passes, the output is sent to the agent, since its own change broke the import or\n\
+             the collection; where main fails too, nothing is sent and everything waits for you.\n\n\
              The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
              change keep their time. A merge with the files that the gate has tested is not tested again.\n\n\
              `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"

@@ -283,7 +283,7 @@ fn trees_lie_in_the_checkout_by_choice_and_not_where_git_tracks_the_folder() {
         let said = repository.adj(line);
         let times = said.stdout.matches("git tracks files in `agents`").count();
         assert_eq!(times, 1, "adj {line}: {}", said.stdout);
-        assert_eq!(said.code != 0, line != "init", "adj {line}: {}", said.stdout);
+        assert!(line == "init" || said.code != 0, "adj {line}: {}", said.stdout);
     }
     let refused = repository.adj("run --until-idle");
     assert_ne!(refused.code, 0);
