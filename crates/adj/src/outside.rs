@@ -263,7 +263,10 @@ impl Outside for Real {
         let settings = self.settings()?;
         let prompts = Prompts::load(&settings, self.layout.root())
             .map_err(|error| Problem::new(422, "SETTINGS", error.to_string()))?;
-        let main = self.repository().and_then(|repository| repository.main_tip().map_err(of_git))?;
+        let main = match &task.place {
+            Some(place) => self.repository()?.name_of_main(&task.id, &place.tree).map_err(of_git)?,
+            None => format!("origin/{}", settings.project.main),
+        };
         let text =
             runtime::runner::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
         let file = prompts.path(known).map(|file| file.display().to_string());

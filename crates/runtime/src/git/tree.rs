@@ -653,6 +653,14 @@ impl Repository {
         Ok(main)
     }
 
+    /// What main is called in a task's tree: in a worktree, `origin/main` would be what the user last fetched.
+    pub fn name_of_main(&self, task: &TaskId, tree: &str) -> Result<String, GitError> {
+        let record = self.open_tree(task, tree_name(tree)?)?;
+        let main = &self.inner.places.main;
+        let is_worktree = record.is_some_and(|record| record.worktree.is_some());
+        Ok(if is_worktree { main.clone() } else { format!("origin/{main}") })
+    }
+
     fn make_clone(
         &self,
         task: &TaskId,

@@ -12,7 +12,7 @@ use machines::names::{AgentName, RunId, TaskId, WorkerName};
 
 use super::gate::Whose;
 use super::{Rules, Shared, gate};
-use crate::git::{self, Oid};
+use crate::git;
 use crate::keeper::{self, Exit, Reason};
 use crate::layout::Layout;
 use crate::prompts::{Kind, Prompts, Variables};
@@ -45,7 +45,7 @@ pub fn prompt_now(
     world: &World,
     task: &Task,
     kind: Kind,
-    main: &Oid,
+    main: &str,
     root: &Path,
 ) -> String {
     let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
@@ -69,7 +69,7 @@ pub fn prompt(
     task: &Task,
     worker: &str,
     prompt: &Prompt,
-    main: &Oid,
+    main: &str,
     test: Option<String>,
 ) -> String {
     let (body, acceptance) = crate::tickets::split_acceptance(&task.body);
@@ -81,13 +81,15 @@ pub fn prompt(
         plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
         worker: worker.to_owned(),
         branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
-        main: main.to_string(),
+        main: main.to_owned(),
         test: test.unwrap_or_default(),
         ..Variables::default()
     };
     let kind = variables.take(prompt);
     // What a reviewer asked for holds until the task is done.
-    variables.notes.extend(task.machine.feedback.clone());
+    // What a landing failed of is its output, which is told already.
+    let is_told = |feedback: &String| feedback.trim() == variables.output.trim();
+    variables.notes.extend(task.machine.feedback.clone().filter(|feedback| !is_told(feedback)));
     variables.notes.extend(task.machine.clarification.clone());
     prompts.render(kind, &variables)
 }

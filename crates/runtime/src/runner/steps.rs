@@ -245,7 +245,11 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
     let folders = place::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let main = {
         let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
-        let fresh = shared.blocking(move || repository.refresh_main(&of, &tree)).await;
+        let fresh = shared.blocking(move || {
+            repository.refresh_main(&of, &tree)?;
+            repository.name_of_main(&of, &tree)
+        });
+        let fresh = fresh.await;
         fresh.map_err(|error| error.to_string())?
     };
     {

@@ -289,7 +289,8 @@ fn an_agent_is_told_everything_in_the_words_of_the_settings() {
     let repository = Repository::new("settings-words", &text, &["t-1"]);
     let mut prompts = String::new();
     for kind in ["init", "step", "merge_conflict"] {
-        repository.write(&format!("own-{kind}.md"), &format!("{kind} in my own words for {{{{task}}}}\n"));
+        let all = "{{task}}\n{{main}}\n{{output}}\n{{notes}}";
+        repository.write(&format!("own-{kind}.md"), &format!("{kind} in my own words for {all}\n"));
         prompts += &format!("{kind} = \"own-{kind}.md\"\n");
     }
     repository.set(&[("[test]", &format!("[prompts]\n{prompts}[test]"))]);
@@ -305,6 +306,9 @@ fn an_agent_is_told_everything_in_the_words_of_the_settings() {
         assert!(told.starts_with(&format!("{kind} in my own words for t-1\n")), "{kind}: {told}");
     }
     assert_eq!(repository.read("shared.txt"), "mine\n");
+    let told = repository.read("told-merge_conflict.txt");
+    assert!(told.contains("\norigin/main\n"), "main by the name that it has in the tree: {told}");
+    assert_eq!(told.matches("conflicts in: shared.txt").count(), 1, "it is said once: {told}");
 }
 
 /// Turns that cost nothing, one more than an agent of the usual kind has.
