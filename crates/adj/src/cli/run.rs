@@ -43,7 +43,7 @@ pub struct Run {
     /// Run in the background; `adj stop` ends it
     #[arg(long)]
     detach: bool,
-    /// So many workers, if not as many as adjutant.toml says
+    /// Number of workers [default: fleet.workers]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
 }

@@ -12,8 +12,8 @@ pub const INIT_HELP: &str = "\
 Example:
   cd my-project && adj init
 
-Writes adjutant.toml with the settings that most people look at first, and keeps what is ours out of git by \
-.git/info/exclude. Nothing else is touched, and a file that is there is left as it is.";
+Writes adjutant.toml with the settings that most people look at first, shows where state and trees will be, and checks \
+this machine. Nothing else is written, and a file that is there is left as it is.";
 
 pub fn init(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;

@@ -65,12 +65,13 @@ Example:
         #[command(flatten)]
         once: Once,
     },
-    /// Give a task up
+    /// Cancel a task
     #[command(after_help = "\
 Example:
   adj task cancel c-abc1
 
-What was written for it is kept: `adj salvage list` shows where.")]
+What was committed stays on the task's branch (`adj task show c-abc1` names it) until trash.age has passed; \
+what was not committed is saved: `adj salvage list`.")]
     Cancel {
         /// The task, or the worker that has it
         #[arg(value_name = "TASK|WORKER")]
@@ -87,8 +88,8 @@ Example:
   adj task restart c-abc1
   adj task restart c-abc1 --note 'without a new dependency'
 
-What runs for it is ended. What was made is kept: `adj salvage list` shows where. `adj retry c-abc1` goes on with it
-instead, on the same branch.")]
+What runs for it is ended and its old branch is deleted. The commits of that branch and what was not committed \
+are saved: `adj salvage list`. `adj retry c-abc1` goes on with the same branch instead.")]
     Restart {
         /// The task, or the worker that has it; any that is not DONE or CANCELED
         #[arg(value_name = "TASK|WORKER")]
@@ -123,7 +124,7 @@ What a move requires is in `adj machine show task`. It can be given by option, o
 /// For a request that may be made twice.
 #[derive(Debug, Args)]
 pub struct Once {
-    /// Asked twice with the same key, it is done once and answered twice
+    /// Idempotency key: a request that is repeated with the same key is carried out once
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 }

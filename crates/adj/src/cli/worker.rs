@@ -31,7 +31,8 @@ pub struct Assign {
 Example:
   adj kill A
 
-The work is kept: `adj salvage list` shows where. The task is BLOCKED until a person gives it to a worker again.")]
+What it committed stays on its branch, such as agent/A-c-abc1; what it did not is saved: `adj salvage list`. The task is \
+BLOCKED until a person gives it to a worker again.")]
 pub struct Kill {
     /// The worker, or the task that it has; it must be ready, working or stuck
     #[arg(value_name = "WORKER|TASK")]
@@ -97,7 +98,8 @@ pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
 }
 
 /// What blocks a task that failed. A person blocked the others, or must say what is to be done differently.
-const FAILED: [&str; 6] = ["stuck", "lost_workers", "loop", "tool_failures", "landing", "limit"];
+const FAILED: [&str; 7] =
+    ["stuck", "lost_workers", "loop", "tool_failures", "landing", "limit", "environment"];
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
