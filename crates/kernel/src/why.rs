@@ -389,8 +389,60 @@ fn nothing_unfinished(task: &Task) -> Guard {
     )
 }
 
+/// A condition as people would say it. Programs get its name.
+pub fn condition(guard: &str) -> String {
+    let known = match guard {
+        "fleetRunning" => "fleet",
+        "dayBudgetSettled" => "question about the day's budget",
+        "diskRoom" => "disk space",
+        "serviceHealthy" | "serviceThere" | "serviceBack" => "model API",
+        "agentCap" | "statusCap" => "limit of tasks at once",
+        "runBudget" => "budget of the run",
+        "taskBudget" => "budget of the task",
+        "agentBudget" => "budget of the agent",
+        "dayBudget" => "budget of the day",
+        "settingsValid" => "settings",
+        "statusOpen" | "open" => "status",
+        "noLease" => "held by",
+        "proposalAccepted" => "proposal",
+        "nothingUnfinished" => "unfinished work",
+        "ownAgent" => "assigned agent",
+        "ticketThere" | "ticketOpen" => "ticket",
+        "dependencyDone" => "dependency",
+        "notBlocked" => "blocked",
+        "decided" | "answered" => "question",
+        "approved" => "review",
+        "checkoutFree" => "your checkout",
+        "noFailure" => "failing",
+        "landing" => "landing",
+        "workerIdle" => "workers",
+        "workThere" => "work",
+        "workerState" => "worker",
+        "runState" => "run",
+        "underWay" => "under way",
+        "backoffOver" => "back-off",
+        "notStuck" => "stuck",
+        "mainTests" => "main's own tests",
+        "testsPass" => "tests",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    // One that has no words of its own yet, as words all the same.
+    let mut words = String::new();
+    for letter in guard.chars() {
+        if letter.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
+}
+
 fn first_failing(guards: Vec<Guard>) -> Option<String> {
-    guards.into_iter().find(|guard| !guard.holds).map(|guard| format!("{}: {}", guard.guard, guard.detail))
+    let failing = guards.into_iter().find(|guard| !guard.holds)?;
+    Some(format!("{}: {}", condition(failing.guard), failing.detail))
 }
 
 pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Option<String> {

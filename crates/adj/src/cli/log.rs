@@ -137,12 +137,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     let guards = why["guards"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (good, bad): (Vec<_>, Vec<_>) = guards.iter().partition(|guard| guard["holds"] == true);
     for guard in &bad {
-        let label = format!("{} {}: ", paint.red("✗"), condition(&cell(&guard["guard"])));
+        let label = format!("{} {}: ", paint.red("✗"), kernel::why::condition(&cell(&guard["guard"])));
         writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
     }
     if command.verbose {
         for guard in &good {
-            let label = format!("{} {}: ", paint.green("✓"), condition(&cell(&guard["guard"])));
+            let label = format!("{} {}: ", paint.green("✓"), kernel::why::condition(&cell(&guard["guard"])));
             writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
         }
     } else if bad.is_empty() && why["tasks"].is_null() {
@@ -179,62 +179,15 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     }
     for guard in &bad {
         if let Some(output) = guard["output"].as_str() {
-            writeln!(out, "\n{}: the last lines of the output", condition(&cell(&guard["guard"])))?;
+            writeln!(
+                out,
+                "\n{}: the last lines of the output",
+                kernel::why::condition(&cell(&guard["guard"]))
+            )?;
             write!(out, "{}", visible_lines(output, "  "))?;
         }
     }
     Ok(())
-}
-
-/// A condition as people would say it. Programs get its name.
-fn condition(guard: &str) -> String {
-    let known = match guard {
-        "fleetRunning" => "fleet",
-        "dayBudgetSettled" => "question about the day's budget",
-        "diskRoom" => "disk space",
-        "serviceHealthy" | "serviceThere" | "serviceBack" => "model API",
-        "agentCap" | "statusCap" => "limit of tasks at once",
-        "runBudget" => "budget of the run",
-        "taskBudget" => "budget of the task",
-        "agentBudget" => "budget of the agent",
-        "dayBudget" => "budget of the day",
-        "settingsValid" => "settings",
-        "statusOpen" | "open" => "status",
-        "noLease" => "held by",
-        "proposalAccepted" => "proposal",
-        "nothingUnfinished" => "unfinished work",
-        "ownAgent" => "assigned agent",
-        "ticketThere" | "ticketOpen" => "ticket",
-        "dependencyDone" => "dependency",
-        "notBlocked" => "blocked",
-        "decided" | "answered" => "question",
-        "approved" => "review",
-        "checkoutFree" => "your checkout",
-        "noFailure" => "failing",
-        "landing" => "landing",
-        "workerIdle" => "workers",
-        "workThere" => "work",
-        "workerState" => "worker",
-        "runState" => "run",
-        "underWay" => "under way",
-        "backoffOver" => "back-off",
-        "notStuck" => "stuck",
-        "mainTests" => "main's own tests",
-        "testsPass" => "tests",
-        _ => "",
-    };
-    if !known.is_empty() {
-        return known.to_owned();
-    }
-    // One that has no words of its own yet, as words all the same.
-    let mut words = String::new();
-    for letter in guard.chars() {
-        if letter.is_ascii_uppercase() {
-            words.push(' ');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
 }
 
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.

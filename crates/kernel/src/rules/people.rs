@@ -576,7 +576,7 @@ pub(crate) fn assign_by_person(
     let blocked = task.status() == Status::Blocked;
     if let Some(why) = why::assign_blocker(&d.world, task, &agent, d.day()) {
         return Err(Refusal::new(409, "NOT_CLAIMABLE", format!("task `{id}` cannot be claimed: {why}"))
-            .hint(format!("`adj why {id}` shows every guard with its value")));
+            .hint(format!("`adj why {id}` shows all that it waits for")));
     }
     if blocked {
         let actor = d.command.actor.clone();
