@@ -493,13 +493,19 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
         (BlockReason::Stuck | BlockReason::Limit, _) => {
             (world.run_of(&task.id)?.machine.inner().last_error.clone()?.message, false)
         }
+        (BlockReason::Loop | BlockReason::ToolFailures | BlockReason::Environment, _) => {
+            let said = task.comments.iter().rev().find(|comment| comment.kind == "blocked");
+            (said?.text.clone(), false)
+        }
         _ => return None,
     };
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_end_matches('.').to_owned();
     let last = last_line(&text);
     let line =
         if !printed || last.is_empty() || first.contains(&last) { first } else { format!("{first}: {last}") };
-    Some((line, printed.then(|| last_lines(&text))))
+    // What is one line only has been said.
+    let more = Some(last_lines(&text)).filter(|lines| printed && lines.trim().trim_end_matches('.') != line);
+    Some((line, more))
 }
 
 /// Whose workers would take the task: those of the agent that it wants, or of one that it is assigned to, where there are
@@ -734,7 +740,11 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
     if let Some(left) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.left(now)) {
-        guards.push(guard("backoffOver", false, next_try(now.saturating_add(left), now)));
+        let error = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
+        let error = error.and_then(|run| run.machine.inner().last_error.as_ref());
+        let error = error.map(|error| format!("{}; ", first_line(&error.message))).unwrap_or_default();
+        let next = next_try(now.saturating_add(left), now);
+        guards.push(guard("backoffOver", false, format!("{error}{next}")));
     }
     match state {
         State::Idle => {
@@ -799,6 +809,10 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     }
     guards.sort_by_key(|guard| guard.holds);
     guards
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().trim_end_matches('.')
 }
 
 fn next_try(due: Millis, now: Millis) -> String {

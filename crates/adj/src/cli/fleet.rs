@@ -42,6 +42,8 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         let since = worker["task_assigned_at"].as_str().or(worker["started_at"].as_str());
         let status = cell(&worker["status"]);
         let (doing, waits) = doing(worker);
+        // A worker that is `working` for the machine may do nothing but wait.
+        let shown = if waits && status == "working" { "waiting".to_owned() } else { status.clone() };
         let cost = Money::of_worker(worker).short();
         let (symbol, name, task) = (cell(&worker["symbol"]), cell(&worker["name"]), cell(&worker["task"]));
         match narrow {
@@ -49,7 +51,7 @@ pub fn ps(context: Context) -> Result<(), Failure> {
             false => table.row([
                 symbol,
                 name,
-                status.clone(),
+                shown,
                 task,
                 cell(&worker["step_count"]),
                 thousands(count("total_input_tokens") + count("total_output_tokens")),

@@ -107,6 +107,13 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         return approve(&project, &task, command.tip.as_deref(), &command.note, context);
     }
     if let Some(changes) = &command.changes {
+        if task["status"] == "NEEDS_APPROVAL" {
+            let message = format!("task `{id}` waits for an answer, and is in no review");
+            let hint = format!(
+                "`adj why {id}` shows the question, `adj approve` and `adj deny` answer it; `adj task comment {id} TEXT` tells the agent something"
+            );
+            return Err(Failure::new(super::Exit::Refused, message).hint(hint));
+        }
         let tip = looked_at(&task, command.tip.as_deref())?;
         let body = json!({"approve": false, "tip": tip, "note": changes});
         let task = project.ask(Method::Post, &format!("/tasks/{id}/review"), body, None)?;
@@ -337,9 +344,13 @@ struct Pager {
 }
 
 impl Pager {
-    /// As `PAGER` says, or `less`; none where the output is no terminal, or where the program is not there.
+    /// The one that git uses (`GIT_PAGER`, `core.pager`, `PAGER`, `less`); none where the output is no terminal, or where
+    /// the program is not there.
     fn start(globals: &super::Globals) -> Option<Pager> {
-        let wanted = super::set_variable("PAGER").unwrap_or_else(|| "less".to_owned());
+        let git = std::process::Command::new("git").args(["var", "GIT_PAGER"]).output().ok();
+        let git = git.filter(|ran| ran.status.success()).map(|ran| ran.stdout);
+        let wanted = git.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
+        let wanted = wanted.filter(|name| !name.is_empty()).unwrap_or_else(|| "less".to_owned());
         let pages = std::io::stdout().is_terminal() && !super::terminal::dumb() && !globals.quiet;
         if !pages || wanted == "cat" {
             return None;

@@ -305,6 +305,11 @@ impl Fleet {
     }
 }
 
+fn noticed(screen: &mut Screen<'_>, text: String) -> io::Result<()> {
+    screen.story.hears(&text);
+    screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })
+}
+
 /// Tells what happens while the fleet runs, and passes signals on.
 async fn watch(
     runner: &Runner,
@@ -328,11 +333,15 @@ async fn watch(
                 if moved.is_err() {
                     break (&mut fleet).await;
                 }
+                // What was heard before it happened is told before it.
+                while let Ok(text) = heard.try_recv() {
+                    noticed(screen, text)?;
+                }
                 seen = tell(handle, seen, screen).await?;
                 changed = true;
             }
             Some(text) = heard.recv() => {
-                screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })?;
+                noticed(screen, text)?;
                 changed = true;
             }
             () = tokio::time::sleep_until(frame), if screen.live => {
@@ -536,7 +545,12 @@ impl Ended {
         let now = all.since(&Money::of_spend(&self.world, before));
         let tokens = tokens.saturating_sub(before.input_tokens + before.output_tokens);
         let tokens = terminal::thousands(tokens);
-        format!("{}, {tokens} tokens; {} with all runs before", now.words(), all.words())
+        let now = format!("{}, {tokens} tokens", now.words());
+        // Runs that cost nothing that anybody would see have nothing to add.
+        match (now.starts_with(&format!("{},", all.words())), all.words()) {
+            (true, _) => now,
+            (false, all) => format!("{now}; {all} with all runs before"),
+        }
     }
 
     /// The tasks that the next run goes on with, without a person.

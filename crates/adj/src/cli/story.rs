@@ -124,12 +124,19 @@ pub struct Story {
     held_up: BTreeMap<String, String>,
     /// Whether main was last heard to fail its own tests.
     main_red: bool,
+    /// What was last heard beside the log, such as a line of an agent's standard error.
+    heard: String,
     /// What went wrong, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
 }
 
 impl Story {
+    /// Something that is told as it is.
+    pub fn hears(&mut self, text: &str) {
+        text.clone_into(&mut self.heard);
+    }
+
     fn wrong(&mut self, what: &'static str, text: String) -> Option<(Tone, String)> {
         *self.survived.entry(what).or_default() += 1;
         Some((Tone::Wrong, text))
@@ -179,7 +186,11 @@ impl Story {
                     return None;
                 }
                 let error = error.map(|error| error.message).unwrap_or_default();
-                let error = error.lines().next().unwrap_or_default().to_owned();
+                let error = error.lines().next().unwrap_or_default();
+                // Its last words stand in the line above.
+                let last = self.heard.strip_prefix(&format!("{who} {task}: ")).unwrap_or_default();
+                let brief = error.strip_suffix(last).filter(|brief| !last.is_empty() && !brief.is_empty());
+                let error = brief.map_or(error, |brief| brief.trim_end_matches([':', ' '])).to_owned();
                 self.wrong("failed step", format!("{who}'s step on {task} failed: {error}"))
             }
             Event::WorkerLost(lost) => self.wrong(

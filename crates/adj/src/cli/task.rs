@@ -510,7 +510,7 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
 /// The board: a column for each status, one under the other, so that it fits any terminal.
 pub fn board(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let tasks = project.get_all("/tasks", &[])?;
+    let tasks = in_order_of_taking(project.get_all("/tasks", &[])?);
     project.warn_of_tickets(&context.globals);
     if context.globals.json {
         let mut board = Map::new();
@@ -542,6 +542,21 @@ pub fn board(context: Context) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// As workers take them: what can be taken first, then by priority and age. What has left the board's beginning stays in the
+/// order in which it came.
+fn in_order_of_taking(mut tasks: Vec<Value>) -> Vec<Value> {
+    // What is no task is a ticket that was closed before: it keeps nobody waiting.
+    let is_open = |task: &&Value| task["status"] != "DONE";
+    let to_do: Vec<Value> = tasks.iter().filter(is_open).map(|task| task["id"].clone()).collect();
+    tasks.sort_by_cached_key(|task| {
+        let open = ["INBOX", "ASSIGNED", "IN_PROGRESS"].iter().any(|status| task["status"] == *status);
+        let on = task["dependsOn"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let waits = task["held"].is_string() || on.iter().any(|id| to_do.contains(id));
+        open.then(|| (waits, task["priority"].as_u64(), cell(&task["createdAt"])))
+    });
+    tasks
 }
 
 fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {

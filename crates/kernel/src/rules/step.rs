@@ -168,8 +168,10 @@ pub(super) fn turn_taken(
     if run.is_live() && machine.current_turn >= machine.max_turns && !calls.is_empty() {
         return turn_limit(d, run_id);
     }
+    // So it is where it passes a budget: what it has done is looked at, and asked about only if there is more to do.
     if run.is_live()
         && machine.state == run::State::Running
+        && !calls.is_empty()
         && let Some(room) = budget::passed(&d.world, d.task(id)?, run, d.day())
     {
         return budget_reached(d, run_id, &room);

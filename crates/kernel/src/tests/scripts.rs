@@ -1126,7 +1126,7 @@ pub(super) fn why_names_the_command_that_leads_on() {
     assert_eq!(of(&table, "fleetRunning"), "the fleet is at work");
     let table = check(Table::new(config()), "ticket t1\nfleet 1\ntree\nfails -> worker A working");
     let next = of(&table, "backoffOver");
-    assert!(next.starts_with("the next try is due in ") && next.ends_with(" s"), "{next}");
+    assert!(next.starts_with("broke; the next try is due in ") && next.ends_with(" s"), "{next}");
 }
 
 /// Caps: not claimed, and `why` says which.

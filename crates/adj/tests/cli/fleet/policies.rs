@@ -269,6 +269,19 @@ fn a_step_of_unknown_price_is_estimated_by_the_same_models_steps_and_by_no_other
     assert!(row("t-2").contains("unknown"), "{steps}");
 }
 
+/// What an agent has finished is looked at, though its last words passed the budget.
+#[test]
+fn a_last_turn_that_says_done_and_passes_the_budget_goes_to_the_gate() {
+    let repository = Repository::new("budget-done", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    // Three turns of $0.25: the file, the commit, DONE.
+    repository.set(&[("[test]", "[budget]\ntask_usd = 0.6\nstep_usd = 0.5\n[test]")]);
+    let lines = repository.ok("run --until-idle");
+    assert!(!lines.contains("budget is reached"), "{lines}");
+    let spent = repository.json("cost")["total"]["usd"].as_f64();
+    assert_eq!(spent, Some(0.75), "nothing was played again: {lines}");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
 const CALLS: &str = r#"{ write = "a.txt", text = "a\n" }, { write = "b.txt", text = "b\n" }, { write = "c.txt", text = "c\n" }, { write = "d.txt", text = "d\n" }, { write = "e.txt", text = "e\n" }"#;
 
 /// A fleet whose run came to its limit of three turns.
@@ -342,6 +355,13 @@ do = [ { run = "exit 1" }, { run = "exit 2" }, { run = "exit 3" }, { run = "touc
     );
     blocked(&repository, "t-loop", "loop");
     blocked(&repository, "t-fails", "tool_failures");
+    for id in ["t-loop", "t-fails"] {
+        let task = repository.task(id);
+        let comments = task["comments"].as_array().expect("comments");
+        let reason = comments.iter().rev().find(|comment| comment["kind"] == "blocked").expect("a reason");
+        let why = repository.json(&format!("why {id}")).to_string();
+        assert!(why.contains(reason["text"].as_str().expect("a text")), "{why}");
+    }
     for worker in repository.json("ps").as_array().expect("workers") {
         assert_eq!(worker["status"], "idle", "nobody is held up: {worker}");
     }

@@ -109,6 +109,41 @@ fn history_tells_the_story_and_who_did_it() {
     assert!(repository.ok("history --all").contains("task_added"));
 }
 
+/// A failing program: each thing is said once, the cause where people ask for it, and that nothing is done meanwhile.
+#[test]
+fn a_failed_step_is_told_once_and_why_names_its_cause_while_it_is_waited_for() {
+    let repository = Repository::new("failed-once", "", &["t-1"]);
+    repository.set(&[
+        ("adapter = \"script\"", "adapter = \"command\""),
+        ("[\"scenario.toml\"]", "[\"sh\", \"-c\", \"echo boom >&2; exit 3\"]"),
+    ]);
+    let fleet = repository.start("run");
+    fleet.wait_for("step on t-1 failed");
+    let lines = fleet.lines();
+    let first: Vec<&str> = lines.lines().filter(|line| line.contains("boom")).take(2).collect();
+    assert!(first.len() == 1 || !first[1].contains("failed"), "{lines}");
+    let why = repository.ok("why t-1");
+    assert!(why.contains("back-off: `sh` ended with exit code 3: boom; the next try is due"), "{why}");
+    let ps = repository.ok("ps");
+    assert!(ps.contains("waiting") && !ps.contains("working"), "{ps}");
+    fleet.stop();
+}
+
+#[test]
+fn the_board_lists_tasks_in_the_order_in_which_they_are_taken() {
+    let repository = Repository::new("board-order", "", &[]);
+    for line in [
+        "Late --id c-1 --priority 3",
+        "Waits --id c-2 --priority 0 --depends-on c-1",
+        "First --id c-3 --priority 1",
+    ] {
+        repository.ok(&format!("task add {line}"));
+    }
+    let board = repository.ok("board");
+    let ids: Vec<&str> = board.lines().filter_map(|line| line.trim().split(' ').next()).skip(1).collect();
+    assert_eq!(ids, ["c-3", "c-1", "c-2"], "{board}");
+}
+
 #[test]
 fn ps_and_why_say_what_a_worker_waits_for() {
     let text =
