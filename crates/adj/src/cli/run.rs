@@ -223,18 +223,20 @@ impl Fleet {
         let mended = project.layout().mend_modes();
         let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let begun = clock::now();
+        // Not by the day's clock, which somebody may set while the fleet is at work.
+        let begun = std::time::Instant::now();
         let terminal = io::stdout().is_terminal();
         let paint = Paint::new(globals, terminal);
         let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
         let quiet = globals.quiet || globals.json;
         let test = self.in_force.settings.test.command.clone();
-        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), begun).tested_by(test);
+        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), clock::now()).tested_by(test);
         let before = owner.handle().world().spend.clone();
         let story = runtime.block_on(self.serve(project, &owner, screen, mended))?;
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
-        Ok(Ended { world: owner.handle().world(), story, before, millis: clock::now() - begun })
+        let millis = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        Ok(Ended { world: owner.handle().world(), story, before, millis })
     }
 
     /// `mended` is what people should hear of our own state.

@@ -162,7 +162,7 @@ impl<'o> Screen<'o> {
         let height = height.saturating_sub(1 + STORY_LINES_MIN).max(1);
         let facts = format!(
             "{}   {done} of {all} done   {}   {}",
-            story::clock(now - self.begun),
+            story::clock((now - self.begun).max(0)),
             money.words(),
             self.interrupt,
         );

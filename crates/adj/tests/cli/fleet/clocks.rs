@@ -53,7 +53,9 @@ fn a_clock_that_is_set_while_a_worker_waits_delays_nothing() {
             let why = String::from_utf8_lossy(&why.stdout).into_owned();
             assert!(!why.contains(" h") && !why.contains(" min"), "{why}");
         }
-        fleet.done();
+        let said = fleet.done();
+        let took = said.lines().find(|line| line.trim_start().starts_with("time ")).unwrap_or_default();
+        assert!(!took.is_empty() && !took.contains('-') && !took.contains(" h"), "{name}: {took}");
         assert!(began.elapsed() < Duration::from_secs(60), "{name}: {:?}", began.elapsed());
         repository.check(&["t-1"], "sh tests.sh");
     }
