@@ -10,8 +10,9 @@ use super::Layout;
 const SECRET: &str = "token";
 /// What git has of files here is known by its content.
 const OBJECTS: &str = "objects";
-/// How deep folders of `land.git` are looked at.
+/// How deep folders are looked at, and how many files and folders in all but `land.git`.
 const DEPTH_MAX: u32 = 8;
+const LOOKED_AT_MAX: usize = 20_000;
 
 /// What the modes of a path must have, and what they must not.
 #[derive(Clone, Copy)]
@@ -22,6 +23,8 @@ struct Wanted {
 
 const FOLDER: Wanted = Wanted { has: 0o700, not: 0o077 };
 const FILE: Wanted = Wanted { has: 0o600, not: 0o077 };
+const INNER_FOLDER: Wanted = Wanted { has: 0o700, not: 0 };
+const INNER_FILE: Wanted = Wanted { has: 0o400, not: 0 };
 /// Read by agents, as far as the sandbox lets them; written by nobody else.
 const LAND_FOLDER: Wanted = Wanted { has: 0o700, not: 0o022 };
 const LAND_FILE: Wanted = Wanted { has: 0o400, not: 0o022 };
@@ -33,6 +36,7 @@ impl Layout {
     pub fn mend_modes(&self) -> Vec<String> {
         let (state, land) = (self.state(), self.land());
         let mut said = Vec::new();
+        let mut left = LOOKED_AT_MAX;
         mend(&state, FOLDER, 0, &mut said);
         for path in within(&state) {
             let secret =
@@ -40,11 +44,37 @@ impl Layout {
             match kind(&path) {
                 Some(Kind::File) => mend(&path, FILE, if secret { 0 } else { NO_NEWS }, &mut said),
                 Some(Kind::Folder) if path == land => mend_land(&path, DEPTH_MAX, &mut said),
-                Some(Kind::Folder) => mend(&path, FOLDER, NO_NEWS, &mut said),
+                Some(Kind::Folder) => {
+                    mend(&path, FOLDER, NO_NEWS, &mut said);
+                    mend_below(&path, DEPTH_MAX, &mut left, &mut said);
+                }
                 None => {}
             }
         }
         said
+    }
+}
+
+/// What nobody else can get at, because of the folders above it, need only be of use to its user. Which of it others could
+/// read is up to the programs that wrote it.
+fn mend_below(folder: &Path, depth: u32, left: &mut usize, said: &mut Vec<String>) {
+    for path in within(folder) {
+        let Some(next) = left.checked_sub(1) else { return };
+        *left = next;
+        match kind(&path) {
+            Some(Kind::Folder) => {
+                mend(&path, INNER_FOLDER, 0, said);
+                if depth > 0 {
+                    mend_below(&path, depth - 1, left, said);
+                }
+            }
+            Some(Kind::File)
+                if mode_of(&path).is_some_and(|mode| mode & INNER_FILE.has != INNER_FILE.has) =>
+            {
+                mend(&path, FILE, NO_NEWS, said);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -82,10 +112,13 @@ fn kind(path: &Path) -> Option<Kind> {
     }
 }
 
+fn mode_of(path: &Path) -> Option<u32> {
+    Some(path.symlink_metadata().ok()?.permissions().mode() & 0o7777)
+}
+
 /// `quiet` are modes that are taken away without a word.
 fn mend(path: &Path, wanted: Wanted, quiet: u32, said: &mut Vec<String>) {
-    let Ok(metadata) = path.symlink_metadata() else { return };
-    let mode = metadata.permissions().mode() & 0o7777;
+    let Some(mode) = mode_of(path) else { return };
     let right = (mode | wanted.has) & !wanted.not;
     if mode == right {
         return;

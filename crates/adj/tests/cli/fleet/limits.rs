@@ -127,7 +127,14 @@ fn modes_of_our_own_state_are_mended_and_said() {
     };
     let wrong = [("", 0o777, 0o700), ("token", 0o666, 0o600), ("adjutant.db", 0o666, 0o600)];
     let wrong = wrong.into_iter().chain([("land.git", 0o777, 0o755), ("land.git/refs", 0o022, 0o700)]);
-    let wrong: Vec<_> = wrong.collect();
+    std::fs::create_dir_all(repository.state("private/left/inner")).expect("a folder");
+    for file in ["private/left/inner/file", "index/left", "trees/left"] {
+        std::fs::write(repository.state(file), "").expect("a file");
+    }
+    let deep = [("index/left", 0, 0o600), ("trees/left", 0, 0o600), ("private/left", 0, 0o700)];
+    let deep =
+        deep.into_iter().chain([("private/left/inner", 0, 0o700), ("private/left/inner/file", 0, 0o600)]);
+    let wrong: Vec<_> = wrong.chain(deep).collect();
     for (path, mode, _) in wrong.iter().rev() {
         set(path, *mode);
     }
