@@ -124,7 +124,9 @@ impl Call {
             // What it writes is on disk when it returns: objects, packs, references and index. A record in the log may
             // rest on any of them, and git leaves loose objects and the index to chance otherwise.
             ("core.fsync", "all"),
-            ("core.fsyncMethod", "batch"),
+            // One by one, though `batch` is quicker: that has each file written out but not synced, and relies on the file
+            // system to keep them with the next one that is.
+            ("core.fsyncMethod", "fsync"),
             // Whoever opened the repository has asked git as the user before; see `Repository::find`.
             ("safe.directory", "*"),
         ] {

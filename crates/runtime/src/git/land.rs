@@ -14,8 +14,8 @@ use std::time::Duration;
 use super::references::{self, Change, Expected};
 use super::{GitError, Isolation, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
 
-/// A transfer of fewer objects than this is kept object by object.
-const UNPACK_OBJECTS_MAX: u32 = 500;
+/// A transfer of fewer objects than this is kept object by object, each of which is synced by itself.
+const UNPACK_OBJECTS_MAX: u32 = 100;
 /// The most that one transfer may bring: more is not the work of a step.
 pub const TRANSFER_BYTES_MAX: u64 = 8 << 30;
 /// How long a transfer may take. An agent can put a pipe where git expects a file, and hold it up to here.
