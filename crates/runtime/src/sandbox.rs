@@ -2,12 +2,14 @@
 //!
 //! The kernel does it (Landlock), for the program and everything that it starts, as root too. It knows only what is
 //! allowed, and what is allowed below a directory cannot be taken back further down. So "everything but this" is said
-//! by naming all that stands beside it: from `/` down to each hidden path, every other entry is allowed. Three things
+//! by naming all that stands beside it: from `/` down to each hidden path, every other entry is allowed. Four things
 //! follow:
 //!
 //! - A directory above a hidden path can be passed through but not listed, and what is made in it later cannot be read.
 //! - What is made later in any other directory can be read: a toolchain below the home directory goes on working
 //!   while it changes.
+//! - Each file that stands beside the way to a hidden path is held by the kernel while the program runs: deleted, it takes
+//!   up its room on the disk until then. With a view of its own, in which hidden places are empty, only folders are named.
 //! - Other agents' trees are hidden by hiding the directory that they are all in; the own tree is allowed by name.
 //!
 //! What Landlock does not do: it leaves the network open unless ports are named, and there it knows no hosts; modes,
@@ -22,7 +24,7 @@ pub mod places;
 pub use first::HELPERS;
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -290,6 +292,8 @@ pub fn give_up_powers() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
     List,
+    /// Its files, by their names.
+    ReadFiles,
     Read,
     Write,
     Device,
@@ -301,6 +305,7 @@ impl Rights {
         let write = AccessFs::from_write(ABI::V5);
         match self {
             Rights::List => AccessFs::ReadDir.into(),
+            Rights::ReadFiles => read & !BitFlags::from(AccessFs::ReadDir),
             Rights::Read => read,
             Rights::Write => {
                 (read | write) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
@@ -364,11 +369,11 @@ impl Plan {
             closed.extend(concealed.filter(|path| !is_open(path)));
         }
         match &rules.only {
-            None => around(Path::new("/"), &closed, &mut allowed),
+            None => around(Path::new("/"), &closed, rules.namespaces, &mut allowed),
             Some(only) => {
                 for open in resolve(only)?.into_iter().filter(|open| !closed.contains(open)) {
                     match closed.iter().any(|closed| closed.starts_with(&open)) {
-                        true => around(&open, &closed, &mut allowed),
+                        true => around(&open, &closed, rules.namespaces, &mut allowed),
                         false => allowed.push((open, Rights::Read)),
                     }
                 }
@@ -397,18 +402,27 @@ fn resolve(path: &Path) -> Result<PathBuf, SandboxError> {
 }
 
 /// Allows to read everything below the directory, which has something closed in it, but for that.
-fn around(dir: &Path, closed: &BTreeSet<PathBuf>, allowed: &mut Vec<(PathBuf, Rights)>) {
+///
+/// With `emptied` what is closed is empty for the program, and nobody whom Landlock holds can undo a mount: then its files
+/// need not be told from those beside it, and only folders are named. A file that is named takes up its room on the disk
+/// for as long as the program runs, deleted or not.
+fn around(dir: &Path, closed: &BTreeSet<PathBuf>, emptied: bool, allowed: &mut Vec<(PathBuf, Rights)>) {
+    // Devices are there in every view.
+    let by_folder = emptied && !Path::new("/dev").starts_with(dir);
+    if by_folder {
+        allowed.push((dir.to_owned(), Rights::ReadFiles));
+    }
     let below = |path: &PathBuf| Some(dir.join(path.strip_prefix(dir).ok()?.components().next()?));
     let onwards: BTreeSet<PathBuf> = closed.iter().filter_map(below).collect();
     for next in onwards.iter().filter(|next| !closed.contains(*next)) {
-        around(next, closed, allowed);
+        around(next, closed, emptied, allowed);
     }
     // One that cannot be listed can still be passed through to what is known by name, as above.
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten().take(ENTRIES_MAX) {
         // Links are left out: what they lead to is allowed where it stands, or not at all.
-        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        if !is_link && !onwards.contains(&entry.path()) {
+        let is_left_out = |kind: FileType| kind.is_symlink() || (by_folder && !kind.is_dir());
+        if !entry.file_type().is_ok_and(is_left_out) && !onwards.contains(&entry.path()) {
             allowed.push((entry.path(), Rights::Read));
         }
     }
@@ -464,6 +478,16 @@ mod tests {
                 "Write p/agents/mine",
             ]
         );
+    }
+
+    /// Where the program has a view of its own: a file that is named would take up its room after it is deleted.
+    #[test]
+    fn no_file_is_named_where_hidden_places_are_empty() {
+        let dir = project();
+        let at = |name: &str| dir.path().join(name);
+        let hidden = vec![at("p/.adjutant"), at("p/agents")];
+        let rules = Rules { hidden, namespaces: true, ..Rules::default() };
+        assert_eq!(plan(&dir, &rules), ["Read beside", "Read p/src", "ReadFiles ", "ReadFiles p"]);
     }
 
     #[test]
