@@ -60,7 +60,7 @@ fn on_a_disk(name: &str, script: &str) {
     let _ = std::fs::remove_file(beside("said"));
     // Nobody may mount anything here: then there is no disk that could be filled.
     let Some(ran) = ran.ok().filter(|ran| ran.status.code() != Some(77)) else {
-        eprintln!("not tried: no disk can be made here");
+        println!("not tried: no disk can be made here");
         let _ = std::fs::remove_dir_all(&copy);
         return;
     };
