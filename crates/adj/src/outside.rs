@@ -167,7 +167,7 @@ impl Outside for Real {
             Merged::Nothing => {
                 Err(nothing().hint("it was taken back already, or everything has changed since"))
             }
-            Merged::Conflict { files } => {
+            Merged::Conflict { files, .. } => {
                 let files = if files.is_empty() { "main".to_owned() } else { files.join(", ") };
                 let detail =
                     format!("what `{id}` brought cannot be taken back by itself: {files} has changed since");

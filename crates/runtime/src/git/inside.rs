@@ -262,6 +262,16 @@ impl Inside {
             .collect()
     }
 
+    /// The same, each with what git says of how it came to be.
+    pub fn history_with_reasons(&self, log: &str) -> Vec<(Oid, String)> {
+        let Ok(Some(content)) = self.read_end(log, HISTORY_BYTES_MAX) else { return Vec::new() };
+        let entry = |line: &str| {
+            let (what, why) = line.split_once('\t')?;
+            Some((what.split(' ').nth(1).and_then(Oid::new)?, why.to_owned()))
+        };
+        String::from_utf8_lossy(&content).lines().filter_map(entry).collect()
+    }
+
     fn packed(&self) -> io::Result<Vec<(String, Oid)>> {
         let Some(content) = self.read("packed-refs", PACKED_REFERENCES_BYTES_MAX)? else {
             return Ok(Vec::new());

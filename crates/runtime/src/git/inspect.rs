@@ -216,9 +216,12 @@ impl Repository {
         }
     }
 
-    /// The commits of a branch that main does not have, oldest first, each with its first line.
+    /// The commits of a branch that main does not have and never had, oldest first, each with its first line.
     pub fn commits_of(&self, tip: &Oid, main: &Oid) -> Result<Vec<(Oid, String)>, GitError> {
-        let range = [tip.as_str(), &format!("^{main}"), "--"];
+        let base = self.carried(tip, main)?.map(|carried| format!("^{}", carried.base));
+        let mut range = vec![tip.to_string(), format!("^{main}")];
+        range.extend(base);
+        range.push("--".to_owned());
         let limit = format!("--max-count={COMMITS_MAX}");
         let output = self
             .land("listing commits")

@@ -62,7 +62,8 @@ impl Repository {
         crate::crash::point("putting land.git in place");
         fs::rename(&making, &land).map_err(GitError::io("putting land.git in place", &land))?;
         self.write_excludes()?;
-        self.adopt_published()
+        self.adopt_published()?;
+        self.recall_dropped()
     }
 
     /// The tip of main in the user's repository now; its objects are in `land.git` too.
@@ -86,6 +87,7 @@ impl Repository {
     /// An agent is shown this main: that it was main is known from now on, whatever the user does to it.
     pub(super) fn shown(&self, main: &Oid) -> Result<(), GitError> {
         let name = self.main_reference();
+        self.write_main_down(main)?;
         if self.land_reference(&name)?.as_ref() == Some(main) {
             Ok(())
         } else {
@@ -107,6 +109,14 @@ impl Repository {
         if known.is_none() {
             self.ensure_land()?;
             *known = self.land_reference(&self.main_reference())?;
+            if known.is_none()
+                && let Some(before) = self.main_written_down()
+            {
+                // Made anew: what the user's repository still has of the main before is in it, though no branch names it.
+                let there =
+                    self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(&before), &[]);
+                *known = there.is_ok().then_some(before);
+            }
         }
         if known.as_ref() != Some(main) {
             self.bring(&self.inner.git_dir.join("objects"), std::slice::from_ref(main), known.as_slice())?;
@@ -121,6 +131,7 @@ impl Repository {
                 }
             }
             self.set_in_land(&self.main_reference(), main)?;
+            self.write_main_down(main)?;
         }
         *known = Some(main.clone());
         Ok(())

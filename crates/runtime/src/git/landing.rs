@@ -41,8 +41,10 @@ pub enum Merged {
         tree: Oid,
     },
     /// No file is named where the two histories have nothing in common.
+    /// `dropped` are commits that the branch was made on and main no longer has: what they brought may be what conflicts.
     Conflict {
         files: Vec<String>,
+        dropped: Vec<String>,
     },
     /// Main has the tip already.
     Nothing,
@@ -101,7 +103,17 @@ impl Repository {
         let base = carried.as_ref().map(|carried| &carried.base);
         let mut tree = match self.merged_tree(main, base, tip)? {
             Ok(tree) => tree,
-            Err(files) => return Ok(Merged::Conflict { files }),
+            Err(files) => {
+                let dropped = carried.map(|carried| carried.named()).unwrap_or_default();
+                if !dropped.is_empty() {
+                    self.note(format!(
+                        "main no longer has {}, on which {} was made: without it the work conflicts with main",
+                        dropped.join(", "),
+                        tip.short()
+                    ));
+                }
+                return Ok(Merged::Conflict { files, dropped });
+            }
         };
         // A squashed tip is never in main itself; what it changed is.
         let need_not_be_in_main = squashed.is_some() || carried.is_some();
@@ -175,7 +187,7 @@ impl Repository {
         let before = before.arg(format!("{landed}^1")).oid()?;
         let mut tree = match self.merged_tree(&main, Some(landed), &before)? {
             Ok(tree) => tree,
-            Err(files) => return Ok(Merged::Conflict { files }),
+            Err(files) => return Ok(Merged::Conflict { files, dropped: Vec::new() }),
         };
         if let Some(path) = kept {
             check_path(path)?;
@@ -312,13 +324,14 @@ impl Repository {
     pub fn move_main(&self, merge: &Oid, old: &Oid) -> Result<Moved, GitError> {
         let places = &self.inner.places;
         self.recover_work()?;
+        self.look_at_main();
         let mut given = false;
         for _ in 0..MOVES_MAX {
             let main = self
                 .user_reference(&self.main_reference())?
                 .ok_or_else(|| GitError::NoMain { main: places.main.clone(), at: places.root.clone() })?;
             if main.oid == *merge {
-                self.main_is(merge);
+                self.main_is(merge)?;
                 return Ok(Moved::Moved);
             }
             if main.oid != *old {
@@ -345,7 +358,7 @@ impl Repository {
                 let reference = self.main_reference();
                 let change = Change { name: &reference, old: Expected::This(old), new: Some(merge) };
                 if self.change_users("moving main", "adjutant: landed", &[change])? {
-                    self.main_is(merge);
+                    self.main_is(merge)?;
                     return Ok(Moved::Moved);
                 }
                 continue;
@@ -436,8 +449,9 @@ impl Repository {
     }
 
     /// Main stands at a merge of ours, so nothing of it needs to be brought.
-    fn main_is(&self, merge: &Oid) {
+    fn main_is(&self, merge: &Oid) -> Result<(), GitError> {
         *locked(&self.inner.main_in_land) = Some(merge.clone());
+        self.watched(merge)
     }
 
     /// Moves a checkout that has main checked out. `None` says that something was tried and main must be read again.

@@ -29,6 +29,7 @@ mod inspect;
 mod land;
 mod landing;
 mod lock;
+mod mains;
 mod names;
 mod obstacles;
 mod publish;
@@ -39,6 +40,7 @@ mod salvage;
 mod tests;
 mod trash;
 mod tree;
+mod unlanded;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! History that the user takes off main: by a reset, an amended commit, a rebase. It does not come back by a landing.
 //!
-//! Each main that was seen and is not in the next one is kept by a reference in `land.git`. A branch that was made on it
+//! Each main that was seen and is not in the next one is kept by a reference in `land.git`, and written down beside it
+//! (`mains.rs`). A branch that was made on it
 //! carries commits which are not the agent's and no longer the user's: they count neither as its work nor as main's,
 //! and the work lands on main's own history without them.
 
@@ -25,6 +26,13 @@ pub(super) struct Carried {
     pub commits: Vec<(Oid, String)>,
 }
 
+impl Carried {
+    /// The commits for people: `1a2b3c4d5e6f "Its first line"`.
+    pub fn named(&self) -> Vec<String> {
+        self.commits.iter().map(|(oid, subject)| format!("{} {subject:?}", oid.short())).collect()
+    }
+}
+
 impl Repository {
     /// Main was there and is here now: whether it has lost anything on the way.
     pub(super) fn is_dropped(&self, before: &Oid, now: &Oid) -> Result<bool, GitError> {
@@ -34,18 +42,25 @@ impl Repository {
 
     /// What main had and has no more.
     pub(super) fn remember_dropped(&self, main: &Oid) -> Result<(), GitError> {
-        self.set_in_land(&format!("{DROPPED}{main}"), main)
-    }
-
-    /// Whether main has commits that were made for a task, though they were not landed: somebody moved main to them.
-    pub fn main_has_work_of(&self, task: &TaskId, tip: &Oid) -> Result<bool, GitError> {
-        let Some(begun) = self.land_reference(&begun_reference(task))? else { return Ok(false) };
-        Ok(begun != *tip && self.main_contains(tip)? && !self.is_ancestor(tip, &begun)?)
+        self.write_dropped_down(main)?;
+        self.set_in_land(&dropped_reference(main), main)
     }
 
     /// The task's tree was made on this commit.
     pub(super) fn begun_on(&self, task: &TaskId, tip: &Oid) -> Result<(), GitError> {
         self.set_in_land(&begun_reference(task), tip)
+    }
+
+    /// The commit that the task's tree was made on, which `land.git` knows, or the tree's record.
+    pub(super) fn begun(&self, task: &TaskId, name: &str) -> Result<Option<Oid>, GitError> {
+        if let Some(begun) = self.land_reference(&begun_reference(task))? {
+            return Ok(Some(begun));
+        }
+        let recorded = self.record(name)?.and_then(|record| record.begun).and_then(|oid| Oid::new(&oid));
+        Ok(match recorded {
+            Some(begun) if self.missing_in_land(std::slice::from_ref(&begun))?.is_empty() => Some(begun),
+            _ => None,
+        })
     }
 
     /// What the branch carries of a history that main no longer has; mostly nothing.
@@ -112,10 +127,9 @@ impl Repository {
         message
             .push_str("\nPut onto main, which no longer has what the branch was made on. Its commits:\n\n");
         message.extend(own.iter().map(|(oid, subject)| format!("{} {subject}\n", oid.short())));
-        let dropped = carried.commits.iter().map(|(oid, subject)| format!("{} {subject:?}", oid.short()));
         self.note(format!(
             "main no longer has {}, on which {} was made: the work lands without it",
-            dropped.collect::<Vec<_>>().join(", "),
+            carried.named().join(", "),
             tip.short()
         ));
         self.commit(tree, std::slice::from_ref(main), &message, at, By::Person)
@@ -144,7 +158,7 @@ impl Repository {
         }
     }
 
-    fn beyond(&self, tips: &[Oid], there: &[&Oid]) -> Result<Vec<Oid>, GitError> {
+    pub(super) fn beyond(&self, tips: &[Oid], there: &[&Oid]) -> Result<Vec<Oid>, GitError> {
         let listed = self
             .land("listing commits")
             .args(["rev-list", "--topo-order", &format!("--max-count={COMMITS_MAX}")])
@@ -156,6 +170,10 @@ impl Repository {
     }
 }
 
-pub(super) fn begun_reference(task: &TaskId) -> String {
+pub(super) fn dropped_reference(main: &Oid) -> String {
+    format!("{DROPPED}{main}")
+}
+
+fn begun_reference(task: &TaskId) -> String {
     format!("refs/adjutant/begun/{task}")
 }

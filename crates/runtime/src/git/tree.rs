@@ -68,6 +68,9 @@ pub(super) struct Record {
     pub born: Option<u64>,
     /// The name of its folder in the user's `.git/worktrees`.
     pub worktree: Option<String>,
+    /// The commit that it was made on. Not every version wrote it.
+    #[serde(default)]
+    pub begun: Option<String>,
     /// Whether it is whole. One that is not was never given to anybody.
     pub ready: bool,
 }
@@ -104,6 +107,7 @@ impl Repository {
         self.ensure_land()?;
         let main = self.main_tip()?;
         self.shown(&main)?;
+        self.look_at_main();
         if self.open_tree(task, name)?.is_some() {
             return self.take_up_again(task, name, branch, &main);
         }
@@ -149,6 +153,7 @@ impl Repository {
         let _turn = locked(&turn);
         let record = self.require_tree(task, name)?;
         let tip = self.bring_tip(task, name, branch)?;
+        self.look_at_main();
         self.publish(task, &record.branch, &tip)
     }
 
@@ -189,13 +194,7 @@ impl Repository {
 
     /// Every tree finds its repository again, wherever either of them was moved to since.
     pub fn repair_trees(&self) -> Result<(), GitError> {
-        let folder = self.inner.places.state.join("trees");
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| {
-            entry.file_name().to_str().and_then(|name| name.strip_suffix(".json").map(str::to_owned))
-        });
-        for name in names {
-            let Ok(Some(record)) = self.record(&name) else { continue };
+        for (name, record) in self.records() {
             let Ok(Some(tree)) = Inside::open(&self.inner.places.trees, &name) else { continue };
             if !record.is_of(&tree).unwrap_or(false) {
                 continue;
@@ -350,6 +349,13 @@ impl Repository {
         }
     }
 
+    /// Every tree's record, with the tree's name.
+    pub(super) fn records(&self) -> Vec<(String, Record)> {
+        let entries = fs::read_dir(self.inner.places.state.join("trees")).into_iter().flatten().flatten();
+        let name = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned);
+        entries.filter_map(name).filter_map(|name| Some((name.clone(), self.record(&name).ok()??))).collect()
+    }
+
     fn write_record(&self, name: &str, record: &Record) -> Result<(), GitError> {
         let text = serde_json::to_vec(record).unwrap_or_default();
         write_whole(&self.record_path(name), &text)
@@ -370,7 +376,7 @@ impl Repository {
         opened.map_err(|e| unreadable(e.to_string()))?.ok_or_else(|| unreadable("it has no .git".to_owned()))
     }
 
-    fn worktree_dir(&self, name: &str, id: &str) -> Result<Inside, GitError> {
+    pub(super) fn worktree_dir(&self, name: &str, id: &str) -> Result<Inside, GitError> {
         let unreadable = |why: String| GitError::Unreadable { tree: self.inner.places.trees.join(name), why };
         Inside::open(&self.inner.git_dir.join("worktrees"), id)
             .map_err(|e| unreadable(e.to_string()))?
@@ -694,6 +700,7 @@ impl Repository {
             directory,
             born: born(&making),
             worktree: None,
+            begun: Some(tip.to_string()),
             ready: true,
         };
         self.write_record(name, &record)?;
@@ -720,9 +727,8 @@ impl Repository {
         }
         let main = self.main_tip()?;
         // The files are of the commit that the tree was made on; against a newer main they would look like a change.
-        let known = [task_reference(task), super::rewritten::begun_reference(task)];
-        let known = known.iter().find_map(|name| self.land_reference(name).transpose()).transpose()?;
-        let tip = known.unwrap_or_else(|| main.clone());
+        let known = self.land_reference(&task_reference(task))?;
+        let tip = known.or(self.begun(task, name)?).unwrap_or_else(|| main.clone());
         let making = self.inner.places.trees.join(format!(".making-{name}"));
         remove_folder(&making)?;
         let head = format!("ref: refs/heads/{branch}");
@@ -839,7 +845,8 @@ impl Repository {
         fs::create_dir_all(&making).map_err(GitError::io(doing, &making))?;
         let directory = identity(&making)?;
         let (task, born) = (task.to_string(), born(&making));
-        let mut record = Record { task, branch, directory, born, worktree: None, ready: false };
+        let begun = Some(tip.to_string());
+        let mut record = Record { task, branch, directory, born, worktree: None, begun, ready: false };
         self.write_record(name, &record)?;
         // After the record, which says whose it is: a branch of that name that no record knows is the user's.
         if self.user_reference(&reference)?.is_none() {

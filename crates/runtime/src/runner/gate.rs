@@ -85,7 +85,6 @@ async fn look(
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
     if found.empty {
-        tell_of_moved_main(shared, task, &tip).await;
         return Ok(Some(Happened::GateEmpty { tip: name }));
     }
     if !found.conflict_markers.is_empty() {
@@ -123,19 +122,6 @@ async fn look(
         Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),
         Tested::Ended => None,
     })
-}
-
-/// Work that is on main and was not landed came there past tests and review: by a person's hand, or by an agent that can
-/// write to the repository.
-pub async fn tell_of_moved_main(shared: &Arc<Shared>, task: &TaskId, tip: &Oid) {
-    let (repository, id, tip) = (shared.repository.clone(), task.clone(), tip.clone());
-    if let Ok(true) = shared.blocking(move || repository.main_has_work_of(&id, &tip)).await {
-        let main = &shared.rules().settings.project.main;
-        shared.notice_once(format!(
-            "{task}: its commits are on {main} without a landing, past tests and review; `git reflog {main}` says how they \
-             came there"
-        ));
-    }
 }
 
 /// What the tests wrote into the tree is not taken for the agent's by the next gate.

@@ -57,7 +57,6 @@ async fn merged(
         squash.map(|agent| Agent { person: Person::Committer, ..place::author(&rules.settings, &agent) });
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
-    let approved = tip.clone();
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
@@ -107,12 +106,18 @@ async fn merged(
         tickets: brought.clone(),
     };
     let (commit, tree) = match merged {
-        Merged::Conflict { files } => return Ok(Some(Happened::MergeConflict { files })),
-        // Someone has brought it into main already, which was tested when it got there.
-        Merged::Nothing => {
-            gate::tell_of_moved_main(shared, task, &approved).await;
-            return Ok(Some(green(&main)));
+        Merged::Conflict { mut files, dropped } => {
+            // Whoever reads which files conflict reads why: nobody sees it in main as it is now.
+            if let Some(last) = files.last_mut().filter(|_| !dropped.is_empty()) {
+                last.push_str(&format!(
+                    ". Main no longer has {}, on which the branch was made: take out of your files what came with it",
+                    dropped.join(", ")
+                ));
+            }
+            return Ok(Some(Happened::MergeConflict { files }));
         }
+        // Someone has brought it into main already, which was tested when it got there.
+        Merged::Nothing => return Ok(Some(green(&main))),
         Merged::Clean { commit, tree } => (commit, tree),
     };
     // The same files under the same command have been found green before.

@@ -100,6 +100,19 @@ fn a_land_git_that_is_removed_in_the_middle_of_a_run_is_made_again() {
     repository.check(&["one", "two"], TESTS);
 }
 
+/// Every object of `land.git` that is a file of its own holds nothing any more.
+fn empty_objects(repository: &Repository) {
+    let objects = repository.state("land.git/objects");
+    let folders = std::fs::read_dir(objects).expect("there are objects").flatten().map(|entry| entry.path());
+    for folder in folders.filter(|folder| folder.file_name().is_some_and(|name| name.len() == 2)) {
+        for object in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            std::fs::set_permissions(&object, mode).expect("it is ours");
+            std::fs::write(object, "").expect("it is ours");
+        }
+    }
+}
+
 /// Objects of `land.git` that are damaged on the disk: it is made anew from what is sound, and the damaged one is kept.
 #[test]
 fn a_land_git_with_damaged_objects_is_made_anew() {
@@ -110,15 +123,7 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
 "#;
     let repository = Repository::new("odd-damaged", scenario, &["one"]);
     repository.ok("run --until-idle");
-    let objects = repository.state("land.git/objects");
-    let folders = std::fs::read_dir(&objects).expect("there are objects").flatten().map(|entry| entry.path());
-    for folder in folders.filter(|folder| folder.file_name().is_some_and(|name| name.len() == 2)) {
-        for object in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
-            std::fs::set_permissions(&object, std::os::unix::fs::PermissionsExt::from_mode(0o644))
-                .expect("ours");
-            std::fs::write(object, "").expect("it is ours");
-        }
-    }
+    empty_objects(&repository);
     repository.ticket("two", &[]);
     repository.commit("Another ticket");
     let said = repository.ok("run --until-idle");
@@ -129,12 +134,19 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
 
 /// Lets the user do something while the agent is in the middle, and the fleet come to its end.
 fn meanwhile(repository: &Repository, act: impl FnOnce()) -> String {
+    let (code, said) = whatever_comes_of_it(repository, act);
+    assert_eq!(code, 0, "{said}");
+    said
+}
+
+/// The same, where a person may be needed in the end.
+fn whatever_comes_of_it(repository: &Repository, act: impl FnOnce()) -> (i32, String) {
     let fleet = repository.begin("run --until-idle");
     let tree = repository.trees().join("A-one");
     wait("the middle of a step", || tree.join("one.middle").exists().then_some(()));
     act();
     std::fs::write(tree.join("one.go"), "").expect("a file");
-    fleet.done()
+    fleet.ended()
 }
 
 #[test]
@@ -149,6 +161,60 @@ fn a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing() {
     assert_eq!(repository.read("one.check"), "true\n", "the agent's own work is there");
     assert_eq!(repository.git("status --porcelain"), "");
     repository.check_main(TESTS);
+}
+
+/// What `land.git` knew of main is known without it: it is a copy that anybody may remove, and that a disk may damage.
+#[test]
+fn a_commit_that_was_taken_off_main_stays_off_it_without_land_git_too() {
+    let remove = |repository: &Repository| {
+        std::fs::remove_dir_all(repository.state("land.git")).expect("it is there");
+    };
+    stays_off_main("removed", remove);
+    stays_off_main("emptied", empty_objects);
+}
+
+fn stays_off_main(name: &str, lose: impl Fn(&Repository)) {
+    let repository = Repository::new(&format!("odd-reset-{name}"), WAITS, &["one"]);
+    repository.write("secret.txt", "secret\n");
+    repository.commit("Oops, a secret");
+    let fleet = repository.begin("run --until-idle");
+    let tree = repository.trees().join("A-one");
+    wait("the middle of a step", || tree.join("one.middle").exists().then_some(()));
+    repository.ok("stop");
+    fleet.ended();
+    repository.git("reset --quiet --hard HEAD~1");
+    lose(&repository);
+    std::fs::write(tree.join("one.go"), "").expect("a file");
+    let said = repository.ok("run --until-idle");
+    let main = repository.git("log --format=%s main");
+    assert!(!main.contains("secret"), "{name}: {main}\n{said}");
+    assert!(!repository.dir().join("secret.txt").exists(), "{name}");
+    assert_eq!(repository.read("one.check"), "true\n", "{name}: the agent's own work is there");
+    repository.check_but_for_tips(&["one"], TESTS);
+}
+
+/// Whoever reviews the work sees the agent's commits, and whoever reads of a conflict reads which commits are gone.
+#[test]
+fn what_was_taken_off_main_is_no_commit_of_the_agents_and_is_named_where_it_conflicts() {
+    let scenario = WAITS.replace(
+        "{ done = true }",
+        "{ run = \"echo more >> secret.txt; git commit -q -a -m More\", quiet = true }, { done = true }",
+    );
+    let repository = Repository::new("odd-conflict", &scenario, &["one"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    repository.write("secret.txt", "secret\n");
+    repository.commit("Oops, a secret");
+    whatever_comes_of_it(&repository, || drop(repository.git("reset --quiet --hard HEAD~1")));
+    let review = repository.ok("review one");
+    assert!(review.contains("Do one") && review.contains("More"), "{review}");
+    assert!(!review.contains("Oops"), "{review}");
+    repository.ok("review one --approve");
+    let fleet = repository.begin("run --until-idle");
+    let (_, said) = fleet.ended();
+    let shown = repository.ok("task show one");
+    for told in [said, shown] {
+        assert!(told.contains("no longer has") && told.contains("Oops, a secret"), "{told}");
+    }
 }
 
 /// What landed is looked at as it was, whatever the user does to main afterwards.
@@ -185,24 +251,57 @@ fn what_the_user_amends_on_main_is_not_taken_for_the_agents_work() {
     assert_eq!(repository.git("log --format=%s main -- adjutant.toml"), "Settings\nBegin");
 }
 
-/// Without the sandbox an agent in a worktree can move main. That cannot be held then, so it is said.
+/// Without the sandbox an agent in a worktree can move main. That cannot be held then, so it is said, whatever the agent
+/// does afterwards, and once.
 #[test]
 fn a_main_that_was_moved_past_the_gate_is_said_loudly() {
-    let scenario = r#"
+    let ways = [
+        ("then", "{ done = true }"),
+        ("more", "{ run = \"git commit -q --allow-empty -m More\", quiet = true }, { done = true }"),
+        (
+            "else",
+            "{ run = \"git reset -q --hard HEAD~1; echo true > else.check; git add -A; git commit -q -m Else\", quiet = true }, { done = true }",
+        ),
+        ("ask", "{ say = \"Which one do you want?\" }"),
+    ];
+    for (name, then) in ways {
+        let scenario = r#"
 [[scenario]]
 [[scenario.step]]
 do = [
   { write = "{task}.check", text = "true\n", quiet = true },
   { commit = "Do {task}", quiet = true },
   { run = "git update-ref refs/heads/main HEAD", quiet = true },
+  THEN,
+]
+"#;
+        let scenario = scenario.replace("THEN", then);
+        let repository = Repository::new(&format!("odd-moved-{name}"), &scenario, &["one"]);
+        let settings = SETTINGS.replace("[fleet]\n", "[fleet]\nisolation = \"worktree\"\n");
+        repository.write("adjutant.toml", &format!("{settings}\n[sandbox]\nmode = \"off\"\n"));
+        repository.commit("Settings");
+        let ran = repository.adj("run --until-idle");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let loud = "one: its commits are on main without a landing, past tests and review";
+        assert_eq!(said.matches(loud).count(), 1, "{name}: {said}");
+    }
+}
+
+/// Two tasks that happen to make the same commit are honest, and the first that lands says nothing about the second.
+#[test]
+fn the_same_commit_in_two_trees_is_no_main_that_was_moved() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "same.check", text = "true\n", quiet = true },
+  { run = "git add -A; GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000' git commit -q -m Same", quiet = true },
   { done = true },
 ]
 "#;
-    let repository = Repository::new("odd-moved", scenario, &["one"]);
-    let settings = SETTINGS.replace("[fleet]\n", "[fleet]\nisolation = \"worktree\"\n");
-    repository.write("adjutant.toml", &format!("{settings}\n[sandbox]\nmode = \"off\"\n"));
-    repository.commit("Settings");
+    let repository = Repository::new("odd-same", scenario, &["one", "two"]);
     let ran = repository.adj("run --until-idle");
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("one: its commits are on main without a landing, past tests and review"), "{said}");
+    assert!(said.contains("landed on main"), "{said}");
+    assert!(!said.contains("without a landing"), "{said}");
 }

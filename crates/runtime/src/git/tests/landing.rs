@@ -35,7 +35,10 @@ fn a_conflict_names_its_files_once() {
     let tip = project.take().tip;
     let main = project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
-    assert_eq!(merged, Merged::Conflict { files: vec!["src/one".to_owned(), "src/two".to_owned()] });
+    assert_eq!(
+        merged,
+        Merged::Conflict { files: vec!["src/one".to_owned(), "src/two".to_owned()], dropped: Vec::new() }
+    );
 }
 
 /// Where both sides add to a list, `merge=union` keeps both; an agent does not get to say so for main.
@@ -70,7 +73,7 @@ fn files_are_merged_as_mains_attributes_say() {
     let tip = project.take().tip;
     project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
-    assert_eq!(merged, Merged::Conflict { files: vec!["plain".to_owned()] });
+    assert_eq!(merged, Merged::Conflict { files: vec!["plain".to_owned()], dropped: Vec::new() });
 }
 
 fn is_since(project: &Project, major: u32, minor: u32) -> bool {
@@ -90,7 +93,7 @@ fn a_history_of_its_own_is_a_conflict_without_files() {
     assert_eq!(project.take().tip, tip);
     let main = project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
-    assert_eq!(merged, Merged::Conflict { files: Vec::new() });
+    assert_eq!(merged, Merged::Conflict { files: Vec::new(), dropped: Vec::new() });
     assert_eq!(project.repository.inspect(&tip, &main, None).unwrap().changed, ["new"]);
 }
 
@@ -310,4 +313,17 @@ fn an_agents_settings_choose_no_program_that_signs() {
     let main = project.repository.main_tip().unwrap();
     assert!(matches!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), Merged::Clean { .. }));
     assert!(!project.folder.path.join("canary").exists());
+}
+
+/// Work is to land on another branch from now on: what main was until then was not taken off it.
+#[test]
+fn another_branch_as_main_has_dropped_nothing() {
+    let project = Project::new();
+    project.git(&["branch", "next"]);
+    let main = project.user_commits("more", "more\n");
+    project.prepare();
+    let places = Places { main: "next".to_owned(), ..project.repository.places().clone() };
+    let repository = Repository::open_with(places, Some(&project.folder.home())).unwrap();
+    let next = repository.main_tip().unwrap();
+    assert_eq!(repository.commits_of(&main, &next).unwrap(), [(main, "more".to_owned())]);
 }
