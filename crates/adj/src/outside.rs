@@ -654,6 +654,10 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
             findings.push(finding(Level::Warning, "sandbox", support.what, Some(hint)));
         }
     }
+    if let Some(text) = runtime::runner::worktree_note(settings) {
+        let hint = "set `fleet.isolation = \"clone\"`".to_owned();
+        findings.push(finding(Level::Warning, "sandbox", text, Some(hint)));
+    }
     let open: Vec<PathBuf> = settings::Sandbox::expand(&settings.sandbox.read, home);
     let mut hidden = machine.hidden(None);
     hidden.extend(settings::Sandbox::expand(&settings.sandbox.hide, home));

@@ -75,6 +75,8 @@ pub enum Mode {
 pub struct Rules {
     /// May be changed, with all below: the tree, its git directory, its temporary directory, declared caches.
     pub read_write: Vec<PathBuf>,
+    /// May be changed, with all below, and stands in the place of the other: only in a view of its own.
+    pub instead: Vec<(PathBuf, PathBuf)>,
     /// May be read even inside what is hidden, with all below.
     pub read_only: Vec<PathBuf>,
     /// May be neither read nor listed. Landlock alone cannot hide it inside of something open, and starts nothing then.
@@ -351,6 +353,10 @@ impl Plan {
         let writable: Vec<PathBuf> =
             rules.read_write.iter().filter(|path| !is_inside(path)).cloned().collect();
         let writable = resolve(&writable)?;
+        let mut writable = writable;
+        if rules.namespaces {
+            writable.extend(resolve(&rules.instead.iter().map(|(_, at)| at.clone()).collect::<Vec<_>>())?);
+        }
         let readable = resolve(&rules.read_only)?;
         // A view of its own hides that all the same.
         for open in writable.iter().chain(&readable).filter(|_| !rules.namespaces) {

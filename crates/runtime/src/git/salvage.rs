@@ -11,7 +11,7 @@ use machines::names::TaskId;
 use super::identity::By;
 use super::names::{check_part, check_user_branch, tree_name};
 use super::references::{self, Change, Expected};
-use super::tree::task_reference;
+use super::tree::{Record, task_reference};
 use super::{GitError, Oid, Repository, locked, now, remove_folder};
 
 /// How many stray commits one saved commit holds on to.
@@ -145,13 +145,12 @@ impl Repository {
 
     /// The commits that the agent's git directory names and that are neither in the tip nor in main.
     fn bring_strays(&self, task: &TaskId, name: &str, branch: &str, tip: &Oid) -> Result<Vec<Oid>, GitError> {
-        if self.record(name)?.is_some_and(|record| record.worktree.is_some()) {
-            // Its other branches are the user's repository's own.
-            return Ok(Vec::new());
-        }
-        let git_dir = self.git_dir_of(name)?;
         let objects = self.named(name, branch)?.objects;
         let main = self.main_tip()?;
+        let found = match self.record(name)? {
+            Some(Record { worktree: Some(_), .. }) => self.own_branches(name)?,
+            _ => self.git_dir_of(name)?.everything_named(),
+        };
         // Of other git directories that lie in the tree, what can be had: they go to the trash with it.
         let mut elsewhere = Vec::new();
         for other in self.git_dirs_inside(name) {
@@ -163,7 +162,7 @@ impl Repository {
         }
         // What was saved before is named in the tree, and is no work of this one.
         let saved: Vec<Oid> = self.saved_of(task)?.into_iter().map(|(_, oid)| oid).collect();
-        let mut commits = self.commits_among(&objects, &git_dir.everything_named())?;
+        let mut commits = self.commits_among(&objects, &found)?;
         commits.extend(elsewhere);
         commits.retain(|commit| !saved.contains(commit));
         if commits.iter().all(|commit| commit == tip || *commit == main) {

@@ -53,6 +53,7 @@ impl Repository {
         if record.is_some_and(|record| record.worktree.is_some()) {
             self.forget_worktree(&path)?;
         }
+        self.forget_own_branch(name)?;
         for left in [self.record_path(name), self.index(name)] {
             match fs::remove_file(&left) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

@@ -396,13 +396,16 @@ impl Repository {
     pub(super) fn named(&self, name: &str, branch: &str) -> Result<Named, GitError> {
         let tree = self.inner.places.trees.join(name);
         let unreadable = |why: String| GitError::Unreadable { tree: tree.clone(), why };
-        if let Some(Record { worktree: Some(id), branch, .. }) = self.record(name)? {
-            let git_dir = self.worktree_dir(name, &id)?;
+        if let Some(record @ Record { worktree: Some(_), .. }) = self.record(name)? {
+            self.take_branch_back(name, &record)?;
+            let git_dir = self.worktree_dir(name, record.worktree.as_deref().unwrap_or_default())?;
+            let own = self.own_head(name, &record, &git_dir);
+            let branch = &record.branch;
             let call = || self.user("reading the task's tip").env("GIT_DIR", git_dir.path());
             let oid = |name: &str| call().args(["rev-parse", "--verify", "--quiet", name]).oid().ok();
             let reference = format!("refs/heads/{branch}");
             return Ok(Named {
-                head: oid("HEAD^{commit}"),
+                head: oid("HEAD^{commit}").or(own),
                 branch: oid(&format!("{reference}^{{commit}}")),
                 objects: self.inner.git_dir.join("objects"),
             });
@@ -839,6 +842,7 @@ impl Repository {
         remove_folder(&path)?;
         self.forget_worktree(&path)?;
         self.forget_half_made(name)?;
+        self.forget_own_branch(name)?;
         // Beside its place at first: what stands in it without a record would be taken for somebody else's.
         let making = self.inner.places.trees.join(format!(".making-{name}"));
         remove_folder(&making)?;
@@ -910,31 +914,6 @@ impl Repository {
             }
         }
         Ok(())
-    }
-
-    /// What the git that runs in a task's worktree has to write to in the user's git directory: objects, what belongs to
-    /// this worktree, and the folder of the tasks' branches with their histories. Nothing where the folder is no worktree.
-    pub fn worktree_places(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let name = folder.strip_prefix(&self.inner.places.trees).ok().and_then(|name| name.to_str());
-        let Some(Record { worktree: Some(id), branch, .. }) =
-            name.map(|name| self.record(name)).transpose()?.flatten()
-        else {
-            return Ok(Vec::new());
-        };
-        let git_dir = &self.inner.git_dir;
-        let branches = Path::new("refs/heads").join(&branch);
-        let branches = branches.parent().unwrap_or(Path::new("refs/heads"));
-        let places = vec![
-            git_dir.join("objects"),
-            git_dir.join("worktrees").join(id),
-            git_dir.join(branches),
-            git_dir.join("logs").join(branches),
-        ];
-        // Git removes a folder of references with the last one in it.
-        for folder in &places {
-            fs::create_dir_all(folder).map_err(GitError::io("making a folder", folder))?;
-        }
-        Ok(places)
     }
 
     /// The branch for a worktree: the task's own name for it or the next one, past branches that are the user's.

@@ -547,6 +547,27 @@ pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
 
 /// What people should know of the sandbox before agents run; nothing where it holds.
 pub fn sandbox_note(settings: &Settings) -> Option<String> {
+    let notes: Vec<String> = [gaps(settings), worktree_note(settings)].into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// What agents reach of the user's git directory because their worktrees share it; nothing where they have clones.
+pub fn worktree_note(settings: &Settings) -> Option<String> {
+    let sandboxed = sandbox_held(settings).is_some();
+    let shares = settings.fleet.isolation == settings::Isolation::Worktree;
+    let others = match sandbox::support().namespaces {
+        true => "",
+        false => "can move the branches of other agents, and ",
+    };
+    (sandboxed && shares).then(|| {
+        format!(
+            "agents share your git directory (fleet.isolation = \"worktree\"): each {others}can delete objects in it; \
+             \"clone\" keeps them apart"
+        )
+    })
+}
+
+fn gaps(settings: &Settings) -> Option<String> {
     use crate::settings::SandboxMode;
     match settings.sandbox.mode {
         SandboxMode::Off => Some(

@@ -241,9 +241,11 @@ pub fn sandbox(
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
     let sandbox::Support { namespaces, processes, .. } = sandbox::support();
     let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
+    let mut instead = Vec::new();
     if worktree {
-        let writable = ground.repository.worktree_places(cwd).map_err(|error| error.to_string())?;
-        read_write.extend(writable);
+        let places = ground.repository.worktree_places(cwd, namespaces).map_err(|error| error.to_string())?;
+        read_write.extend(places.writable);
+        instead = places.instead;
         read_only.extend(strict.then(|| ground.repository.git_dir().to_owned()));
     }
     // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
@@ -275,6 +277,7 @@ pub fn sandbox(
     let no_network = matches!(purpose, Purpose::Tests) && settings.network == Network::None;
     let rules = sandbox::Rules {
         read_write,
+        instead,
         read_only,
         hidden,
         concealed,

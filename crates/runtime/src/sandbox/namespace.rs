@@ -147,6 +147,10 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
         }
         opened.push((path, tree));
     }
+    let mut instead = Vec::new();
+    for (what, at) in &rules.instead {
+        instead.push((open_tree(what).map_err(|error| failed("open", what, error))?, resolve(at)?));
+    }
     make_read_only(&Place::At(root), true).map_err(|error| failed("protect", root, error))?;
     let hidden: Vec<&PathBuf> =
         view.acts.iter().filter(|(_, act)| **act == Act::Hide).map(|(path, _)| path).collect();
@@ -168,6 +172,9 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
             Act::Show | Act::Write => opened.next().map_or(Ok(()), |(path, tree)| put(&tree, path)),
         };
         done.map_err(|error| failed("arrange", path, error))?;
+    }
+    for (what, at) in &instead {
+        put(what, at).map_err(|error| failed("arrange", at, error))?;
     }
     // Now that all that can be seen inside them is there.
     for path in hidden.into_iter().filter(|path| path.is_dir()) {

@@ -250,6 +250,12 @@ fn a_system_without_namespaces_is_said_with_what_is_not_held() {
     let ran = without("run --until-idle").expect("as before");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("the sandbox has gaps: Landlock holds"), "{}", ran.stdout);
+    repository.set(&[("[fleet]", "[fleet]\nisolation = \"worktree\"")]);
+    let shared = "each can move the branches of other agents, and can delete objects in it";
+    for line in ["doctor", "run --until-idle"] {
+        let ran = without(line).expect("as before");
+        assert!(ran.stdout.contains(shared), "{line}: {}", ran.stdout);
+    }
     repository.set(&[("[test]", "[sandbox]\nmode = \"strict\"\n[test]")]);
     let ran = without("run --until-idle").expect("as before");
     assert!(ran.code != 0 && ran.stderr.contains("sandbox.mode is \"strict\""), "{}", ran.stderr);
@@ -265,15 +271,27 @@ fn an_agent_in_a_worktree_moves_its_own_branch_and_no_other() {
     let tries = "{ run = 'tries() { name=$1; shift; if \"$@\" 2>/dev/null; then echo \"yes $name\"; else echo \"no $name\"; fi >> tried.txt; }; \
                  git commit -q --allow-empty -m Mine; tries main git update-ref refs/heads/main HEAD; tries delete git branch -D keep; \
                  tries config git config core.fsmonitor ./evil; tries hook touch \"$(git rev-parse --git-common-dir)/hooks/planted\"; \
+                 tries other git update-ref refs/heads/agent/B-t-2 HEAD; tries new git checkout -q -b agent/mine; \
                  git add -A; tries commit git commit -q -m Tried' }";
     let repository =
         Repository::new("reach-worktree", &scenario(&[tries, "{ commit = \"More\" }"]), &["t-1"]);
     repository.set(&[("[fleet]", "[fleet]\nisolation = \"worktree\"")]);
     repository.git("branch keep");
     repository.git("pack-refs --all");
+    repository.git("branch agent/B-t-2");
+    let other = repository.git("rev-parse agent/B-t-2");
     let config = repository.read(".git/config");
-    repository.ok("run --until-idle");
-    assert_eq!(repository.read("tried.txt"), "no main\nno delete\nno config\nno hook\nyes commit\n");
+    let said = repository.ok("run --until-idle");
+    let tried = repository.read("tried.txt");
+    let held = tried.replace("yes other\nyes new\n", "");
+    assert_eq!(held, "no main\nno delete\nno config\nno hook\nyes commit\n");
+    if support().namespaces {
+        // In its own folder of branches it may do as it likes: nobody else sees it, and where it stands is its work.
+        assert_eq!(repository.git("rev-parse agent/B-t-2"), other, "{tried}");
+        assert!(!repository.git_says("rev-parse --verify --quiet agent/mine"));
+    } else {
+        assert!(said.contains("can move the branches of other agents"), "{said}");
+    }
     assert_eq!(repository.read(".git/config"), config);
     assert_eq!(
         repository.git("log --format=%an%x20%ae -1 main^2"),
