@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machines::names::TaskId;
 
+use super::home::{OBJECT_NAMES, is_deflated, is_hex};
 use super::identity::By;
 use super::names::{check_branch, check_path, tree_name};
 use super::salvage::DIFF_BYTES_MAX;
@@ -18,6 +19,8 @@ const STAT: [&str; 1] = ["--stat=100"];
 const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
 /// How much is searched for conflict markers in all.
 const MARKED_BYTES_MAX: u64 = 64 << 20;
+/// How many files that are named like git's objects are looked into.
+const OBJECTS_LOOKED_AT_MAX: usize = 20;
 /// The project's settings; a branch that touches them needs a person.
 const CONFIG: &str = "adjutant.toml";
 
@@ -94,7 +97,7 @@ impl Repository {
             tickets_changed: tickets_changed.iter().map(|(file, _)| file.shown()).collect(),
             touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
             submodules: paths(&Changed::is_submodule),
-            git_directories: git_directories(&changed),
+            git_directories: self.git_directories(&changed)?,
             changed: paths(&|_| true),
         })
     }
@@ -303,6 +306,38 @@ impl Repository {
         self.with_entries(tree, changed.map(|file| (file.path, file.old)).collect())
     }
 
+    /// The folders in which a git directory was put among the project's files, or what is left of one.
+    fn git_directories(&self, changed: &[Changed]) -> Result<Vec<String>, GitError> {
+        let added: BTreeSet<&[u8]> =
+            changed.iter().filter(|file| file.old.is_none()).map(|file| file.path.as_slice()).collect();
+        let heads = added.iter().filter_map(|path| path.strip_suffix(b"/HEAD"));
+        let has = |folder: &[u8], name: &str| {
+            let begins = [folder, b"/", name.as_bytes()].concat();
+            added.range(begins.as_slice()..).next().is_some_and(|path| path.starts_with(&begins))
+        };
+        let is_one = |folder: &&[u8]| has(folder, "config") && has(folder, "objects/");
+        let mut found: BTreeSet<String> =
+            heads.filter(is_one).map(|folder| String::from_utf8_lossy(folder).into_owned()).collect();
+        let objects: Vec<&Changed> = changed
+            .iter()
+            .filter(|file| file.old.is_none() && is_named_as_object(&file.path))
+            .take(OBJECTS_LOOKED_AT_MAX)
+            .collect();
+        let wanted: Vec<Oid> =
+            objects.iter().filter_map(|file| Some(file.new.as_ref()?.oid.clone())).collect();
+        let contents = self.contents(&wanted)?;
+        for file in objects {
+            let content = file.new.as_ref().and_then(|entry| contents.get(&entry.oid));
+            if content.is_some_and(|content| is_deflated(content)) {
+                let path = file.shown();
+                let mut parts: Vec<&str> = path.split('/').collect();
+                parts.truncate(parts.len().saturating_sub(2));
+                found.insert(parts.join("/"));
+            }
+        }
+        Ok(found.into_iter().filter(|folder| !folder.is_empty()).collect())
+    }
+
     /// Markers are looked for in the files themselves: what an agent says about its files in `.gitattributes` could
     /// hide them from a diff.
     fn conflict_markers(&self, changed: &[Changed]) -> Result<Vec<(String, usize)>, GitError> {
@@ -447,6 +482,14 @@ pub(super) fn read_batch(output: &[u8]) -> BTreeMap<Oid, Vec<u8>> {
     contents
 }
 
+/// Whether a path ends as those of git's objects do. Other programs name files so, too.
+fn is_named_as_object(path: &[u8]) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let mut parts = path.rsplit(|byte| *byte == b'/').map(std::ffi::OsStr::from_bytes);
+    parts.next().is_some_and(|file| is_hex(file, OBJECT_NAMES))
+        && parts.next().is_some_and(|folder| is_hex(folder, &[2]))
+}
+
 fn is_marker(line: &[u8]) -> bool {
     line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ")
 }
@@ -461,19 +504,6 @@ fn markers(content: &[u8]) -> usize {
 }
 
 /// The line of the first marker, if both kinds are there: one kind alone is a drawing.
-/// The folders in which a git directory was put among the project's files.
-fn git_directories(changed: &[Changed]) -> Vec<String> {
-    let added: BTreeSet<&[u8]> =
-        changed.iter().filter(|file| file.old.is_none()).map(|file| file.path.as_slice()).collect();
-    let heads = added.iter().filter_map(|path| path.strip_suffix(b"/HEAD"));
-    let has = |folder: &[u8], name: &str| {
-        let begins = [folder, b"/", name.as_bytes()].concat();
-        added.range(begins.as_slice()..).next().is_some_and(|path| path.starts_with(&begins))
-    };
-    let is_one = |folder: &&[u8]| has(folder, "config") && has(folder, "objects/");
-    heads.filter(is_one).map(|folder| String::from_utf8_lossy(folder).into_owned()).collect()
-}
-
 fn first_marker(content: &[u8]) -> Option<usize> {
     if content.contains(&0) {
         return None;

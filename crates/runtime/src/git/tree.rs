@@ -1004,15 +1004,36 @@ pub(super) fn is_beyond_a_link(tree: &Path, path: &[u8], known: &mut BTreeMap<Ve
     answer
 }
 
-/// The folders that are git directories, each with its slash, by these files of a tree.
+/// The folders that are git directories or what is left of one, each with its slash, by these files of a tree.
 fn git_directories_among(tree: &Path, files: &[Vec<u8>]) -> Vec<Vec<u8>> {
     use std::os::unix::ffi::OsStrExt;
-    let heads =
-        files.iter().filter_map(|path| path.strip_suffix(b"HEAD")).filter(|path| path.ends_with(b"/"));
-    let is_one = |folder: &&[u8]| {
-        super::home::is_git_directory(&tree.join(Path::new(std::ffi::OsStr::from_bytes(folder))))
-    };
-    heads.filter(is_one).map(<[u8]>::to_vec).collect()
+    let at = |path: &[u8]| tree.join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for path in files {
+        if found.iter().any(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        let head = path.strip_suffix(b"HEAD").filter(|folder| folder.ends_with(b"/"));
+        if let Some(folder) = head.filter(|folder| super::home::is_git_directory(&at(folder))) {
+            found.insert(folder.to_vec());
+        } else if let Some(folder) = folder_of_object(path).filter(|_| super::home::is_object(&at(path))) {
+            // The folder of objects, or the git directory that it lies in.
+            let above = folder.strip_suffix(b"objects/").filter(|above| !above.is_empty());
+            let whole = above.filter(|above| super::home::is_left_of_one(&at(above)));
+            found.insert(whole.unwrap_or(folder).to_vec());
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Of a path that may be one of git's objects, the folder that all objects are in, with its slash. What lies at the root of
+/// a tree has the folder of the object itself: that of all objects is the tree.
+fn folder_of_object(path: &[u8]) -> Option<&[u8]> {
+    let slash = path.iter().rposition(|byte| *byte == b'/')?;
+    match path[..slash].iter().rposition(|byte| *byte == b'/') {
+        Some(above) => Some(&path[..=above]),
+        None => Some(&path[..=slash]),
+    }
 }
 
 /// The files of a repository inside a tree, without its git directory.

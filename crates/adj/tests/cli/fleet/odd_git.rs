@@ -25,6 +25,8 @@ fn commits_are_saved_wherever_the_git_directory_was_put() {
         ("objects", "mv .git/objects $TMPDIR/o; ln -s $TMPDIR/o .git/objects"),
         ("moved", "mv .git old.git"),
         ("away", "mv .git $TMPDIR/g"),
+        ("headless", "mv .git old.git; rm old.git/HEAD"),
+        ("taken", "mv .git/objects objs"),
     ];
     for (name, then) in ways {
         let scenario = r#"
@@ -49,12 +51,84 @@ do = [
         let has =
             |reference: &str| repository.git(&format!("log --format=%s {reference}")).contains("Precious");
         assert!(kept.lines().any(has), "{name}: {kept}");
-        let files = repository.git("log --all --name-only --format=");
-        assert!(
-            !files.contains("old.git") && !files.contains("objects/"),
-            "{name}: no git directory is a file\n{files}"
-        );
+        assert_eq!(objects_among_files(&repository), Vec::<String>::new(), "{name}");
     }
+}
+
+/// Files of any commit that are git's own: no git directory is ever a file of the project.
+fn objects_among_files(repository: &Repository) -> Vec<String> {
+    let files = repository.git("log --all --name-only --format=");
+    let is_hex = |part: &str, length: usize| {
+        part.len() == length && part.chars().all(|digit| digit.is_ascii_hexdigit())
+    };
+    let is_gits = |path: &&str| {
+        let parts: Vec<&str> = path.rsplit('/').collect();
+        parts.iter().any(|part| ["old.git", "objects"].contains(part))
+            || (parts.len() > 1 && is_hex(parts[0], 38) && is_hex(parts[1], 2))
+    };
+    files.lines().filter(is_gits).map(str::to_owned).collect()
+}
+
+/// The agent says DONE all the same: its work lands, and nothing of its git directory with it.
+#[test]
+fn work_lands_wherever_the_git_directory_was_put_and_nothing_of_it_does() {
+    let ways = [
+        ("link", "mv .git $TMPDIR/g; ln -s $TMPDIR/g .git"),
+        ("moved", "mv .git old.git"),
+        ("headless", "mv .git old.git; rm old.git/HEAD"),
+        ("bare", "mv .git old.git; rm -r old.git/HEAD old.git/refs"),
+        ("taken", "mv .git/objects objs"),
+        ("strewn", "mv .git/objects/* .; rm -rf .git"),
+    ];
+    for (name, then) in ways {
+        let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "{task}.check", text = "true\n", quiet = true },
+  { commit = "Do {task}", quiet = true },
+  { write = "more.txt", text = "more\n", quiet = true },
+  { run = "THEN", quiet = true },
+  { done = true },
+]
+"#;
+        let repository =
+            Repository::new(&format!("odd-done-{name}"), &scenario.replace("THEN", then), &["one"]);
+        repository.ok("run --until-idle");
+        assert_eq!(objects_among_files(&repository), Vec::<String>::new(), "{name}");
+        assert_eq!(repository.read("more.txt"), "more\n", "{name}");
+        repository.check(&["one"], TESTS);
+    }
+}
+
+/// What a person is told to do with a tree that cannot be read loses no commit.
+#[test]
+fn a_cleanup_saves_commits_whose_git_directory_was_moved() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { write = "precious.txt", text = "precious\n", quiet = true },
+  { commit = "Precious", quiet = true },
+  { run = "git rm -q precious.txt; mv .git/objects objs; touch moved", quiet = true },
+  { hang = true },
+]
+"#;
+    let repository = Repository::new("odd-cleanup", scenario, &["one"]);
+    let fleet = repository.begin("run --until-idle");
+    let moved = repository.tree("A-one/moved");
+    wait("the move", || moved.exists().then_some(()));
+    repository.ok("stop");
+    fleet.ended();
+    repository.adj("kill A");
+    repository.adj("task cancel one");
+    repository.adj("cleanup A");
+    repository.ok("run --until-idle");
+    assert_eq!(repository.standing(), Vec::<String>::new(), "the tree is gone");
+    let kept = repository.git("for-each-ref --format=%(refname) refs/adjutant");
+    let has = |reference: &str| repository.git(&format!("log --format=%s {reference}")).contains("Precious");
+    assert!(kept.lines().any(has), "{kept}");
+    assert_eq!(objects_among_files(&repository), Vec::<String>::new());
 }
 
 /// What lies in a task's temporary folder goes to the trash with its tree.
