@@ -18,7 +18,7 @@ use machines::names::TaskId;
 use nix::fcntl::OFlag;
 
 use super::inside::Inside;
-use super::tree::task_reference;
+use super::tree::{Record, task_reference};
 use super::{GitError, Oid, Repository, locked};
 
 /// How many folders are looked at for a git directory that was moved, and how deep they lie.
@@ -179,6 +179,79 @@ impl Repository {
         self.restore_git_dir(task, name, branch)
     }
 
+    /// The same of a worktree: its branch and index are made anew at the newest commit that can be had. What is empty among
+    /// the user's objects is of no use to anybody, and git would take it for the object that it is named after: it goes
+    /// to the trash.
+    pub(super) fn rebuild_worktree(
+        &self,
+        task: &TaskId,
+        name: &str,
+        record: &Record,
+    ) -> Result<(), GitError> {
+        let Some(id) = &record.worktree else { return Ok(()) };
+        let objects = self.inner.git_dir.join("objects");
+        let trashed = self.put_empty_objects_away(&objects, name)?;
+        let git_dir = self.worktree_dir(name, id)?;
+        let known = self.land_reference(&task_reference(task))?;
+        let begun = self.begun(task, name)?;
+        let mut seen = BTreeSet::new();
+        let newest = git_dir.history("logs/HEAD").into_iter().rev().filter(|oid| seen.insert(oid.clone()));
+        let known_last = newest.take(COMMITS_TRIED_MAX).take_while(|oid| Some(oid) != known.as_ref());
+        let readable = |oid: &Oid| self.bring(&objects, std::slice::from_ref(oid), &[]).is_ok();
+        let tip = known_last.into_iter().find(readable).or(known).or(begun);
+        let tip = tip.map_or_else(|| self.main_tip(), Ok)?;
+        let reference = format!("refs/heads/{}", record.branch);
+        if let Some(shared) = self.users_git_dir()?
+            && shared.is_empty_file(&reference)
+        {
+            // Git refuses to move a reference that it cannot read.
+            shared.remove_file(&reference).map_err(GitError::io("removing an empty reference", &objects))?;
+        }
+        self.forget_own_branch(name)?;
+        let tree = self.inner.places.trees.join(name);
+        let doing = "making a worktree's index anew";
+        let index = self.index(name);
+        // Read from nothing: the one that is there may be as damaged.
+        let _ = fs::remove_file(&index);
+        self.land_with_tree(doing, &tree, &index).args(["read-tree", "--reset", tip.as_str()]).ok()?;
+        self.settle(task, name, &tip)?;
+        let kept = trashed.map(|at| format!("; what was empty is {}", at.display())).unwrap_or_default();
+        self.note(format!(
+            "{task}: its git directory was damaged and is made anew at its last readable commit{kept}"
+        ));
+        Ok(())
+    }
+
+    /// Objects that hold nothing, as a power cut leaves them.
+    fn put_empty_objects_away(&self, objects: &Path, name: &str) -> Result<Option<PathBuf>, GitError> {
+        let mut empty = Vec::new();
+        for folder in fs::read_dir(objects).into_iter().flatten().flatten() {
+            if !is_hex(&folder.file_name(), &[2]) {
+                continue;
+            }
+            for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let holds_nothing = file.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+                if holds_nothing && is_hex(&file.file_name(), OBJECT_NAMES) {
+                    empty.push((folder.file_name(), file.file_name()));
+                }
+            }
+        }
+        if empty.is_empty() {
+            return Ok(None);
+        }
+        let doing = "putting damaged objects away";
+        let beside = self.inner.places.trees.join(format!(".making-{name}"));
+        super::remove_folder(&beside)?;
+        for (folder, file) in empty {
+            let (from, to) = (objects.join(&folder).join(&file), beside.join(&folder));
+            fs::create_dir_all(&to).map_err(GitError::io(doing, &to))?;
+            // They hold nothing: a name is all that there is to keep.
+            fs::write(to.join(&file), "").map_err(GitError::io(doing, &to))?;
+            fs::remove_file(&from).map_err(GitError::io(doing, &from))?;
+        }
+        self.to_trash(&beside, &format!("damaged-{name}.objects")).map(Some)
+    }
+
     /// Commits in other git directories that lie about in the tree: their folders of objects, and what they name.
     pub(super) fn git_dirs_inside(&self, name: &str) -> Vec<Inside> {
         let tree = self.inner.places.trees.join(name);
@@ -187,7 +260,8 @@ impl Repository {
     }
 }
 
-/// Whether a folder is a git directory, by what git itself looks for.
+/// Whether a folder is a git directory, by what git itself looks for, or what is left of one: its commits can still be had
+/// without a `HEAD`.
 pub(super) fn is_git_directory(folder: &Path) -> bool {
     let is = |name: &str, wanted: fn(&fs::Metadata) -> bool| {
         folder.join(name).symlink_metadata().is_ok_and(|found| wanted(&found))

@@ -183,6 +183,11 @@ impl Inside {
         fstatat(parent.as_ref().unwrap_or(&self.directory), name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
 
+    /// Whether there is a file that holds nothing.
+    pub fn is_empty_file(&self, path: &str) -> bool {
+        self.read(path, 0).is_ok_and(|content| content.is_some())
+    }
+
     /// Where this git directory's `HEAD` points; `None` if it says nothing that makes sense.
     pub fn head(&self) -> io::Result<Option<Head>> {
         let Some(content) = self.read("HEAD", REFERENCE_BYTES_MAX)? else { return Ok(None) };

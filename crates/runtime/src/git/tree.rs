@@ -384,7 +384,7 @@ impl Repository {
     }
 
     /// The git directory that worktrees share with the user.
-    fn users_git_dir(&self) -> Result<Option<Inside>, GitError> {
+    pub(super) fn users_git_dir(&self) -> Result<Option<Inside>, GitError> {
         let at = &self.inner.git_dir;
         let (Some(parent), Some(name)) = (at.parent(), at.file_name().and_then(|name| name.to_str())) else {
             return Ok(None);
@@ -434,10 +434,14 @@ impl Repository {
         self.ensure_land()?;
         self.bring_home(task, name, branch)?;
         self.restore_git_dir(task, name, branch)?;
-        let is_clone = self.record(name)?.is_some_and(|record| record.worktree.is_none());
         match self.with_sound_land(|| self.try_to_bring_tip(task, name, branch)) {
-            Err(error) if is_clone && (error.is_damage() || matches!(error, GitError::Unreadable { .. })) => {
-                self.rebuild_git_dir(task, name, branch)?;
+            Err(error) if error.is_damage() || matches!(error, GitError::Unreadable { .. }) => {
+                match self.record(name)? {
+                    Some(record @ Record { worktree: Some(_), .. }) => {
+                        self.rebuild_worktree(task, name, &record)?;
+                    }
+                    _ => self.rebuild_git_dir(task, name, branch)?,
+                }
                 self.try_to_bring_tip(task, name, branch)
             }
             other => other,
@@ -624,6 +628,10 @@ impl Repository {
         } else if let Some(shared) = self.users_git_dir()? {
             // The branch is the task's, and yet the user may be at it: any git of theirs may hold it.
             lock::clear(&shared, &self.inner.places.root, &[&branch_lock])?;
+            if git_dir.is_empty_file("index") {
+                // Git writes none that is empty: a power cut has left it so, and with it whatever else was written then.
+                self.rebuild_worktree(task, name, &record)?;
+            }
         }
         self.bring_tip(task, name, branch)
     }
@@ -869,7 +877,11 @@ impl Repository {
         self.check_out(&tip, &path, name)?;
         let index = self.inner.git_dir.join("worktrees").join(&id).join("index");
         fs::copy(self.index(name), &index).map_err(GitError::io(doing, &index))?;
-        crate::files::sync_below(&path).map_err(GitError::io(doing, &path))?;
+        let linked = self.inner.git_dir.join("worktrees");
+        for folder in [&path, &linked.join(&id)] {
+            crate::files::sync_below(folder).map_err(GitError::io(doing, folder))?;
+        }
+        sync_folder(&linked)?;
         record.worktree = Some(id);
         record.ready = true;
         self.write_record(name, &record)

@@ -209,6 +209,14 @@ fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recor
 /// the damaged one is in the trash, and nothing fails for ever.
 #[test]
 fn an_agent_whose_power_is_cut_in_the_middle_of_a_step_goes_on_in_a_sound_tree() {
+    for (name, isolation, mode) in
+        [("clone", "clone", "auto"), ("worktree", "worktree", "auto"), ("shared", "worktree", "off")]
+    {
+        cut_in_the_middle(name, isolation, mode);
+    }
+}
+
+fn cut_in_the_middle(name: &str, isolation: &str, mode: &str) {
     let scenario = r#"
 [[scenario]]
 [[scenario.step]]
@@ -221,8 +229,10 @@ do = [
   { done = true },
 ]
 "#;
-    let shim = Shim::new("middle", LIBRARY);
-    let repository = repository("cut-middle", scenario);
+    let shim = Shim::new(&format!("middle-{name}"), LIBRARY);
+    let repository = repository(&format!("cut-{name}"), scenario);
+    let isolation = format!("[fleet]\nisolation = \"{isolation}\"");
+    repository.set(&[("[fleet]", &isolation), ("[test]", &format!("[sandbox]\nmode = \"{mode}\"\n[test]"))]);
     let log = shim.folder.join("middle.log");
     let begun = SystemTime::now();
     let mut fleet = watched(&shim, &repository, &log).spawn().expect("adj runs");
@@ -233,9 +243,9 @@ do = [
     fleet.kill().and_then(|()| fleet.wait()).expect("it is our child");
     assert!(cut(&repository, &log, begun) > 0, "something was lost");
     let ran = repository.command("run --until-idle").output().expect("adj runs");
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("git directory was damaged and is made anew"), "{}", said(&ran));
-    ends_well(&repository, "in the middle of a step");
+    assert_eq!(ran.status.code(), Some(0), "{name}: {}", said(&ran));
+    assert!(said(&ran).contains("git directory was damaged and is made anew"), "{name}: {}", said(&ran));
+    ends_well(&repository, &format!("{name}: in the middle of a step"));
 }
 
 /// A file system of its own in a file, mounted while this lives.
