@@ -25,6 +25,7 @@ const NOTHING_LOST: &[Promise] = &[
         &[
             "every_commit_that_an_agent_made_is_held_by_what_is_saved",
             "commits_are_saved_wherever_the_git_directory_was_put",
+            "a_cleanup_saves_commits_whose_git_directory_was_moved",
         ],
     ),
     (
@@ -167,12 +168,15 @@ const NOTHING_LOST: &[Promise] = &[
             "an_agents_clone_has_no_way_to_the_users_repository",
             "an_agent_that_tidies_up_loses_nothing",
             "a_main_that_was_moved_past_the_gate_is_said_loudly",
+            "the_same_commit_in_two_trees_is_no_main_that_was_moved",
         ],
     ),
     (
         "The user takes history off main, or moves main during a landing",
         &[
             "a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing",
+            "a_commit_that_was_taken_off_main_stays_off_it_without_land_git_too",
+            "what_was_taken_off_main_is_no_commit_of_the_agents_and_is_named_where_it_conflicts",
             "what_the_user_amends_on_main_is_not_taken_for_the_agents_work",
             "a_main_that_the_user_moves_during_a_landing_is_tested_anew",
         ],
@@ -322,7 +326,10 @@ const NOBODY_GETS_IN: &[Promise] = &[
     ),
     (
         "A git directory is never committed as files",
-        &["commits_are_saved_wherever_the_git_directory_was_put"],
+        &[
+            "commits_are_saved_wherever_the_git_directory_was_put",
+            "work_lands_wherever_the_git_directory_was_put_and_nothing_of_it_does",
+        ],
     ),
     (
         "An edited log is named with its first bad record, and so is what others made in the database",
