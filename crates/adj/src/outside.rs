@@ -17,11 +17,11 @@ use runtime::settings::{self, Settings, SettingsError, trust};
 use runtime::workplace;
 use serde_json::{Value, json};
 
-use crate::api::Problem;
 use crate::api::outside::{
     Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Of, Outside, Prompt, Restore, Salvage,
     SalvageId, Span, TestRun, Trash, size,
 };
+use crate::api::{Problem, time};
 
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.
 const ENTRIES_BITS: u32 = 32;
@@ -871,7 +871,7 @@ fn lines_of(step: &Step, index: usize) -> Vec<Entry> {
         let raw = String::from_utf8_lossy(&line.bytes).into_owned();
         entries.push(Entry {
             cursor: base + entries.len() as u64 + 1,
-            at: clock.at(line.start),
+            at: clock.at(line.start).map(time),
             kind: "line".to_owned(),
             text: String::new(),
             raw: Some(raw),
@@ -901,7 +901,7 @@ fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut say = |at: Option<i64>, kind: &str, text: String| {
         let cursor = base + entries.len() as u64 + 1;
-        entries.push(Entry { cursor, at, kind: kind.to_owned(), text, raw: None });
+        entries.push(Entry { cursor, at: at.map(time), kind: kind.to_owned(), text, raw: None });
     };
     let file = &step.file;
     say(begun, "step", format!("{} {}, worker {}", file.task, file.order.kind, file.worker));

@@ -270,7 +270,7 @@ impl<'c> Draft<'c> {
         {
             payload.cost_summary = Some(cost);
         }
-let on_behalf_of = match by {
+        let on_behalf_of = match by {
             Actor::SystemFor(agent) => Some(agent.clone()),
             _ => None,
         };

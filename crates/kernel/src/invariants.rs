@@ -4,7 +4,7 @@
 use crate::effect::{Effect, Timer};
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
-use machines::names::{RunId, TaskId};
+use machines::names::{AgentName, RunId, TaskId};
 use machines::suspended::Suspends;
 use machines::task::Status;
 use machines::{Machine, Wire, architect, run, worker};

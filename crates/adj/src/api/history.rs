@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use super::{Call, Problem, Routed, name, ok, time, view};
+use super::types::cost::{Item as CostItem, Spend, Step as CostStep};
+use super::types::history::{Item, Query, Record as RecordView, Told, Transition};
+use super::types::{Cursor, Limit, Nothing, Page, Paging};
+use super::{Call, Problem, time, view};
 use crate::cli::story::Story;
 use kernel::world::{Tariff, World};
 use kernel::{Event, budget};
 use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
+use machines::run;
 use machines::suspended::Wrapped;
-use machines::{Wire, run};
 use runtime::log::Record;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Whose history.
 enum Of {
@@ -48,36 +51,29 @@ impl Of {
     }
 }
 
-pub fn of_all(call: &Call) -> Routed {
-    history(call, &Of::All)
+pub fn of_all(call: &Call, (): (), query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
+    history(call, &query, &Of::All)
 }
 
-pub fn of_task(call: &Call, id: &str) -> Routed {
-    let id: TaskId = name(id)?;
+pub fn of_task(call: &Call, id: TaskId, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
     if call.world().task(&id).is_none() {
-        return Err(
-            Problem::not_found(format!("there is no task `{id}`")).hint("`adj task ls` lists the tasks")
-        );
+        return Err(super::board::no_task(&id));
     }
-    history(call, &Of::Task(id))
+    history(call, &query, &Of::Task(id))
 }
 
-pub fn of_worker(call: &Call, named: &str) -> Routed {
-    let named: WorkerName = name(named)?;
-    if call.world().worker(&named).is_none() {
-        return Err(
-            Problem::not_found(format!("there is no worker `{named}`")).hint("`adj ps` lists the workers")
-        );
+pub fn of_worker(call: &Call, name: WorkerName, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
+    if call.world().worker(&name).is_none() {
+        return Err(super::fleet::no_worker(&name));
     }
-    history(call, &Of::Worker(named))
+    history(call, &query, &Of::Worker(name))
 }
 
-pub fn of_run(call: &Call, id: &str) -> Routed {
-    let id: RunId = name(id)?;
+pub fn of_run(call: &Call, id: RunId, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
     if call.world().run(&id).is_none() {
         return Err(Problem::not_found(format!("there is no run `{id}`")));
     }
-    history(call, &Of::Run(id))
+    history(call, &query, &Of::Run(id))
 }
 
 /// What an agent made of its task: its last words, and how long it was at work.
@@ -111,16 +107,19 @@ pub fn worked(call: &Call, id: &TaskId) -> Result<Worked, Problem> {
 
 /// Transitions in the one form that all five machines are logged in; with `all`, every record; with `story`, what it
 /// meant, in words.
-fn history(call: &Call, of: &Of) -> Routed {
-    if call.flag("story") {
-        return story(call, of);
+fn history(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
+    if query.story {
+        return story(call, query, of);
     }
-    let (all, world) = (call.flag("all"), call.world());
-    page(call, &|record| {
+    let world = call.world();
+    page(call, query.after, query.limit, &|record| {
         if !of.has(&record.stream) {
             return None;
         }
-        if all { Some(record_view(record)) } else { transition(&world, record) }
+        match query.all {
+            true => Some(Item::Record(record_view(record))),
+            false => transition(&world, record).map(Item::Transition),
+        }
     })
 }
 
@@ -156,8 +155,8 @@ impl About {
 }
 
 /// The log, told from its beginning: what an event meant depends on what was so at that time.
-fn story(call: &Call, of: &Of) -> Routed {
-    let (limit, after) = (call.limit()?, call.after()?);
+fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
+    let (limit, after) = (Limit::number(query.limit), Cursor::number(query.after));
     let (mut world, mut told) = (World::default(), Story::default());
     // A worker leaves a task with the event that is told, so it is looked for before it too.
     let mut had: BTreeMap<TaskId, WorkerName> = BTreeMap::new();
@@ -184,17 +183,22 @@ fn story(call: &Call, of: &Of) -> Routed {
             return ControlFlow::Break(());
         }
         last = record.seq;
-        items.push(json!({
-            "timestamp": time(record.at), "actor": actor(record, &event), "tone": tone.name(), "text": text,
-            "task": about.task, "worker": about.worker, "run": about.run,
+        items.push(Item::Told(Told {
+            timestamp: time(record.at),
+            actor: actor(record, &event),
+            tone,
+            text,
+            task: about.task.as_ref().map(view::text),
+            worker: about.worker.as_ref().map(view::text),
+            run: about.run.as_ref().map(view::text),
         }));
         ControlFlow::Continue(())
     })?;
-    Ok(ok(json!({"items": items, "next": more.then(|| last.to_string())})))
+    Ok(Page { items, next: more.then(|| last.to_string()) })
 }
 
 /// What each step has used. The log knows; the World only has the sums.
-pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
+pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
     struct Step {
         effect: EffectId,
         run: RunId,
@@ -259,29 +263,42 @@ pub fn steps(call: &Call) -> Result<Vec<Value>, Problem> {
             Some(whole.saturating_sub(step.cost))
         });
         let held = step.held.filter(|_| estimate.is_none()).unwrap_or(0);
-        json!({
-            "name": step.effect, "task": step.task, "run": step.run, "agent": step.agent, "worker": step.worker,
-            "startedAt": time(step.at),
-            "usd": view::dollars(step.cost),
-            "inputTokens": step.input_tokens,
-            "outputTokens": step.output_tokens,
-            "reservedUsd": 0.0,
-            "unpricedSteps": u32::from(step.held.is_some()),
-            "estimatedSteps": u32::from(estimate.is_some()),
-            "estimatedUsd": view::dollars(estimate.unwrap_or(0)),
-            "setAsideUsd": view::dollars(held),
-        })
+        CostItem {
+            name: view::text(&step.effect),
+            spend: Spend {
+                usd: view::dollars(step.cost),
+                input_tokens: step.input_tokens,
+                output_tokens: step.output_tokens,
+                reserved_usd: 0.0,
+                unpriced_steps: u32::from(step.held.is_some()),
+                estimated_steps: u32::from(estimate.is_some()),
+                estimated_usd: view::dollars(estimate.unwrap_or(0)),
+                set_aside_usd: view::dollars(held),
+            },
+            step: Some(CostStep {
+                task: view::text(&step.task),
+                run: view::text(&step.run),
+                agent: view::text(&step.agent),
+                worker: step.worker.as_ref().map(view::text),
+                started_at: time(step.at),
+            }),
+        }
     };
     Ok(steps.iter().map(shown).collect())
 }
 
-pub fn events(call: &Call) -> Routed {
-    page(call, &|record| Some(record_view(record)))
+pub fn events(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<RecordView>, Problem> {
+    page(call, paging.after, paging.limit, &|record| Some(record_view(record)))
 }
 
-fn page(call: &Call, show: &dyn Fn(&Record) -> Option<Value>) -> Routed {
-    let limit = call.limit()?;
-    let (mut items, mut last, mut more) = (Vec::new(), call.after()?, false);
+fn page<T>(
+    call: &Call,
+    after: Option<Cursor>,
+    limit: Option<Limit>,
+    show: &dyn Fn(&Record) -> Option<T>,
+) -> Result<Page<T>, Problem> {
+    let limit = Limit::number(limit);
+    let (mut items, mut last, mut more) = (Vec::new(), Cursor::number(after), false);
     call.site.project.scan(last, &mut |record| {
         if items.len() == limit {
             more = true;
@@ -291,11 +308,11 @@ fn page(call: &Call, show: &dyn Fn(&Record) -> Option<Value>) -> Routed {
         last = record.seq;
         ControlFlow::Continue(())
     })?;
-    Ok(ok(json!({"items": items, "next": more.then(|| last.to_string())})))
+    Ok(Page { items, next: more.then(|| last.to_string()) })
 }
 
 /// `agentId` is the agent that it is about, `id` what has moved, `actor` who asked for it.
-fn transition(world: &World, record: &Record) -> Option<Value> {
+fn transition(world: &World, record: &Record) -> Option<Transition> {
     let event = Event::decode(&record.kind, &record.data).ok()?;
     let transition = event.transition()?;
     let id = transition.agent_id.clone();
@@ -304,14 +321,18 @@ fn transition(world: &World, record: &Record) -> Option<Value> {
         "run" => id.parse().ok().and_then(|id| Some(world.run(&id)?.agent.to_string())),
         _ => Some(id.clone()),
     };
-    let mut view = json!({"timestamp": time(record.at)});
-    if let (Value::Object(view), Ok(Value::Object(members))) = (&mut view, serde_json::to_value(transition)) {
-        view.extend(members);
-    }
-    view["agentId"] = json!(agent);
-    view["id"] = json!(id);
-    view["actor"] = json!(actor(record, &event));
-    Some(view)
+    Some(Transition {
+        timestamp: time(record.at),
+        event: transition.event.to_owned(),
+        machine: transition.machine.to_owned(),
+        agent_id: agent,
+        from: transition.from,
+        to: transition.to,
+        trigger: transition.trigger,
+        channel: transition.channel,
+        id,
+        actor: actor(record, &event),
+    })
 }
 
 /// The agent of a task: the one that has worked on it, or that it is meant for.
@@ -325,18 +346,18 @@ fn actor(record: &Record, event: &Event) -> String {
     event.on_behalf_of().map_or_else(|| record.actor.clone(), |agent| format!("system for {agent}"))
 }
 
-fn record_view(record: &Record) -> Value {
+fn record_view(record: &Record) -> RecordView {
     let event = Event::decode(&record.kind, &record.data);
     let actor = event.map_or_else(|_| record.actor.clone(), |event| actor(record, &event));
     let data = serde_json::from_str(&record.data).unwrap_or_else(|_| Value::String(record.data.clone()));
-    json!({
-        "seq": record.seq,
-        "at": time(record.at),
-        "actor": actor,
-        "command": record.command,
-        "stream": record.stream,
-        "version": record.version,
-        "kind": record.kind,
-        "data": data,
-    })
+    RecordView {
+        seq: record.seq,
+        at: time(record.at),
+        actor,
+        command: record.command.clone(),
+        stream: record.stream.clone(),
+        version: record.version,
+        kind: record.kind.clone(),
+        data,
+    }
 }

@@ -1,16 +1,18 @@
 //! The one way in: typed requests to the project, whoever asks and over whatever transport.
 //!
-//! A request is translated to a command or a question, and the answer to JSON. Nothing is decided here. The caller
-//! comes from the transport's credential, never from the body.
+//! A request is translated to a command or a question, and the answer to JSON: `routes.rs` has a row for each, `types` what
+//! they take and give. Nothing is decided here. The caller comes from the transport's credential, never from the body.
 
 mod board;
 mod fleet;
 mod history;
 pub mod outside;
 mod problem;
+pub mod routes;
 mod scope;
 #[cfg(test)]
 mod tests;
+pub mod types;
 mod view;
 
 use std::ops::ControlFlow;
@@ -22,17 +24,15 @@ use machines::names::RunId;
 use runtime::log::{Log, Record, Seq, SqliteLog};
 use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use types::PAGE_MAX;
 
 pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
 pub use outside::{Outside, WAIT_MAX};
 pub use problem::{Problem, holder_name};
 pub use view::time;
-
-/// The most that a page of a list holds, and what it holds where nothing is said.
-const PAGE_MAX: usize = 1_000;
-const PAGE: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -42,12 +42,24 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: Method,
     /// `/api/v1/tasks/c-1`, without a query.
     pub path: String,
-    pub query: Vec<(String, String)>,
+    /// What stands behind the `?`, as a form would send it.
+    pub query: String,
     /// `Null` where there is none.
     pub body: Value,
     /// From the transport's credential: who asks, and an agent's run.
@@ -139,106 +151,10 @@ pub struct Site<'a> {
 
 /// Answers. What a request changed is durable when this returns.
 pub fn answer(site: &Site, request: &Request) -> Response {
-    match route(site, request) {
+    match routes::answer(&Call { site, request }) {
         Ok(response) => response,
         Err(problem) => Response { status: problem.status, body: problem.document() },
     }
-}
-
-/// Whether the caller may read what is at this path, before anything is answered.
-pub fn check_scope(world: &World, request: &Request) -> Result<(), Problem> {
-    let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
-    scope::check(world, request, &path.split('/').collect::<Vec<_>>())
-}
-
-type Routed = Result<Response, Problem>;
-
-fn route(site: &Site, request: &Request) -> Routed {
-    use Method::{Delete, Get, Patch, Post};
-    let path = request.path.strip_prefix("/api/v1/").unwrap_or_default();
-    let parts: Vec<&str> = path.split('/').collect();
-    let call = Call { site, request };
-    scope::check(&call.world(), request, &parts)?;
-    match (request.method, &parts[..]) {
-        (Get, ["tasks"]) => board::list(&call),
-        (Post, ["tasks"]) => board::add(&call),
-        (Get, ["tasks", id]) => board::show(&call, id),
-        (Patch, ["tasks", id]) => board::edit(&call, id),
-        (Post, ["tasks", id, "transitions"]) => board::transition(&call, id),
-        (Post, ["tasks", id, "comments"]) => board::comment(&call, id),
-        (Post, ["tasks", id, "dependencies"]) => board::add_dependency(&call, id),
-        (Delete, ["tasks", id, "dependencies", on]) => board::remove_dependency(&call, id, on),
-        (Get, ["tasks", id, "history"]) => history::of_task(&call, id),
-        (Get, ["tasks", id, "why"]) => board::why(&call, id),
-        (Get, ["tasks", id, "shell"]) => board::shell(&call, id),
-        (Get, ["tasks", id, "diff"]) => outside::diff(&call, id),
-        (Get, ["tasks", id, "review"]) => board::reviewed(&call, id),
-        (Get, ["tasks", id, "transcript"]) => outside::transcript_of_task(&call, id),
-        (Post, ["tasks", id, "review"]) => board::review(&call, id),
-        (Get, ["tasks", id, "prompt", kind]) => outside::task_prompt(&call, id, kind),
-        (Get, ["reviews"]) => board::reviews(&call),
-        (Post, ["tasks", id, "accept"]) => board::accept(&call, id),
-        (Post, ["tasks", id, "retry"]) => board::retry(&call, id),
-        (Post, ["tasks", id, "undo"]) => board::undo(&call, id),
-        (Post, ["tasks", id, "restart"]) => board::restart(&call, id),
-
-        (Get, ["approvals"]) => board::approvals(&call),
-        (Get, ["approvals", id]) => board::approval(&call, id),
-        (Post, ["approvals", id, "decision"]) => board::decide(&call, id),
-        (Get, ["queue"]) => board::queue(&call),
-        (Get, ["cost"]) => board::cost(&call),
-
-        (Get, ["workers"]) => fleet::workers(&call),
-        (Post, ["workers"]) => fleet::spawn(&call),
-        (Get, ["workers", name]) => fleet::worker(&call, name),
-        (Get, ["workers", name, "history"]) => history::of_worker(&call, name),
-        (Get, ["workers", name, "why"]) => fleet::why(&call, name),
-        (Get, ["workers", name, "transcript"]) => outside::transcript_of_worker(&call, name),
-        (Post, ["workers", name, action]) => fleet::act(&call, name, action),
-        (Get, ["runs"]) => fleet::runs(&call),
-        (Post, ["runs"]) => fleet::open_run(&call),
-        (Get, ["runs", id]) => fleet::run(&call, id),
-        (Get, ["runs", id, "history"]) => history::of_run(&call, id),
-        (Post, ["runs", id, "events"]) => fleet::run_event(&call, id),
-
-        (Get, ["why"]) => fleet::why_all(&call),
-        (Get, ["fleet"]) => fleet::status(&call),
-        (Post, ["fleet", "stop"]) => fleet::stop(&call),
-        (Post, ["fleet", "test-main"]) => fleet::test_main(&call),
-        (Get, ["tasks", id, "tests"]) => outside::tests(&call, id),
-        (Get, ["salvage"]) => outside::salvage(&call),
-        (Get, ["salvage", task, effect]) => outside::salvage_show(&call, task, effect),
-        (Post, ["salvage", "restore"]) => outside::salvage_restore(&call),
-        (Get, ["trash"]) => outside::trash(&call),
-        (Post, ["trash", "empty"]) => outside::empty_trash(&call),
-        (Get, ["prompts"]) => outside::prompts(&call),
-        (Get, ["prompts", name]) => outside::prompt(&call, name),
-        (Get, ["config"]) => outside::config(&call),
-        (Get, ["config", "check"]) => outside::config_check(&call),
-        (Get, ["config", "schema"]) => outside::config_schema(&call),
-        (Post, ["config", "trust"]) => outside::config_trust(&call),
-        (Post, ["config", "forget"]) => outside::config_forget(&call),
-        (Get, ["tickets", "problems"]) => outside::ticket_problems(&call),
-        (Get, ["doctor"]) => outside::doctor(&call),
-        (Post, ["init"]) => outside::init(&call),
-
-        (Get, ["history"]) => history::of_all(&call),
-        (Get, ["events"]) => history::events(&call),
-        (Get, ["machines"]) => Ok(ok(json!(machines::catalog::all()))),
-        (Get, ["machines", name]) => match machines::catalog::find(name) {
-            Some(doc) => Ok(ok(json!(doc))),
-            None => Err(Problem::not_found(format!("there is no machine `{}`", name.escape_debug()))),
-        },
-        _ => Err(Problem::not_found(format!("there is nothing at `{}`", request.path.escape_debug()))),
-    }
-}
-
-fn ok(body: Value) -> Response {
-    Response { status: 200, body }
-}
-
-fn created(body: Value) -> Response {
-    Response { status: 201, body }
 }
 
 /// A request on its way, with what every handler needs of it.
@@ -265,31 +181,17 @@ impl Call<'_> {
     /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let body = match &self.request.body {
-            Value::Null => json!({}),
-            body => body.clone(),
+            Value::Null => Value::Object(Map::new()),
+            // Serde would take a list for the members of an object, in their order.
+            body @ Value::Object(_) => body.clone(),
+            _ => return Err(Problem::bad("the body is not right: it must be an object")),
         };
         serde_json::from_value(body).map_err(|error| Problem::bad(format!("the body is not right: {error}")))
     }
 
-    fn query(&self, name: &str) -> Option<&str> {
-        self.request.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    fn limit(&self) -> Result<usize, Problem> {
-        match self.query("limit").map(str::parse::<usize>) {
-            None => Ok(PAGE),
-            Some(Ok(limit)) if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
-            Some(_) => Err(Problem::bad(format!("`limit` must be 1 to {PAGE_MAX}"))),
-        }
-    }
-
-    fn after(&self) -> Result<u64, Problem> {
-        let after = self.query("after").map_or(Ok(0), str::parse);
-        after.map_err(|_| Problem::bad("`after` must be a cursor that a page ended with"))
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        self.query(name).is_some_and(|value| !matches!(value, "0" | "false"))
+    fn query<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_urlencoded::from_str(&self.request.query)
+            .map_err(|error| Problem::bad(format!("the query is not right: {error}")))
     }
 
     fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
@@ -312,14 +214,6 @@ impl Call<'_> {
     /// Whether the caller may read all of a task.
     fn sees(&self, world: &World, task: &kernel::world::Task) -> bool {
         scope::sees(world, self.request, task)
-    }
-
-    /// For what the kernel has no part in and only a person may ask.
-    fn by_a_person(&self, what: &str) -> Result<(), Problem> {
-        match self.request.actor.is_human() {
-            true => Ok(()),
-            false => Err(Problem::new(403, "FORBIDDEN", format!("the caller's role may not {what}"))),
-        }
     }
 
     /// Asks for what must be so before the request itself is asked: a command of its own, which no key stands for.
@@ -350,7 +244,7 @@ impl Call<'_> {
     }
 }
 
-/// A name from the path. One that cannot be a name is bad input, not something that is missing.
+/// A name. What cannot be one is bad input, not something that is missing.
 fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
 }

@@ -5,14 +5,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Call, PAGE_MAX, Problem, Routed, board, fleet, name, ok, time};
+use super::types::outside::{
+    ConfigSchema, DiffQuery, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
+    TestsQuery, Transcript, TranscriptQuery,
+};
+use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging};
+use super::{Call, Problem, board, fleet, name, time};
 use kernel::World;
 use kernel::world::Task;
 use machines::Millis;
 use machines::names::{EffectId, TaskId, WorkerName};
 use machines::worker;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+pub use super::types::outside::{
+    Commit, Configured, Entry, Finding, Level, MovedBranch, Prompt, TestRun, Trash,
+};
 
 /// A long poll waits this long at most; then its page is empty and the caller asks again.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
@@ -85,27 +93,13 @@ pub trait Outside: Send + Sync {
     fn init(&self) -> Result<Vec<Finding>, Problem>;
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diff {
     pub base: String,
     pub tip: String,
     pub diff: String,
     /// The task's branch, where a person has put commits on it that are not in the tip and do not land with it.
     pub moved: Option<MovedBranch>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MovedBranch {
-    pub branch: String,
-    pub commit: String,
-    pub commits: usize,
-}
-
-/// A commit in one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Commit {
-    pub oid: String,
-    pub subject: String,
 }
 
 /// Saved work is known by the task that it is of and by the effect that saved it.
@@ -127,6 +121,11 @@ impl SalvageId {
         };
         Ok(SalvageId { task: name(task)?, effect: name(effect)? })
     }
+
+    /// The name that git has for it.
+    pub fn reference(&self) -> String {
+        format!("{}{self}", SalvageId::REFS)
+    }
 }
 
 impl std::fmt::Display for SalvageId {
@@ -144,14 +143,6 @@ pub struct Salvage {
     pub files: Vec<String>,
     /// Commits that were on no branch of the task: stashed, amended or reset away. Their ids and subjects.
     pub commits: Vec<String>,
-}
-
-/// What git does not have of trees that were removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Trash {
-    pub folder: PathBuf,
-    pub trees: usize,
-    pub bytes: u64,
 }
 
 /// An amount of data for people.
@@ -179,22 +170,6 @@ pub enum Of {
     Worker(WorkerName),
 }
 
-/// One run of a task's tests, or of a hook for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TestRun {
-    pub effect: String,
-    /// The point of the hook; absent for tests.
-    pub hook: Option<String>,
-    pub command: String,
-    /// The folder that it ran in.
-    pub folder: String,
-    /// How it ended, in words; absent while it runs.
-    pub ended: Option<String>,
-    /// What it printed, as it was written, cut in the middle where it is much.
-    pub output: String,
-}
-
 /// Which part of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -207,110 +182,48 @@ pub struct Span {
     pub raw: bool,
 }
 
-/// One thing that an agent said or did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Entry {
-    /// Counts up through a worker's transcript; the next page comes after it.
-    pub cursor: u64,
-    /// Where it is known.
-    #[serde(serialize_with = "as_time")]
-    pub at: Option<Millis>,
-    /// `text`, `call`, `result`, `failure`, `question`, `stop`, …
-    pub kind: String,
-    pub text: String,
-    /// The line that the agent's program wrote, where lines were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<String>,
-}
-
-fn as_time<S: serde::Serializer>(at: &Option<Millis>, to: S) -> Result<S::Ok, S::Error> {
-    at.map(time).serialize(to)
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Prompt {
-    pub name: String,
-    /// The file that it comes from; `None` for the one that is shipped.
-    pub file: Option<String>,
-    pub text: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Configured {
-    /// The settings file; `None` where there is none and everything is as shipped.
-    pub file: Option<String>,
-    /// Whether its content is trusted; where it is not, the last trusted content is in force.
-    pub trusted: bool,
-    /// The file is gone, and the settings of before are in force.
-    pub gone: bool,
-    /// The settings in force, as the file would say them.
-    pub text: String,
-    /// The same, for programs.
-    pub settings: Value,
-}
-
-/// Something that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    pub level: Level,
-    /// What was looked at: `git`, `sandbox`, `adjutant.toml:12`, …
-    pub subject: String,
-    pub text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    Ok,
-    Warning,
-    Error,
-}
-
-pub(super) fn diff(call: &Call, id: &str) -> Routed {
+pub(super) fn diff(call: &Call, id: TaskId, query: DiffQuery, _: Nothing) -> Result<TaskDiff, Problem> {
     let world = call.world();
-    let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let Diff { base, tip, diff, moved } = call.site.outside.diff(task, call.flag("stat"))?;
-    let mut answer = json!({"task": id, "base": base, "tip": tip, "diff": diff});
-    if let Some(moved) = moved {
-        answer["moved"] = json!(moved);
-    }
-    Ok(ok(answer))
+    let Diff { base, tip, diff, moved } = call.site.outside.diff(task, query.stat)?;
+    Ok(TaskDiff { task: id.to_string(), base, tip, diff, moved })
 }
 
-fn salvage_line(salvage: &Salvage) -> Value {
+fn saved(salvage: Salvage) -> Saved {
     let Salvage { id, commit, at, files, commits } = salvage;
-    let full = format!("{}{id}", SalvageId::REFS);
-    json!({
-        "id": id.to_string(), "ref": full, "task": id.task, "commit": commit, "at": time(*at), "files": files,
-        "commits": commits,
-    })
+    Saved {
+        reference: id.reference(),
+        task: id.task.to_string(),
+        id: id.to_string(),
+        commit,
+        at: time(at),
+        files,
+        commits,
+    }
 }
 
-pub(super) fn salvage(call: &Call) -> Routed {
-    let items: Vec<Value> = call.site.outside.salvage()?.iter().map(salvage_line).collect();
-    Ok(ok(json!({"items": items, "next": null})))
+pub(super) fn salvage(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Saved>, Problem> {
+    Ok(paging.page(call.site.outside.salvage()?.into_iter().map(saved).collect()))
 }
 
-pub(super) fn salvage_show(call: &Call, task: &str, effect: &str) -> Routed {
-    let id = SalvageId { task: name(task)?, effect: name(effect)? };
+pub(super) fn salvage_show(
+    call: &Call,
+    (task, effect): (TaskId, EffectId),
+    _: Nothing,
+    _: Nothing,
+) -> Result<SavedDiff, Problem> {
+    let id = SalvageId { task, effect };
     let diff = call.site.outside.salvage_show(&id)?;
-    Ok(ok(json!({"id": id.to_string(), "ref": format!("{}{id}", SalvageId::REFS), "diff": diff})))
+    Ok(SavedDiff { id: id.to_string(), reference: id.reference(), diff })
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wish {
-    id: String,
-    branch: Option<String>,
-    folder: Option<PathBuf>,
-}
-
-pub(super) fn salvage_restore(call: &Call) -> Routed {
-    call.by_a_person("restore saved work")?;
-    let Wish { id, branch, folder } = call.body()?;
+pub(super) fn salvage_restore(
+    call: &Call,
+    (): (),
+    _: Nothing,
+    wish: RestoreWish,
+) -> Result<Restored, Problem> {
+    let RestoreWish { id, branch, folder } = wish;
     let id = SalvageId::read(&id)?;
     let to = match (branch, folder) {
         (branch, None) => {
@@ -326,12 +239,19 @@ pub(super) fn salvage_restore(call: &Call) -> Routed {
         }
     };
     let place = call.site.outside.salvage_restore(&id, &to)?;
-    let kind = if matches!(to, Restore::Branch(_)) { "branch" } else { "folder" };
-    Ok(ok(json!({"id": id.to_string(), kind: place})))
+    let place = match to {
+        Restore::Branch(_) => RestoredTo::Branch(place),
+        Restore::Folder(_) => RestoredTo::Folder(place),
+    };
+    Ok(Restored { id: id.to_string(), place })
 }
 
-pub(super) fn transcript_of_worker(call: &Call, named: &str) -> Routed {
-    let named: WorkerName = name(named)?;
+pub(super) fn transcript_of_worker(
+    call: &Call,
+    named: WorkerName,
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
     let known = call.world().worker(&named).is_some();
     let of = Of::Worker(named.clone());
     // One that was removed has nothing in hand, and what it did can be read all the same.
@@ -344,7 +264,7 @@ pub(super) fn transcript_of_worker(call: &Call, named: &str) -> Routed {
     {
         return Err(fleet::no_worker(&named));
     }
-    transcript(call, &of, &|world| {
+    transcript(call, &query, &of, &|world| {
         let worker = world.worker(&named);
         worker.is_some_and(|worker| {
             !matches!(worker.machine.status, worker::State::Idle | worker::State::Stuck)
@@ -352,19 +272,28 @@ pub(super) fn transcript_of_worker(call: &Call, named: &str) -> Routed {
     })
 }
 
-pub(super) fn transcript_of_task(call: &Call, id: &str) -> Routed {
-    let id: TaskId = name(id)?;
+pub(super) fn transcript_of_task(
+    call: &Call,
+    id: TaskId,
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
     if call.world().task(&id).is_none() {
         return Err(board::no_task(&id));
     }
-    transcript(call, &Of::Task(id.clone()), &|world| world.leaseholder(&id).is_some())
+    transcript(call, &query, &Of::Task(id.clone()), &|world| world.leaseholder(&id).is_some())
 }
 
 /// `in_hand`: somebody is at work, so that more may follow.
-fn transcript(call: &Call, of: &Of, in_hand: &dyn Fn(&World) -> bool) -> Routed {
-    let after = call.query("after").map(|_| call.after()).transpose()?;
-    let wait = call.flag("wait").then_some(WAIT_SLICE);
-    let span = Span { after, limit: call.limit()?, wait, raw: call.flag("raw") };
+fn transcript(
+    call: &Call,
+    query: &TranscriptQuery,
+    of: &Of,
+    in_hand: &dyn Fn(&World) -> bool,
+) -> Result<Transcript, Problem> {
+    let after = query.after.map(|after| after.0);
+    let wait = query.wait.then_some(WAIT_SLICE);
+    let span = Span { after, limit: Limit::number(query.limit), wait, raw: query.raw };
     let deadline = std::time::Instant::now() + WAIT_MAX;
     let (entries, resting) = loop {
         // Looked at first: what was said by whoever rests was said before.
@@ -378,80 +307,94 @@ fn transcript(call: &Call, of: &Of, in_hand: &dyn Fn(&World) -> bool) -> Routed 
     let next = entries.last().map(|entry| entry.cursor.to_string()).or(after.map(|after| after.to_string()));
     // Where a page is not full, the end was reached: whoever follows goes on from `next`.
     let more = after.is_some() && entries.len() >= span.limit.min(PAGE_MAX);
-    Ok(ok(json!({"items": entries, "next": next, "more": more, "resting": resting})))
+    Ok(Transcript { items: entries, next, more, resting })
 }
 
-pub(super) fn prompts(call: &Call) -> Routed {
+pub(super) fn prompts(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<PromptLine>, Problem> {
     let prompts = call.site.outside.prompts()?;
-    let line = |prompt: &Prompt| json!({"name": prompt.name, "file": prompt.file});
-    Ok(ok(json!({"items": prompts.iter().map(line).collect::<Vec<_>>(), "next": null})))
+    let line = |Prompt { name, file, .. }| PromptLine { name, file };
+    Ok(paging.page(prompts.into_iter().map(line).collect()))
 }
 
-pub(super) fn prompt(call: &Call, named: &str) -> Routed {
+pub(super) fn prompt(call: &Call, named: String, _: Nothing, _: Nothing) -> Result<Prompt, Problem> {
     let prompts = call.site.outside.prompts()?;
-    match prompts.iter().find(|prompt| prompt.name == named) {
-        Some(prompt) => Ok(ok(json!(prompt))),
-        None => Err(Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
-            .hint("`adj prompt ls` lists the prompts")),
-    }
+    prompts.into_iter().find(|prompt| prompt.name == named).ok_or_else(|| {
+        Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
+            .hint("`adj prompt ls` lists the prompts")
+    })
 }
 
-pub(super) fn task_prompt(call: &Call, id: &str, kind: &str) -> Routed {
+pub(super) fn task_prompt(
+    call: &Call,
+    (id, kind): (TaskId, String),
+    _: Nothing,
+    _: Nothing,
+) -> Result<Prompt, Problem> {
     let world = call.world();
-    let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    Ok(ok(json!(call.site.outside.prompt_for(&world, task, kind)?)))
-}
-
-pub(super) fn config(call: &Call) -> Routed {
-    Ok(ok(json!(call.site.outside.config()?)))
-}
-
-pub(super) fn config_check(call: &Call) -> Routed {
-    Ok(ok(json!({"items": call.site.outside.config_check()?, "next": null})))
+    call.site.outside.prompt_for(&world, task, &kind)
 }
 
 /// The last run of the task's tests, or with `hooks` the last of each hook.
-pub(super) fn tests(call: &Call, id: &str) -> Routed {
+pub(super) fn tests(
+    call: &Call,
+    id: TaskId,
+    query: TestsQuery,
+    _: Nothing,
+) -> Result<Page<TestRun>, Problem> {
     let world = call.world();
-    let id: TaskId = name(id)?;
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
     let mut runs = call.site.outside.tests(task)?;
-    let hooks = call.flag("hooks");
-    runs.retain(|run| run.hook.is_some() == hooks);
-    if !hooks {
+    runs.retain(|run| run.hook.is_some() == query.hooks);
+    if !query.hooks {
         runs.drain(..runs.len().saturating_sub(1));
     }
-    Ok(ok(json!({"items": runs, "next": null})))
+    Ok(Page::of(runs, query.after, query.limit))
 }
 
-pub(super) fn config_schema(call: &Call) -> Routed {
-    Ok(ok(call.site.outside.config_schema()?))
+pub(super) fn config(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
+    call.site.outside.config()
 }
 
-pub(super) fn config_trust(call: &Call) -> Routed {
-    call.by_a_person("trust the settings")?;
+pub(super) fn config_check(
+    call: &Call,
+    (): (),
+    paging: Paging,
+    _: Nothing,
+) -> Result<Page<Finding>, Problem> {
+    Ok(paging.page(call.site.outside.config_check()?))
+}
+
+pub(super) fn config_schema(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ConfigSchema, Problem> {
+    call.site.outside.config_schema().map(ConfigSchema)
+}
+
+pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
     let trusted = call.site.outside.config_trust()?;
     if let Some(control) = call.site.control {
         control.reread();
     }
-    Ok(ok(json!(trusted)))
+    Ok(trusted)
 }
 
-pub(super) fn config_forget(call: &Call) -> Routed {
-    call.by_a_person("forget the settings")?;
+pub(super) fn config_forget(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
     let forgotten = call.site.outside.config_forget()?;
     if let Some(control) = call.site.control {
         control.reread();
     }
-    Ok(ok(json!(forgotten)))
+    Ok(forgotten)
 }
 
-pub(super) fn ticket_problems(call: &Call) -> Routed {
-    Ok(ok(json!({"items": call.site.outside.ticket_problems()?, "next": null})))
+pub(super) fn ticket_problems(
+    call: &Call,
+    (): (),
+    paging: Paging,
+    _: Nothing,
+) -> Result<Page<Finding>, Problem> {
+    Ok(paging.page(call.site.outside.ticket_problems()?))
 }
 
-pub(super) fn doctor(call: &Call) -> Routed {
+pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Finding>, Problem> {
     let mut findings = vec![fleet_finding(call)];
     // Whatever cannot be looked at is a finding too, and keeps nobody from the others.
     let failed = |problem: Problem| Finding {
@@ -462,7 +405,7 @@ pub(super) fn doctor(call: &Call) -> Routed {
     };
     findings.extend(call.site.outside.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     findings.extend(agents_missing(call));
-    Ok(ok(json!({"items": findings, "next": null})))
+    Ok(paging.page(findings))
 }
 
 /// Tasks that wait for an agent that the settings do not have.
@@ -502,16 +445,14 @@ fn fleet_finding(call: &Call) -> Finding {
     }
 }
 
-pub(super) fn trash(call: &Call) -> Routed {
-    Ok(ok(json!(call.site.outside.trash(false)?)))
+pub(super) fn trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
+    call.site.outside.trash(false)
 }
 
-pub(super) fn empty_trash(call: &Call) -> Routed {
-    call.by_a_person("empty the trash")?;
-    Ok(ok(json!(call.site.outside.trash(true)?)))
+pub(super) fn empty_trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
+    call.site.outside.trash(true)
 }
 
-pub(super) fn init(call: &Call) -> Routed {
-    call.by_a_person("set a project up")?;
-    Ok(ok(json!({"items": call.site.outside.init()?, "next": null})))
+pub(super) fn init(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Page<Finding>, Problem> {
+    Ok(Page { items: call.site.outside.init()?, next: None })
 }

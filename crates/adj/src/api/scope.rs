@@ -1,79 +1,55 @@
-//! What a caller may read: one place, for every route.
+//! What the word in a route's row means for a caller.
 //!
 //! A person reads everything. An agent reads what its work takes: its own task with its changes, output and history, the
 //! tasks that it reviews, and of the others what stands on a board. Everything that an agent prints is in a transcript, so
-//! one that reads another's reads whatever that one was shown.
-//!
-//! A route that is not named here is read by people alone. Who may change what is for the kernel to say.
+//! one that reads another's reads whatever that one was shown. Who may change what is for the kernel to say.
 
+use super::routes::{Route, Who};
 use super::{Method, Problem, Request};
 use kernel::config::Role;
 use kernel::world::{Holder, Task, Worker};
 use kernel::{Actor, World};
 use machines::task::Status;
 
-/// Who may read what a route answers.
-enum Reads<'r> {
-    Everyone,
-    /// Everyone, and the answer holds only what the caller may read.
-    ItsPart,
-    /// Whoever may read this task, or the task of this worker, run or question.
-    OfTask(&'r str),
-    OfWorker(&'r str),
-    OfRun(&'r str),
-    OfApproval(&'r str),
-    People,
-}
-
-fn reads<'r>(parts: &[&'r str]) -> Reads<'r> {
-    use Reads::*;
-    match parts {
-        // What stands on a board, where it is another's.
-        ["tasks" | "workers", _] => ItsPart,
-        ["tasks" | "queue" | "fleet"] | ["tickets", "problems"] => Everyone,
-        ["prompts" | "config" | "machines", ..] => Everyone,
-        ["approvals" | "reviews" | "workers" | "runs"] => ItsPart,
-        ["tasks", id, "history" | "why" | "diff" | "review" | "transcript" | "tests"]
-        | ["tasks", id, "prompt", _] => OfTask(id),
-        ["workers", name, "history" | "why" | "transcript"] => OfWorker(name),
-        ["runs", id] | ["runs", id, "history"] => OfRun(id),
-        ["approvals", id] => OfApproval(id),
-        _ => People,
-    }
-}
-
-/// Refuses what the caller may not read.
-pub fn check(world: &World, request: &Request, parts: &[&str]) -> Result<(), Problem> {
-    if request.method != Method::Get || !matches!(request.actor, Actor::Agent { .. }) {
+/// Refuses what the caller may not ask. `named` is the first name in the path, as it was sent.
+pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Result<(), Problem> {
+    if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
     }
     // What is not there, the handler says.
-    let of_task = |id: &str| world.tasks.iter().find(|(known, _)| known.as_str() == id);
-    let may = match reads(parts) {
-        Reads::Everyone | Reads::ItsPart => true,
-        Reads::People => false,
-        Reads::OfTask(id) => of_task(id).is_none_or(|(_, task)| sees(world, request, task)),
-        Reads::OfWorker(name) => {
-            let known = world.workers.iter().find(|(known, _)| known.as_str() == name);
+    let may = match route.who {
+        Who::Everyone | Who::ItsPart | Who::Kernel => true,
+        Who::People => false,
+        Who::ReadsTask => {
+            let task = world.tasks.iter().find(|(known, _)| known.as_str() == named);
+            task.is_none_or(|(_, task)| sees(world, request, task))
+        }
+        Who::ReadsWorker => {
+            let known = world.workers.iter().find(|(known, _)| known.as_str() == named);
             known.is_none_or(|(_, worker)| is_its_worker(world, request, worker))
         }
-        Reads::OfRun(id) => {
-            let run = world.runs.iter().find(|(known, _)| known.as_str() == id);
+        Who::ReadsRun => {
+            let run = world.runs.iter().find(|(known, _)| known.as_str() == named);
             let task = run.and_then(|(_, run)| world.task(&run.task));
             task.is_none_or(|task| sees(world, request, task))
         }
-        Reads::OfApproval(id) => {
-            let asked = world.approvals.iter().find(|(known, _)| known.as_str() == id);
+        Who::ReadsApproval => {
+            let asked = world.approvals.iter().find(|(known, _)| known.as_str() == named);
             asked.is_none_or(|(_, asked)| {
-                asked
-                    .task
-                    .as_ref()
-                    .and_then(|id| world.task(id))
-                    .is_some_and(|task| sees(world, request, task))
+                let task = asked.task.as_ref().and_then(|id| world.task(id));
+                task.is_some_and(|task| sees(world, request, task))
             })
         }
     };
-    if may { Ok(()) } else { Err(refusal(world, request)) }
+    match (may, route.method) {
+        (true, _) => Ok(()),
+        (false, Method::Get) => Err(refusal(world, request)),
+        (false, _) => {
+            let what = route.about;
+            let what = format!("{}{}", what[..1].to_lowercase(), &what[1..]);
+            Err(Problem::new(403, "FORBIDDEN", format!("the caller's role may not {what}")))
+        }
+    }
 }
 
 fn refusal(world: &World, request: &Request) -> Problem {

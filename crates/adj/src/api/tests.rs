@@ -9,15 +9,15 @@ use runtime::log::MemoryLog;
 use runtime::owner::Owner;
 use serde_json::json;
 
-struct Place {
+pub(super) struct Place {
     outside: Box<dyn Outside>,
     control: Option<Box<dyn Control>>,
-    owner: Owner,
+    pub(super) owner: Owner,
     asked: std::cell::Cell<u128>,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub(super) fn new() -> Place {
         Place {
             outside: Box::new(Fake),
             control: None,
@@ -26,16 +26,20 @@ impl Place {
         }
     }
 
-    fn request(&self, method: Method, path: &str, body: Value) -> Request {
+    /// One with a process that runs a fleet.
+    pub(super) fn with_fleet(running: Arc<Running>) -> Place {
+        Place { control: Some(Box::new(running)), ..Place::new() }
+    }
+
+    pub(super) fn request(&self, method: Method, path: &str, body: Value) -> Request {
         let id = self.asked.get() + 1;
         self.asked.set(id);
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Request {
             run: None,
             method,
             path: format!("/api/v1{path}"),
-            query: query.split('&').filter_map(pair).collect(),
+            query: query.to_owned(),
             body,
             actor: Actor::Human("ann".into()),
             id,
@@ -45,18 +49,18 @@ impl Place {
         }
     }
 
-    fn answer(&self, request: &Request) -> (u16, Value) {
+    pub(super) fn answer(&self, request: &Request) -> (u16, Value) {
         let handle = self.owner.handle();
         let site = Site { project: &handle, outside: &*self.outside, control: self.control.as_deref() };
         let Response { status, body } = answer(&site, request);
         (status, body)
     }
 
-    fn get(&self, path: &str) -> (u16, Value) {
+    pub(super) fn get(&self, path: &str) -> (u16, Value) {
         self.answer(&self.request(Method::Get, path, Value::Null))
     }
 
-    fn post(&self, path: &str, body: Value) -> (u16, Value) {
+    pub(super) fn post(&self, path: &str, body: Value) -> (u16, Value) {
         self.answer(&self.request(Method::Post, path, body))
     }
 }
@@ -116,7 +120,7 @@ fn what_is_not_understood_is_bad_input_and_says_which_part() {
         ("/tasks", json!({"title": 3}), "invalid type: integer `3`"),
         ("/tasks", json!({"title": "x", "type": "poem"}), "there is no type `poem`"),
         ("/tasks", json!({"title": "x", "id": "../x"}), "not a valid name"),
-        ("/tasks", json!([]), "invalid length 0"),
+        ("/tasks", json!([]), "it must be an object"),
         ("/tasks/c-1/transitions", json!({"to": "LIMBO"}), "no status `LIMBO`"),
         ("/tasks/c-1/transitions", json!({}), "`to` is missing"),
         ("/tasks/c-1/transitions", json!({"to": "DONE", "role": "human"}), "unknown field `role`"),
@@ -129,8 +133,22 @@ fn what_is_not_understood_is_bad_input_and_says_which_part() {
         assert!(status == 400 && detail.contains(said), "{path}: {problem}");
     }
     assert_eq!(site.get("/nowhere").0, 404);
-    assert_eq!(site.get("/tasks?limit=0").0, 400);
-    assert_eq!(site.get("/tasks?after=x").0, 400);
+    let queries = [
+        ("/tasks?limit=0", "`limit` must be 1 to 1000"),
+        ("/tasks?after=x", "`after` must be a cursor that a page ended with"),
+        ("/tasks?colour=red", "unknown field `colour`"),
+        ("/tasks?limit=1&limit=2", "duplicate field `limit`"),
+        ("/fleet?all=1", "unknown field `all`"),
+        ("/approvals?all=perhaps", "`perhaps` is neither true nor false"),
+    ];
+    for (path, said) in queries {
+        let (status, problem) = site.get(path);
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        assert!(status == 400 && detail.contains(said), "{path}: {problem}");
+    }
+    let (status, problem) = site.answer(&site.request(Method::Delete, "/tasks", Value::Null));
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(status == 405 && detail.ends_with("it takes GET, POST"), "{problem}");
 }
 
 #[test]
@@ -239,7 +257,7 @@ impl Outside for Fake {
         };
         let all = (1..=5).map(|cursor| Entry {
             cursor,
-            at: Some(cursor as Millis),
+            at: Some(time(cursor as Millis)),
             kind: "text".into(),
             text: name.clone(),
             raw: None,
@@ -379,7 +397,7 @@ fn saved_work_goes_where_a_person_says_and_nowhere_else() {
 
 /// A fleet that was told to stop remembers it.
 #[derive(Default)]
-struct Running(std::sync::Mutex<Vec<bool>>);
+pub(super) struct Running(std::sync::Mutex<Vec<bool>>);
 
 impl Control for std::sync::Arc<Running> {
     fn status(&self) -> FleetStatus {
@@ -396,7 +414,7 @@ impl Control for std::sync::Arc<Running> {
 #[test]
 fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
-    let site = Place { control: Some(Box::new(running.clone())), ..Place::new() };
+    let site = Place::with_fleet(running.clone());
     let status = json!({
         "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
         "wanted": false, "mainTests": null,
@@ -461,5 +479,5 @@ fn steps_of_unknown_price_are_counted_for_task_worker_agent_and_run() {
         assert_eq!(cost["items"][0]["unpricedSteps"], 1, "{by}: {cost}");
         assert_eq!(cost["total"]["unpricedSteps"], 1);
     }
-    assert_eq!(site.get("/workers/A").1["unpriced_steps"], 1);
+    assert_eq!(site.get("/workers/A").1["unpricedSteps"], 1);
 }

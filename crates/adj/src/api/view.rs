@@ -1,11 +1,14 @@
-//! What the World looks like in JSON: camelCase, times in RFC 3339 UTC, money in dollars.
+//! What the World looks like from outside: times in RFC 3339 UTC, money in dollars.
 
+use super::types;
 use kernel::budget::{Unpriced, unpriced};
-use kernel::world::{Approval, AskedCall, Holder, Proposed, Run, Spend, Task, Total, Worker};
+use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
-use machines::task::{Status, Submission};
-use machines::{Millis, Wire};
-use serde_json::{Value, json};
+use machines::Millis;
+use machines::task::{ChecklistItem, Status, Submission};
+use types::cost::Spend as Spent;
+use types::task::{TaskLine, TaskWhole};
+use types::worker::{Activity, WorkerLine, WorkerWhole};
 
 pub fn time(at: Millis) -> String {
     match jiff::Timestamp::from_millisecond(at) {
@@ -20,135 +23,186 @@ pub fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-pub fn spend(world: &World, spend: &Spend) -> Value {
+/// A name or word as text.
+pub fn text(name: &impl ToString) -> String {
+    name.to_string()
+}
+
+fn texts<'n, T: ToString + 'n>(names: impl IntoIterator<Item = &'n T>) -> Vec<String> {
+    names.into_iter().map(ToString::to_string).collect()
+}
+
+pub fn spend(world: &World, spend: &Spend) -> Spent {
     let Spend { cost, input_tokens, output_tokens, reserved, unknown, .. } = spend;
     money(*cost, (*input_tokens, *output_tokens), *reserved, unpriced(world, unknown))
 }
 
-pub fn total(world: &World, total: &Total) -> Value {
+pub fn total(world: &World, total: &Total) -> Spent {
     let Total { cost, input_tokens, output_tokens, reserved, unknown, .. } = total;
     money(*cost, (*input_tokens, *output_tokens), *reserved, unpriced(world, unknown))
 }
 
-/// `usd` is what was named. What a step without a price did cost is estimated, or something is set aside for it;
-/// neither is in `usd`.
-fn money(cost: u64, (input_tokens, output_tokens): (u64, u64), reserved: u64, unpriced: Unpriced) -> Value {
-    json!({
-        "usd": dollars(cost),
-        "inputTokens": input_tokens,
-        "outputTokens": output_tokens,
-        "reservedUsd": dollars(reserved),
-        "unpricedSteps": unpriced.estimated_steps + unpriced.unknown_steps,
-        "estimatedSteps": unpriced.estimated_steps,
-        "estimatedUsd": dollars(unpriced.estimated),
-        "setAsideUsd": dollars(unpriced.held),
-    })
+fn money(cost: u64, (input_tokens, output_tokens): (u64, u64), reserved: u64, unpriced: Unpriced) -> Spent {
+    Spent {
+        usd: dollars(cost),
+        input_tokens,
+        output_tokens,
+        reserved_usd: dollars(reserved),
+        unpriced_steps: unpriced.estimated_steps + unpriced.unknown_steps,
+        estimated_steps: unpriced.estimated_steps,
+        estimated_usd: dollars(unpriced.estimated),
+        set_aside_usd: dollars(unpriced.held),
+    }
 }
 
-fn holder(holder: &Holder) -> Value {
+fn holder(holder: &Holder) -> types::task::Holder {
     match holder {
-        Holder::Worker(name) => json!({"worker": name}),
-        Holder::Outside(name) => json!({"agent": name}),
+        Holder::Worker(name) => types::task::Holder::Worker(text(name)),
+        Holder::Outside(name) => types::task::Holder::Agent(text(name)),
     }
 }
 
 /// One line of the board.
-pub fn task_line(world: &World, task: &Task) -> Value {
-    let mut line = json!({
-        "id": task.id,
-        "title": task.title,
-        "status": task.machine.status,
-        "type": task.machine.task_type,
-        "priority": task.priority,
-        "assigneeIds": task.machine.assignee_ids,
-        "agent": world.wanted_agent(task),
-        "dependsOn": task.depends_on,
-        "createdAt": time(task.created_at),
+pub fn task_line(world: &World, task: &Task) -> TaskLine {
+    let proposed = task.proposed.as_ref().map(|proposed| types::task::Proposal {
+        by: text(&proposed.by),
+        run: proposed.run.as_ref().map(text),
+        task: proposed.on.as_ref().map(text),
+        state: proposed.state,
     });
-    if let Some(proposed) = &task.proposed {
-        let Proposed { by, run, on, state, .. } = proposed;
-        line["proposed"] = json!({"by": by, "run": run, "task": on, "state": state});
+    TaskLine {
+        id: text(&task.id),
+        title: task.title.clone(),
+        status: task.machine.status,
+        task_type: task.machine.task_type,
+        priority: task.priority,
+        assignee_ids: texts(task.machine.assignee_ids.iter()),
+        agent: world.wanted_agent(task).map(text),
+        depends_on: texts(&task.depends_on),
+        created_at: time(task.created_at),
+        proposed,
+        held: None,
     }
-    line
 }
 
-/// What was handed in, with its price in dollars as everywhere.
-fn submission(submission: &Submission) -> Value {
-    let mut view = json!(submission);
-    view["costSummary"]["totalCost"] = json!(dollars(submission.cost_summary.total_cost));
-    view
+fn checks(items: &[ChecklistItem]) -> Vec<types::task::Check> {
+    let check = |ChecklistItem { item, answer }: &ChecklistItem| types::task::Check {
+        item: item.clone(),
+        answer: answer.clone(),
+    };
+    items.iter().map(check).collect()
+}
+
+fn submission(submission: &Submission) -> types::task::Submission {
+    let Submission { deliverable, review_checklist, cost_summary } = submission;
+    types::task::Submission {
+        deliverable: types::task::Deliverable {
+            content: deliverable.content.clone(),
+            artifacts: deliverable.artifacts.clone(),
+        },
+        review_checklist: types::task::Checklist {
+            task_type: review_checklist.task_type,
+            items: checks(&review_checklist.items),
+        },
+        cost_summary: types::task::CostSummary {
+            total_cost: dollars(cost_summary.total_cost),
+            run_count: cost_summary.run_count,
+            token_count: cost_summary.token_count,
+        },
+    }
 }
 
 /// What the gate found, and nothing that anybody else says: absent where it did not run.
-fn gate(task: &Task) -> Option<Value> {
+fn gate(task: &Task) -> Option<types::task::Gate> {
     let handed_in = task.machine.submission.as_ref().filter(|_| task.handed_in_by.is_none())?;
-    Some(json!({"checks": handed_in.review_checklist.items}))
+    Some(types::task::Gate { checks: checks(&handed_in.review_checklist.items) })
 }
 
 /// What an agent or a person says of work that they handed in without the gate. Nobody has checked it.
-fn claims(task: &Task) -> Option<Value> {
+fn claims(task: &Task) -> Option<types::task::Claims> {
     let by = task.handed_in_by.as_ref()?;
     let handed_in = task.machine.submission.as_ref()?;
-    Some(json!({
-        "by": by,
-        "checks": handed_in.review_checklist.items,
-        "content": handed_in.deliverable.content,
-    }))
+    Some(types::task::Claims {
+        by: text(by),
+        checks: checks(&handed_in.review_checklist.items),
+        content: handed_in.deliverable.content.clone(),
+    })
 }
 
-pub fn task(world: &World, task: &Task, caller: &Actor) -> Value {
+/// A task, for whoever may read all of it.
+pub fn task(world: &World, task: &Task, caller: &Actor) -> types::task::Task {
+    types::task::Task { line: task_line(world, task), whole: Some(whole(world, task, caller)) }
+}
+
+fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
     let machine = &world.judged(task, &caller.sender());
-    let mut view = task_line(world, task);
-    let more = json!({
-        "body": task.body,
-        "plan": task.plan,
-        "reviewerId": machine.reviewer_id,
-        "workPlan": machine.work_plan,
-        "submission": machine.submission.as_ref().map(|handed_in| submission(handed_in)),
-        "gate": gate(task),
-        "claims": claims(task),
-        "needsPerson": task.needs_person.as_ref().map(|reason| json!({
-            "reason": reason, "text": kernel::why::needs_person(reason),
-        })),
-        "reviewCycles": machine.review_cycles,
-        "landingRounds": machine.landing_rounds,
-        "cameFrom": machine.came_from,
-        "blockReason": machine.block_reason,
-        "feedback": machine.feedback,
-        "clarification": machine.clarification,
-        "unchangedSinceReview": unchanged(task),
-        "completion": machine.completion.as_ref().map(|completion| json!({
-            "approvalId": completion.approval_id,
-            "approvedBy": completion.approved_by,
-            "approvedAt": time(completion.approved_at),
-            "decisionNote": completion.decision_note,
-        })),
-        "ticket": task.ticket,
-        "ticketAssignee": task.ticket_assignee,
-        "agentConfigured": world.wanted_agent(task).map(|agent| world.config.agents.contains_key(agent)),
-        "reopens": task.reopens,
-        "lease": task.lease.as_ref().map(|lease| holder(&lease.holder)),
-        "branch": task.place.as_ref().map(|place| &place.branch),
-        "tree": task.place.as_ref().map(|place| &place.tree),
-        "tip": task.place.as_ref().and_then(|place| place.tip.as_ref()),
-        "run": task.run,
-        "approval": task.approval,
-        "approved": task.approved.as_ref().map(|approved| json!({
-            "tip": approved.tip, "by": approved.by, "at": time(approved.at), "note": approved.note,
-        })),
-        "landed": task.landed.as_ref().map(|landed| json!({
-            "tip": landed.tip, "merge": landed.merge, "oldMain": landed.old_main,
-        })),
-        "heldUp": task.held_up,
-        "testOutput": task.test_output,
-        "cost": spend(world, &task.spend),
-        "comments": task.comments.iter().map(|comment| json!({
-            "at": time(comment.at), "by": comment.by, "kind": comment.kind, "text": comment.text,
-        })).collect::<Vec<_>>(),
-        "allowedTransitions": machine.moves_of(&caller.sender()),
-    });
-    merge(&mut view, more);
-    view
+    let place = task.place.as_ref();
+    TaskWhole {
+        body: task.body.clone(),
+        plan: task.plan.clone(),
+        reviewer_id: machine.reviewer_id.as_ref().map(text),
+        work_plan: machine.work_plan.as_ref().map(|plan| types::task::WorkPlan {
+            bullets: plan.bullets.to_vec(),
+            estimated_cost: plan.estimated_cost,
+            estimated_duration: plan.estimated_duration.clone(),
+            source: plan.source,
+        }),
+        submission: machine.submission.as_ref().map(|handed_in| submission(handed_in)),
+        gate: gate(task),
+        claims: claims(task),
+        needs_person: task.needs_person.as_ref().map(|reason| types::task::NeedsPerson {
+            reason: text(reason),
+            text: kernel::why::needs_person(reason).to_owned(),
+        }),
+        review_cycles: machine.review_cycles,
+        landing_rounds: machine.landing_rounds,
+        came_from: machine.came_from,
+        block_reason: machine.block_reason,
+        feedback: machine.feedback.clone(),
+        clarification: machine.clarification.clone(),
+        unchanged_since_review: unchanged(task),
+        completion: machine.completion.as_ref().map(|completion| types::task::Completion {
+            approval_id: completion.approval_id.as_ref().map(text),
+            approved_by: text(&completion.approved_by),
+            approved_at: time(completion.approved_at),
+            decision_note: completion.decision_note.clone(),
+        }),
+        ticket: task.ticket.as_ref().map(text),
+        ticket_assignee: task.ticket_assignee.as_ref().map(text),
+        agent_configured: world.wanted_agent(task).map(|agent| world.config.agents.contains_key(agent)),
+        reopens: task.reopens.as_ref().map(text),
+        lease: task.lease.as_ref().map(|lease| holder(&lease.holder)),
+        branch: place.map(|place| place.branch.clone()),
+        tree: place.map(|place| place.tree.clone()),
+        tip: place.and_then(|place| place.tip.as_ref()).map(text),
+        run: task.run.as_ref().map(text),
+        approval: task.approval.as_ref().map(text),
+        approved: task.approved.as_ref().map(|approved| types::task::Approved {
+            tip: approved.tip.as_ref().map(text),
+            by: text(&approved.by),
+            at: time(approved.at),
+            note: approved.note.clone(),
+        }),
+        landed: task.landed.as_ref().map(|landed| types::task::Landed {
+            tip: text(&landed.tip),
+            merge: text(&landed.merge),
+            old_main: text(&landed.old_main),
+        }),
+        held_up: task.held_up.as_ref().map(text),
+        test_output: task.test_output.as_ref().map(text),
+        cost: spend(world, &task.spend),
+        comments: task
+            .comments
+            .iter()
+            .map(|comment| types::task::Comment {
+                at: time(comment.at),
+                by: text(&comment.by),
+                kind: text(&comment.kind),
+                text: comment.text.clone(),
+            })
+            .collect(),
+        allowed_transitions: machine.moves_of(&caller.sender()),
+    }
 }
 
 /// Whether a task is in REVIEW again just as it was when a reviewer asked for changes.
@@ -158,128 +212,121 @@ fn unchanged(task: &Task) -> bool {
 }
 
 /// A worker as everybody may know it.
-pub fn worker_line(world: &World, worker: &Worker) -> Value {
+pub fn worker_line(world: &World, worker: &Worker) -> types::worker::Worker {
     let machine = &worker.machine;
     let place = machine.task.as_ref().and_then(|task| world.task(task)?.place.as_ref());
-    json!({
-        "name": worker.name,
-        "worktree": place.map(|place| &place.tree),
-        "branch": place.map_or("", |place| &place.branch),
-        "task": machine.task,
-        "status": machine.status,
-        "symbol": machines::worker::symbol(machine.status),
-    })
+    let line = WorkerLine {
+        name: text(&worker.name),
+        worktree: place.map(|place| place.tree.clone()),
+        branch: place.map(|place| place.branch.clone()).unwrap_or_default(),
+        task: machine.task.as_ref().map(text),
+        status: machine.status,
+        symbol: text(&machines::worker::symbol(machine.status)),
+    };
+    types::worker::Worker { line, whole: None }
 }
 
-/// A worker, with the field names that scripts hold on to; what else is known follows them.
-pub fn worker(world: &World, worker: &Worker) -> Value {
+/// A worker, with all that is known of it.
+pub fn worker(world: &World, worker: &Worker) -> types::worker::Worker {
     let machine = &worker.machine;
     let task = machine.task.as_ref().and_then(|task| world.task(task));
     let run = machine.task.as_ref().and_then(|task| world.run_of(task));
     let place = task.and_then(|task| task.place.as_ref());
     let unpriced = unpriced(world, &worker.spend.unknown);
-    json!({
-        "name": worker.name,
-        "session": place.map_or("", |place| &place.session),
-        "worktree": place.map(|place| &place.tree),
-        "branch": place.map_or("", |place| &place.branch),
-        "task": machine.task,
-        "task_assigned_at": worker.task_assigned_at.map(time),
-        "status": machine.status,
-        "started_at": time(worker.started_at),
-        "step_count": machine.step_count,
-        "last_step_at": worker.last_step_at.map(time),
-        "total_input_tokens": worker.spend.input_tokens,
-        "total_output_tokens": worker.spend.output_tokens,
-        "total_cost_usd": dollars(worker.spend.cost),
-        "unpriced_steps": unpriced.estimated_steps + unpriced.unknown_steps,
-        "estimated_steps": unpriced.estimated_steps,
-        "estimated_cost_usd": dollars(unpriced.estimated),
-        "set_aside_usd": dollars(unpriced.held),
-        "agent": worker.agent,
-        "by_person": worker.by_person,
-        "symbol": machines::worker::symbol(machine.status),
-        "run": run.map(|run| &run.id),
-        "turn": run.map(|run| run.machine.inner().current_turn),
-        "last_error": worker.last_error,
-        "in_review": world.handed_over_by(&worker.name).iter().map(|task| &task.id).collect::<Vec<_>>(),
-        "task_title": task.map(|task| task.title.lines().next().unwrap_or_default()),
-        "last_action": run.and_then(|run| run.audit.last_action.as_ref()),
-        "activity": activity(world, worker, run),
-    })
+    let whole = WorkerWhole {
+        session: place.map(|place| text(&place.session)).unwrap_or_default(),
+        task_assigned_at: worker.task_assigned_at.map(time),
+        started_at: time(worker.started_at),
+        step_count: machine.step_count,
+        last_step_at: worker.last_step_at.map(time),
+        total_input_tokens: worker.spend.input_tokens,
+        total_output_tokens: worker.spend.output_tokens,
+        total_cost_usd: dollars(worker.spend.cost),
+        unpriced_steps: unpriced.estimated_steps + unpriced.unknown_steps,
+        estimated_steps: unpriced.estimated_steps,
+        estimated_cost_usd: dollars(unpriced.estimated),
+        set_aside_usd: dollars(unpriced.held),
+        agent: text(&worker.agent),
+        by_person: worker.by_person,
+        run: run.map(|run| text(&run.id)),
+        turn: run.map(|run| run.machine.inner().current_turn),
+        last_error: worker.last_error.as_ref().map(text),
+        in_review: world.handed_over_by(&worker.name).iter().map(|task| text(&task.id)).collect(),
+        task_title: task.map(|task| task.title.lines().next().unwrap_or_default().to_owned()),
+        last_action: run.and_then(|run| run.audit.last_action.as_ref()).map(text),
+        activity: activity(world, worker, run),
+    };
+    types::worker::Worker { whole: Some(whole), ..worker_line(world, worker) }
 }
 
-/// What a worker does, or waits for. `state` is one of `idle`, `tree`, `step`, `tests`, `person`, `service`, `retry`
-/// and `stuck`; `until` is when it goes on by itself, `since` how long it is so, where these are known.
-fn activity(world: &World, worker: &Worker, run: Option<&Run>) -> Value {
+fn activity(world: &World, worker: &Worker, run: Option<&Run>) -> Activity {
     use machines::worker::State;
     let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
     let backoff = || due(&kernel::Timer::Backoff { worker: worker.name.clone() });
     if let Some(question) = run.and_then(|run| run.question.as_ref()) {
-        let asked = world.approvals.get(&question.approval).map(|approval| time(approval.asked_at));
-        return json!({"state": "person", "approval": question.approval, "since": asked});
+        let since = world.approvals.get(&question.approval).map(|approval| time(approval.asked_at));
+        return Activity::Person { approval: text(&question.approval), since };
     }
     if let Some(suspension) = run.and_then(|run| run.machine.suspension()) {
         let until = suspension.resets_at.or_else(|| due(&kernel::Timer::HealthPoll));
-        let since = time(suspension.since);
-        return json!({"state": "service", "service": suspension.service, "since": since, "until": until.map(time)});
+        let (service, since) = (text(&suspension.service), time(suspension.since));
+        return Activity::Service { service, since, until: until.map(time) };
     }
     match worker.machine.status {
-        State::Idle => json!({"state": "idle"}),
-        State::Ready => json!({"state": "tree", "since": worker.task_assigned_at.map(time)}),
-        State::Done => json!({"state": "tests", "since": worker.last_step_at.map(time)}),
-        State::Stuck => json!({"state": "stuck"}),
+        State::Idle => Activity::Idle,
+        State::Ready => Activity::Tree { since: worker.task_assigned_at.map(time) },
+        State::Done => Activity::Tests { since: worker.last_step_at.map(time) },
+        State::Stuck => Activity::Stuck,
         _ => match backoff() {
-            Some(due) => json!({"state": "retry", "until": time(due)}),
-            None => json!({"state": "step"}),
+            Some(due) => Activity::Retry { until: time(due) },
+            None => Activity::Step,
         },
     }
 }
 
-pub fn run(world: &World, run: &Run) -> Value {
+pub fn run(world: &World, run: &Run) -> types::run::Run {
     let machine = run.machine.inner();
-    json!({
-        "id": run.id,
-        "task": run.task,
-        "agent": run.agent,
-        "holder": holder(&run.holder),
-        "state": run.machine.name(),
-        "currentTurn": machine.current_turn,
-        "maxTurns": machine.max_turns,
-        "suspended": run.is_suspended(),
-        "question": run.question.as_ref().map(|question| &question.approval),
-        "toolCalls": run.audit.calls,
-        "cost": spend(world, &run.spend),
-    })
+    types::run::Run {
+        id: text(&run.id),
+        task: text(&run.task),
+        agent: text(&run.agent),
+        holder: holder(&run.holder),
+        state: text(&run.machine.name()),
+        current_turn: machine.current_turn,
+        max_turns: machine.max_turns,
+        suspended: run.is_suspended(),
+        question: run.question.as_ref().map(|question| text(&question.approval)),
+        tool_calls: run.audit.calls,
+        cost: spend(world, &run.spend),
+    }
 }
 
-pub fn approval(approval: &Approval) -> Value {
-    json!({
-        "id": approval.id,
-        "task": approval.task,
-        "run": approval.run,
-        "cause": approval.cause.name(),
-        "question": approval.question,
-        "call": approval.call.as_ref().map(call),
-        "options": approval.options,
-        "scope": approval.scope,
-        "agent": approval.agent,
-        "askedAt": time(approval.asked_at),
-        "decided": approval.decided.as_ref().map(|decided| json!({
-            "by": decided.by, "at": time(decided.at), "decision": decided.decision, "note": decided.note,
-        })),
-    })
+pub fn approval(approval: &Approval) -> types::approval::Approval {
+    types::approval::Approval {
+        id: text(&approval.id),
+        task: approval.task.as_ref().map(text),
+        run: approval.run.as_ref().map(text),
+        cause: approval.cause,
+        question: approval.question.clone(),
+        call: approval.call.as_ref().map(call),
+        options: texts(&approval.options),
+        scope: approval.scope,
+        agent: approval.agent.as_ref().map(text),
+        asked_at: time(approval.asked_at),
+        decided: approval.decided.as_ref().map(|decided| types::approval::Decided {
+            by: text(&decided.by),
+            at: time(decided.at),
+            decision: text(&decided.decision),
+            note: decided.note.clone(),
+        }),
+    }
 }
 
-/// A call that waits for a person, whole: `text` is what people read, `input` what the tool is given.
-pub fn call(call: &AskedCall) -> Value {
-    json!({
-        "tool": call.tool, "argument": call.argument, "input": call.input, "text": call.lines().join("\n"),
-    })
-}
-
-fn merge(into: &mut Value, more: Value) {
-    if let (Value::Object(into), Value::Object(more)) = (into, more) {
-        into.extend(more);
+pub fn call(call: &AskedCall) -> types::approval::Call {
+    types::approval::Call {
+        tool: text(&call.tool),
+        argument: call.argument.clone(),
+        input: call.input.clone(),
+        text: call.lines().join("\n"),
     }
 }

@@ -11,6 +11,7 @@ use crate::server;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
@@ -98,7 +99,7 @@ impl Client {
         };
         let token = self.token().map_err(Trouble::NoToken)?;
         // A long poll is answered late on purpose.
-        let waits = request.query.iter().any(|(name, _)| name == "wait");
+        let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
         let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
         let mut exchange = std::pin::pin!(exchange(stream, request, &token, &self.user));
         let soon = SILENCE.min(limit);
@@ -119,7 +120,7 @@ impl Client {
         let asked = Request {
             method: Method::Get,
             path: "/api/v1/fleet".to_owned(),
-            query: Vec::new(),
+            query: String::new(),
             body: Value::Null,
             actor: kernel::Actor::Human(self.user.as_str().into()),
             run: None,
@@ -239,19 +240,12 @@ fn wire(
     token: &str,
     user: &str,
 ) -> Result<hyper::Request<Full<Bytes>>, hyper::http::Error> {
-    let method = match request.method {
-        Method::Get => hyper::Method::GET,
-        Method::Post => hyper::Method::POST,
-        Method::Patch => hyper::Method::PATCH,
-        Method::Delete => hyper::Method::DELETE,
-    };
-    let mut address = encoded(&request.path, b"/");
-    for (number, (name, value)) in request.query.iter().enumerate() {
-        address.push(if number == 0 { '?' } else { '&' });
-        address.push_str(&format!("{}={}", encoded(name, b""), encoded(value, b"")));
+    let mut address = utf8_percent_encode(&request.path, ENCODED).to_string();
+    if !request.query.is_empty() {
+        address.push_str(&format!("?{}", request.query));
     }
     let mut wire = hyper::Request::builder()
-        .method(method)
+        .method(request.method.name())
         .uri(address)
         .header("host", "adjutant")
         .header("authorization", format!("Bearer {token}"))
@@ -266,18 +260,8 @@ fn wire(
     wire.header("content-type", "application/json").body(Full::new(body.into()))
 }
 
-/// What has a meaning of its own in an address, as `%` and two digits; `kept` is left as it is.
-fn encoded(text: &str, kept: &[u8]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
-            shown.push(char::from(byte));
-        } else {
-            shown.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    shown
-}
+/// What has a meaning of its own in the path of an address, but for what stands between its parts.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// What only its user can enter.
 fn not_yours(socket: &Path) -> Failure {

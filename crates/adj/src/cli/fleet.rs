@@ -2,12 +2,20 @@
 
 use super::named;
 use super::project::Project;
+use super::state;
 use super::terminal::{self, Colour, Paint, thousands};
-use super::text::{self, Money, Table, cell, visible};
+use super::text::{self, Money, Table, dash, visible};
 use super::{Context, Failure};
-use crate::api::Method;
+use crate::api::types::Nothing;
+use crate::api::types::approval::{self, Approval};
+use crate::api::types::cost::{self, Spend};
+use crate::api::types::fleet::{Fleet, MainState};
+use crate::api::types::task::Queued;
+use crate::api::types::worker::{self, Activity, Worker};
 use clap::Args;
-use serde_json::{Value, json};
+use machines::Wire;
+use machines::task::{ApprovalCause, Status};
+use machines::worker::State;
 
 pub const PS_HELP: &str = "\
 Example:
@@ -25,9 +33,9 @@ One lands at a time, by priority and then in the order of approval: merged, test
 
 pub fn ps(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let workers = project.get_all("/workers", &[])?;
+    let workers: Vec<Worker> = project.get_all("/workers", &Nothing {})?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(workers)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&state::listed(&workers)))?);
     }
     project.warn_of_settings(&context.globals);
     let paint = Paint::stdout(&context.globals);
@@ -37,30 +45,33 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         false => &["", "WORKER", "STATUS", "TASK", "STEP", "TOKENS", "COST", "AGE", "DOING"],
     };
     let mut table = Table::wrapped(head);
-    for worker in &workers {
-        let count = |name: &str| worker[name].as_u64().unwrap_or(0);
-        let since = worker["task_assigned_at"].as_str().or(worker["started_at"].as_str());
-        let status = cell(&worker["status"]);
-        let (doing, waits) = doing(worker);
-        // A worker that is `working` for the machine may do nothing but wait.
-        let shown = if waits && status == "working" { "waiting".to_owned() } else { status.clone() };
-        let cost = Money::of_worker(worker).short();
-        let (symbol, name, task) = (cell(&worker["symbol"]), cell(&worker["name"]), cell(&worker["task"]));
+    for Worker { line, whole } in &workers {
+        let whole = whole.as_ref();
+        let (doing, waits) = doing(&line.name, whole);
+        let cost = whole.map_or(Money::default(), Money::of_worker).short();
+        let (symbol, name, task) = (line.symbol.clone(), line.name.clone(), dash(line.task.as_ref()));
         match narrow {
             true => table.row([symbol, name, task, cost, doing]),
-            false => table.row([
-                symbol,
-                name,
-                shown,
-                task,
-                cell(&worker["step_count"]),
-                thousands(count("total_input_tokens") + count("total_output_tokens")),
-                cost,
-                since.map_or("-".to_owned(), text::age),
-                doing,
-            ]),
+            false => {
+                let tokens = whole.map_or(0, |whole| whole.total_input_tokens + whole.total_output_tokens);
+                let since = whole.map(|whole| whole.task_assigned_at.as_ref().unwrap_or(&whole.started_at));
+                // A worker that is `working` for the machine may do nothing but wait.
+                let status = line.status.to_string();
+                let status = if waits && status == "working" { "waiting".to_owned() } else { status };
+                table.row([
+                    symbol,
+                    name,
+                    status,
+                    task,
+                    dash(whole.map(|whole| whole.step_count)),
+                    thousands(tokens),
+                    cost,
+                    dash(since.map(|since| text::age(since))),
+                    doing,
+                ]);
+            }
         }
-        let colour = if waits { Colour::Waits } else { Colour::of_status(&status) };
+        let colour = if waits { Colour::Waits } else { Colour::of_status(line.status.name()) };
         table.coloured(0, colour, paint);
         if !narrow {
             table.coloured(2, colour, paint);
@@ -74,13 +85,16 @@ pub fn ps(context: Context) -> Result<(), Failure> {
     }
     write!(context.out, "{table}")?;
     // Beside the table, which stands without it.
-    let fleet = project.get("/fleet", &[]).unwrap_or_default();
-    let main = &fleet["mainTests"];
-    let waits = main["state"] == "red" || (fleet["running"] == true && main["state"] == "running");
-    if let Some(detail) = main["detail"].as_str().filter(|_| waits) {
-        writeln!(context.out, "\n{}", visible(detail))?;
+    let fleet: Option<Fleet> = project.get("/fleet").ok();
+    let waits = |fleet: &Fleet, main: MainState| {
+        main == MainState::Red || (fleet.running && main == MainState::Running)
+    };
+    if let Some(fleet) = fleet
+        && let Some(main) = fleet.main_tests.as_ref().filter(|main| waits(&fleet, main.state))
+    {
+        writeln!(context.out, "\n{}", visible(&main.detail))?;
     }
-    if workers.iter().any(|worker| worker["status"] != "idle") {
+    if workers.iter().any(|worker| worker.line.status != State::Idle) {
         // Else a worker that is `working` would look alive.
         project.hint_without_fleet(
             &context.globals,
@@ -94,37 +108,32 @@ pub fn ps(context: Context) -> Result<(), Failure> {
 const NARROW: usize = 70;
 
 /// What a worker does, or what it waits for, and whether it waits. The command that helps comes first.
-fn doing(worker: &Value) -> (String, bool) {
-    let activity = &worker["activity"];
-    let seconds = |name: &str| text::seconds_until(activity[name].as_str()?);
-    let title = worker["task_title"].as_str().unwrap_or_default();
-    let last = worker["last_action"].as_str();
-    let step = worker["step_count"].as_u64().unwrap_or(0) + 1;
-    let (doing, waits) = match activity["state"].as_str().unwrap_or_default() {
-        "person" => (format!("waits for you: adj approve {}", cell(&activity["approval"])), true),
-        "service" => {
-            let until = activity["until"].as_str().and_then(text::clock_of);
+fn doing(name: &str, worker: Option<&worker::WorkerWhole>) -> (String, bool) {
+    let Some(worker) = worker else { return (String::new(), false) };
+    let title = worker.task_title.as_deref().unwrap_or_default();
+    let (doing, waits) = match &worker.activity {
+        Activity::Idle => (String::new(), false),
+        Activity::Person { approval, .. } => (format!("waits for you: adj approve {approval}"), true),
+        Activity::Service { until, .. } => {
+            let until = until.as_deref().and_then(text::clock_of);
             let until = until.map_or(String::new(), |until| format!(" until {until}"));
             (format!("waits for the model API{until}"), true)
         }
-        "retry" => match seconds("until").filter(|seconds| *seconds > 0) {
+        Activity::Retry { until } => match text::seconds_until(until).filter(|seconds| *seconds > 0) {
             Some(seconds) => (format!("backing off, next try in {seconds} s"), true),
             None => ("backing off, next try now".to_owned(), true),
         },
-        "tree" => ("makes its tree".to_owned(), false),
-        "tests" => match seconds("since").map(|seconds| -seconds) {
-            Some(seconds) => (format!("tests running {seconds} s"), false),
+        Activity::Tree { .. } => ("makes its tree".to_owned(), false),
+        Activity::Tests { since } => match since.as_deref().and_then(text::seconds_until) {
+            Some(seconds) => (format!("tests running {} s", -seconds), false),
             None => ("tests running".to_owned(), false),
         },
-        "stuck" => (format!("adj why {0}, adj retry {0}", cell(&worker["name"])), true),
-        "step" => {
-            let turn = worker["turn"].as_u64().unwrap_or(0);
-            (
-                format!("step {step}, turn {turn}{}", last.map_or(String::new(), |last| format!(": {last}"))),
-                false,
-            )
+        Activity::Stuck => (format!("adj why {name}, adj retry {name}"), true),
+        Activity::Step => {
+            let (step, turn) = (worker.step_count + 1, worker.turn.unwrap_or(0));
+            let last = worker.last_action.as_ref().map_or(String::new(), |last| format!(": {last}"));
+            (format!("step {step}, turn {turn}{last}"), false)
         }
-        _ => (String::new(), false),
     };
     let gap = if doing.is_empty() || title.is_empty() { "" } else { " | " };
     (visible(&format!("{doing}{gap}{title}")), waits)
@@ -153,22 +162,16 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
         return Err(Failure::new(super::Exit::Usage, format!("COUNT must be 1 to {COUNT_MAX}")));
     }
     let name = command.what.as_deref().filter(|_| count.is_none());
-    let mut spawned = Vec::new();
+    let mut spawned: Vec<Worker> = Vec::new();
     for _ in 0..count.unwrap_or(1) {
-        let mut body = json!({});
-        if let Some(name) = name {
-            body["name"] = json!(name);
-        }
-        if let Some(agent) = &command.agent {
-            body["agent"] = json!(agent);
-        }
-        spawned.push(project.ask(Method::Post, "/workers", body, None)?);
+        let body = worker::Spawn { name: name.map(str::to_owned), agent: command.agent.clone() };
+        spawned.push(project.post("/workers", &body)?);
     }
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(spawned)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&spawned))?);
     }
     for worker in &spawned {
-        writeln!(context.out, "{}  {}", cell(&worker["name"]), cell(&worker["status"]))?;
+        writeln!(context.out, "{}  {}", worker.line.name, worker.line.status)?;
     }
     Ok(())
 }
@@ -193,23 +196,21 @@ pub struct Approvals {
 pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     if let Some(id) = &command.id {
-        let approval = project.get(&format!("/approvals/{id}"), &[])?;
+        let approval: Approval = project.get(&format!("/approvals/{id}"))?;
         return match context.globals.json {
             true => Ok(writeln!(context.out, "{}", text::json(&approval))?),
             false => Ok(write!(context.out, "{}", whole(&approval))?),
         };
     }
-    let query: &[(&str, &str)] = if command.all { &[("all", "true")] } else { &[] };
-    let approvals = project.get_all("/approvals", query)?;
+    let query = approval::ListQuery { all: command.all, ..Default::default() };
+    let approvals: Vec<Approval> = project.get_all("/approvals", &query)?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(approvals)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&approvals))?);
     }
     let mut table = Table::wrapped(&["ID", "TASK", "CAUSE", "DECIDED", "QUESTION"]);
-    for approval in &approvals {
-        let decided = cell(&approval["decided"]["decision"]);
-        let [id, task, cause, question] =
-            ["id", "task", "cause", "question"].map(|name| cell(&approval[name]));
-        table.row([id, task, cause, decided, question]);
+    for approval in approvals {
+        let decided = dash(approval.decided.map(|decided| decided.decision));
+        table.row([approval.id, dash(approval.task), approval.cause.to_string(), decided, approval.question]);
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing waits for a decision")?);
@@ -218,28 +219,34 @@ pub fn approvals(command: &Approvals, context: Context) -> Result<(), Failure> {
 }
 
 /// One approval with all that is asked for, and how it is decided.
-fn whole(approval: &Value) -> String {
-    let mut shown = format!("{}  {}\n", cell(&approval["id"]), cell(&approval["cause"]));
-    let facts = [("task", "task"), ("run", "run"), ("scope", "budget"), ("askedAt", "asked at")];
-    for (name, label) in facts.into_iter().filter(|(name, _)| !approval[name].is_null()) {
-        shown.push_str(&format!("{label:<12} {}\n", visible(&cell(&approval[name]))));
-    }
-    match approval["call"]["text"].as_str() {
-        Some(call) => {
-            shown.push_str(&format!("\nThe agent asks to use {}", text::visible_whole(call, "")));
+fn whole(approval: &Approval) -> String {
+    let Approval { id, cause, .. } = approval;
+    let mut shown = format!("{id}  {cause}\n");
+    let facts = [
+        ("task", approval.task.clone()),
+        ("run", approval.run.clone()),
+        ("budget", approval.scope.map(|scope| scope.to_string())),
+        ("asked at", Some(approval.asked_at.clone())),
+    ];
+    for (label, fact) in facts {
+        if let Some(fact) = fact {
+            shown.push_str(&format!("{label:<12} {}\n", visible(&fact)));
         }
-        None => shown.push_str(&format!("\n{}\n", visible(&cell(&approval["question"])))),
     }
-    let decided = &approval["decided"];
+    match &approval.call {
+        Some(call) => {
+            shown.push_str(&format!("\nThe agent asks to use {}", text::visible_whole(&call.text, "")));
+        }
+        None => shown.push_str(&format!("\n{}\n", visible(&approval.question))),
+    }
     shown.push('\n');
-    if decided.is_null() {
-        let id = cell(&approval["id"]);
-        shown.push_str(&format!("`adj approve {id}`, or `adj deny {id} --note TEXT`\n"));
-    } else {
-        let [decision, by, at, note] =
-            ["decision", "by", "at", "note"].map(|name| visible(&cell(&decided[name])));
-        let note = if note.is_empty() { note } else { format!(": {note}") };
-        shown.push_str(&format!("{decision} by {by} at {at}{note}\n"));
+    match &approval.decided {
+        None => shown.push_str(&format!("`adj approve {id}`, or `adj deny {id} --note TEXT`\n")),
+        Some(approval::Decided { by, at, decision, note }) => {
+            let [decision, by, at, note] = [decision, by, at, note].map(|text| visible(text));
+            let note = if note.is_empty() { note } else { format!(": {note}") };
+            shown.push_str(&format!("{decision} by {by} at {at}{note}\n"));
+        }
     }
     shown
 }
@@ -289,32 +296,28 @@ pub struct Approve {
 
 pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let mut more = json!({});
-    if command.complete {
-        more["complete"] = json!(true);
+    let asked = meant(&project, &command.decide.id)?;
+    let raise = command.raise.map(|raise| raised(raise, &asked)).transpose()?;
+    let answer = command.decide.answer(true);
+    let answer = approval::Decide { raise, complete: command.complete, always: command.always, ..answer };
+    decided(&project, &asked.id, &answer, context)
+}
+
+/// By how much a limit is raised: dollars at a budget, else turns.
+fn raised(raise: f64, asked: &Approval) -> Result<u64, Failure> {
+    let is_money = asked.cause == ApprovalCause::Budget;
+    let amount = if is_money { raise * 1e6 } else { raise };
+    if !amount.is_finite() || amount < 1.0 || (!is_money && raise.fract() != 0.0) {
+        let what = if is_money { "dollars, such as 2.5" } else { "a whole number of turns" };
+        return Err(Failure::new(super::Exit::Usage, format!("--raise takes {what}")));
     }
-    if command.always {
-        more["always"] = json!(true);
-    }
-    let id = meant(&project, &command.decide.id)?;
-    if let Some(raise) = command.raise {
-        let approvals = project.get_all("/approvals", &[("all", "true")])?;
-        let asked = approvals.iter().find(|approval| approval["id"] == id.as_str());
-        let is_money = asked.is_some_and(|asked| asked["cause"] == "budget");
-        let amount = if is_money { raise * 1e6 } else { raise };
-        if !amount.is_finite() || amount < 1.0 || (!is_money && raise.fract() != 0.0) {
-            let what = if is_money { "dollars, such as 2.5" } else { "a whole number of turns" };
-            return Err(Failure::new(super::Exit::Usage, format!("--raise takes {what}")));
-        }
-        more["raise"] = json!(amount.round() as u64);
-    }
-    decided(&project, &id, &command.decide, true, more, context)
+    Ok(amount.round() as u64)
 }
 
 /// The question of that id, or the one that the task of that name waits for, or the worker's.
-fn meant(project: &Project, name: &str) -> Result<String, Failure> {
-    match project.get(&format!("/approvals/{name}"), &[]) {
-        Ok(_) => return Ok(name.to_owned()),
+fn meant(project: &Project, name: &str) -> Result<Approval, Failure> {
+    match project.get(&format!("/approvals/{name}")) {
+        Ok(approval) => return Ok(approval),
         Err(failure) if failure.exit() == super::Exit::Refused => return Err(failure),
         Err(_) => {}
     }
@@ -329,12 +332,12 @@ fn meant(project: &Project, name: &str) -> Result<String, Failure> {
         }
         Err(failure) => return Err(failure),
     };
-    match task["approval"].as_str() {
-        Some(id) => Ok(id.to_owned()),
+    match task.whole.and_then(|whole| whole.approval) {
+        Some(id) => project.get(&format!("/approvals/{id}")),
         None => {
-            let (id, status) = (cell(&task["id"]), cell(&task["status"]));
-            let hint = match status.as_str() {
-                "REVIEW" => format!("to approve its work: `adj review {id} --approve`"),
+            let (id, status) = (task.line.id, task.line.status);
+            let hint = match status {
+                Status::Review => format!("to approve its work: `adj review {id} --approve`"),
                 _ => "`adj approvals` lists what waits for a decision".to_owned(),
             };
             let message = format!("task `{id}` is {status} and asks nothing");
@@ -345,55 +348,50 @@ fn meant(project: &Project, name: &str) -> Result<String, Failure> {
 
 pub fn deny(command: &Decide, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let id = meant(&project, &command.id)?;
-    decided(&project, &id, command, false, json!({}), context)
+    let asked = meant(&project, &command.id)?;
+    decided(&project, &asked.id, &command.answer(false), context)
 }
 
-fn decided(
-    project: &Project,
-    id: &str,
-    command: &Decide,
-    approve: bool,
-    mut body: Value,
-    context: Context,
-) -> Result<(), Failure> {
-    body["approve"] = json!(approve);
-    body["note"] = json!(command.note);
-    if let Some(to) = &command.to {
-        body["to"] = json!(to);
+impl Decide {
+    fn answer(&self, approve: bool) -> approval::Decide {
+        approval::Decide { approve, note: self.note.clone(), to: self.to.clone(), ..Default::default() }
     }
-    let approval = project.ask(Method::Post, &format!("/approvals/{id}/decision"), body, None)?;
+}
+
+fn decided(project: &Project, id: &str, answer: &approval::Decide, context: Context) -> Result<(), Failure> {
+    let approval: Approval = project.post(&format!("/approvals/{id}/decision"), answer)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&approval))?);
     }
-    Ok(writeln!(context.out, "{}  {}", cell(&approval["id"]), cell(&approval["decided"]["decision"]))?)
+    let decision = dash(approval.decided.map(|decided| decided.decision));
+    Ok(writeln!(context.out, "{}  {decision}", approval.id)?)
 }
 
 pub fn queue(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let queue = project.get_all("/queue", &[])?;
+    let queue: Vec<Queued> = project.get_all("/queue", &Nothing {})?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(queue)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&queue))?);
     }
     let mut table = Table::new(&["TASK", "PRIO", "APPROVED BY", "LANDING", "TITLE"]);
     for task in &queue {
-        let landing = match (task["stage"].as_str(), task["since"].as_str()) {
+        let landing = match (&task.stage, &task.since) {
             (Some(stage), Some(since)) => format!("{stage}, {}", text::age(since)),
-            (Some(stage), None) => stage.to_owned(),
-            (None, _) if !task["heldUp"].is_null() => "held up".to_owned(),
+            (Some(stage), None) => stage.clone(),
+            (None, _) if task.held_up.is_some() => "held up".to_owned(),
             (None, _) => "-".to_owned(),
         };
-        let [id, priority, by, title] =
-            ["task", "priority", "approvedBy", "title"].map(|name| cell(&task[name]));
-        table.row([id, priority, by, landing, title]);
+        let by = dash(task.approved_by.as_ref());
+        table.row([task.task.clone(), task.priority.to_string(), by, landing, task.title.clone()]);
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing waits to land")?);
     }
     write!(context.out, "{table}")?;
-    for task in queue.iter().filter(|task| !task["heldUp"].is_null()) {
-        let (id, why) = (cell(&task["task"]), visible(&cell(&task["heldUp"])));
-        writeln!(context.out, "\n{}", text::hanging(&format!("{id}: "), &why))?;
+    for Queued { task, held_up, .. } in &queue {
+        if let Some(why) = held_up {
+            writeln!(context.out, "\n{}", text::hanging(&format!("{task}: "), &visible(why)))?;
+        }
     }
     Ok(())
 }
@@ -414,7 +412,7 @@ pub struct Cost {
 
 pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let cost = project.get("/cost", &[("by", &command.by)])?;
+    let cost: cost::Cost = project.get_with("/cost", &cost::Query { by: Some(command.by.clone()) })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&cost))?);
     }
@@ -424,24 +422,22 @@ pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
         true => Table::new(&["STEP", "TASK", "WORKER", "INPUT", "OUTPUT", "COST"]),
         false => Table::new(&[by.as_str(), "INPUT", "OUTPUT", "COST"]),
     };
-    let tokens = |item: &Value, name: &str| thousands(item[name].as_u64().unwrap_or(0));
-    let row = |first: Vec<String>, item: &Value, cost: String| {
-        let used = [tokens(item, "inputTokens"), tokens(item, "outputTokens"), cost];
+    let row = |first: Vec<String>, spend: &Spend, cost: String| {
+        let used = [thousands(spend.input_tokens), thousands(spend.output_tokens), cost];
         first.into_iter().chain(used).collect::<Vec<_>>()
     };
-    for item in cost["items"].as_array().into_iter().flatten() {
-        let money = Money::of(item);
-        match steps {
-            true => {
-                let first = ["name", "task", "worker"].map(|name| cell(&item[name])).to_vec();
-                table.row(row(first, item, money.of_one()));
+    for cost::Item { name, spend, step } in &cost.items {
+        let money = Money::of(spend);
+        match step {
+            Some(step) => {
+                let first = vec![name.clone(), step.task.clone(), dash(step.worker.as_ref())];
+                table.row(row(first, spend, money.of_one()));
             }
-            false => table.row(row(vec![cell(&item["name"])], item, money.words())),
+            None => table.row(row(vec![name.clone()], spend, money.words())),
         }
     }
-    let total = &cost["total"];
     let mut first = vec!["total".to_owned()];
     first.resize(if steps { 3 } else { 1 }, String::new());
-    table.row(row(first, total, Money::of(total).words()));
+    table.row(row(first, &cost.total, Money::of(&cost.total).words()));
     Ok(write!(context.out, "{table}")?)
 }

@@ -3,8 +3,10 @@
 use super::named::first_found;
 use super::project::{Project, shown};
 use super::terminal::{self, Colour, Paint};
-use super::text::{self, Table, cell, visible, visible_lines};
-use super::{Context, Exit, Failure, story};
+use super::text::{self, Table, cell, dash, visible, visible_lines};
+use super::{Context, Exit, Failure};
+use crate::api::types::history::{Item, Query, Record, Told, Transition};
+use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
 use crate::api::{Problem, time};
 use clap::Args;
 use machines::Wire;
@@ -12,6 +14,7 @@ use runtime::clock::now;
 use runtime::log::{Log, Stranger};
 use runtime::owner::{Folded, VERSION};
 use runtime::transfer::{self, TransferError};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
@@ -41,19 +44,15 @@ pub struct History {
 pub fn history(command: &History, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let story = !command.all && !command.machines && !context.globals.json;
-    let query: &[(&str, &str)] = match (command.all, story) {
-        (true, _) => &[("all", "true")],
-        (_, true) => &[("story", "true")],
-        _ => &[],
-    };
-    let items = match &command.of {
-        None => project.get_all("/history", query)?,
+    let query = Query { all: command.all, story, ..Query::default() };
+    let items: Vec<Item> = match &command.of {
+        None => project.get_all("/history", &query)?,
         Some(of) => first_found(of, "task, worker or run", &["tasks", "workers", "runs"], |kind| {
-            project.get_all(&format!("/{kind}/{of}/history"), query)
+            project.get_all(&format!("/{kind}/{of}/history"), &query)
         })?,
     };
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(items)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&items))?);
     }
     if items.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing has happened yet")?);
@@ -61,40 +60,43 @@ pub fn history(command: &History, context: Context) -> Result<(), Failure> {
     if story {
         return told_as_story(&items, context);
     }
-    let names: &[&str] = match command.all {
-        true => &["seq", "at", "actor", "stream", "kind", "data"],
-        false => &["timestamp", "actor", "machine", "id", "from", "to", "trigger"],
-    };
     let mut table = match command.all {
         true => Table::new(&["SEQ", "TIME", "ACTOR", "STREAM", "EVENT", "DATA"]),
         false => Table::new(&["TIME", "ACTOR", "MACHINE", "ID", "FROM", "TO", "TRIGGER"]),
     };
-    for item in &items {
-        table.row(names.iter().map(|name| cell(&item[*name])));
+    for item in items {
+        match item {
+            Item::Record(Record { seq, at, actor, stream, kind, data, .. }) => {
+                table.row([seq.to_string(), at, actor, stream, kind, cell(&data)]);
+            }
+            Item::Transition(Transition { timestamp, actor, machine, id, from, to, trigger, .. }) => {
+                table.row([timestamp, actor, machine, id, from, to, trigger]);
+            }
+            Item::Told(_) => {}
+        }
     }
     Ok(write!(context.out, "{table}")?)
 }
 
 /// What happened, as `adj run` tells it, with the time of day where this runs and who did it.
-fn told_as_story(items: &[Value], context: Context) -> Result<(), Failure> {
+fn told_as_story(items: &[Item], context: Context) -> Result<(), Failure> {
     let paint = Paint::stdout(&context.globals);
-    let at = |item: &Value| {
-        let time = item["timestamp"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
-        time.map_or(0, |time| time.as_millisecond())
-    };
-    let head = format!("TIME ({})", terminal::zone(items.last().map_or(0, at)));
+    let told = items.iter().filter_map(|item| match item {
+        Item::Told(told) => Some(told),
+        _ => None,
+    });
+    let at = |told: &Told| told.timestamp.parse::<jiff::Timestamp>().map_or(0, |time| time.as_millisecond());
+    let head = format!("TIME ({})", terminal::zone(told.clone().next_back().map_or(0, at)));
     let mut table = Table::wrapped(&[&head, "WHO", "", "WHAT"]);
-    for item in items {
-        let tone = story::Tone::read(item["tone"].as_str().unwrap_or_default()).unwrap_or(story::Tone::Plain);
-        let who = cell(&item["actor"]);
-        let who = match who.strip_prefix("system") {
+    for told in told {
+        let who = match told.actor.strip_prefix("system") {
             Some("") => "fleet".to_owned(),
             Some(agent) => agent.strip_prefix(" for ").unwrap_or(agent).to_owned(),
-            None => who,
+            None => told.actor.clone(),
         };
-        let time = terminal::day_and_clock(at(item));
-        table.row([time, who, tone.mark().to_owned(), cell(&item["text"])]);
-        table.coloured(2, tone.colour(), paint);
+        let time = terminal::day_and_clock(at(told));
+        table.row([time, who, told.tone.mark().to_owned(), told.text.clone()]);
+        table.coloured(2, told.tone.colour(), paint);
     }
     Ok(write!(context.out, "{table}")?)
 }
@@ -120,9 +122,13 @@ const WHY_TASKS_MAX: usize = 12;
 pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let why = match &command.of {
-        None => project.get("/why", &[])?,
+        None => Explained::Fleet(project.get("/why")?),
         Some(of) => first_found(of, "task or worker", &["tasks", "workers"], |kind| {
-            project.get(&format!("/{kind}/{of}/why"), &[])
+            let path = format!("/{kind}/{of}/why");
+            match kind {
+                "tasks" => project.get(&path).map(Explained::Task),
+                _ => project.get(&path).map(Explained::Worker),
+            }
         })?,
     };
     if context.globals.json {
@@ -131,38 +137,39 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     project.warn_of_settings(&context.globals);
     let paint = Paint::stdout(&context.globals);
     let out = context.out;
-    let state = cell(&why["state"]);
+    let (id, state, guards) = match &why {
+        Explained::Task(why) => (&why.id, dash(why.state.as_ref()), &why.guards),
+        Explained::Worker(why) => (&why.id, why.state.clone(), &why.guards),
+        Explained::Fleet(why) => (&why.id, why.state.clone(), &why.guards),
+    };
     let state = state.split_once('.').map_or(state.as_str(), |(_, state)| state);
-    writeln!(out, "{}  {}", paint.bold(visible(&cell(&why["id"]))), visible(state))?;
-    let guards = why["guards"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let (good, bad): (Vec<_>, Vec<_>) = guards.iter().partition(|guard| guard["holds"] == true);
+    writeln!(out, "{}  {}", paint.bold(visible(id)), visible(state))?;
+    let (good, bad): (Vec<&Guard>, Vec<&Guard>) = guards.iter().partition(|guard| guard.holds);
     for guard in &bad {
-        let label = format!("{} {}: ", paint.red("✗"), kernel::why::condition(&cell(&guard["guard"])));
-        writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
+        let label = format!("{} {}: ", paint.red("✗"), kernel::why::condition(&guard.guard));
+        writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
     }
     if command.verbose {
         for guard in &good {
-            let label = format!("{} {}: ", paint.green("✓"), kernel::why::condition(&cell(&guard["guard"])));
-            writeln!(out, "{}", text::hanging(&label, &visible(&cell(&guard["detail"]))))?;
+            let label = format!("{} {}: ", paint.green("✓"), kernel::why::condition(&guard.guard));
+            writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
         }
-    } else if bad.is_empty() && why["tasks"].is_null() {
+    } else if bad.is_empty() && !matches!(why, Explained::Fleet(_)) {
         writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
     }
-    if let Some(tasks) = why["tasks"].as_array() {
-        let all_bad: Vec<String> = bad.iter().map(|guard| cell(&guard["detail"])).collect();
+    if let Explained::Fleet(FleetWhy { tasks, .. }) = &why {
+        let all_bad: Vec<&String> = bad.iter().map(|guard| &guard.detail).collect();
         let shown = if command.verbose { tasks.len() } else { tasks.len().min(WHY_TASKS_MAX) };
         let mut table = Table::wrapped(&["TASK", "STATUS", "WAITS FOR"]);
-        for task in &tasks[..shown] {
-            let detail = cell(&task["detail"]);
-            let waits = match task["guard"].as_str() {
+        for Waits { id, status, detail, .. } in &tasks[..shown] {
+            let waits = match detail {
                 None => "at work".to_owned(),
                 // It stands above, for all of them.
-                Some(_) if all_bad.contains(&detail) => "as above".to_owned(),
-                Some(_) => detail,
+                Some(detail) if all_bad.contains(&detail) => "as above".to_owned(),
+                Some(detail) => detail.clone(),
             };
-            let status = cell(&task["status"]);
-            table.row([cell(&task["id"]), status.clone(), waits]);
-            table.coloured(1, Colour::of_status(&status), paint);
+            table.row([id.clone(), status.to_string(), waits]);
+            table.coloured(1, Colour::of_status(status.name()), paint);
         }
         if !table.is_empty() {
             write!(out, "\n{table}")?;
@@ -174,20 +181,25 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
             writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
         }
     }
-    if let Some(call) = why["call"]["text"].as_str() {
-        write!(out, "\nThe call that waits, whole:\n{}", text::visible_whole(call, "  "))?;
+    if let Explained::Task(TaskWhy { call: Some(call), .. }) = &why {
+        write!(out, "\nThe call that waits, whole:\n{}", text::visible_whole(&call.text, "  "))?;
     }
     for guard in &bad {
-        if let Some(output) = guard["output"].as_str() {
-            writeln!(
-                out,
-                "\n{}: the last lines of the output",
-                kernel::why::condition(&cell(&guard["guard"]))
-            )?;
+        if let Some(output) = &guard.output {
+            writeln!(out, "\n{}: the last lines of the output", kernel::why::condition(&guard.guard))?;
             write!(out, "{}", visible_lines(output, "  "))?;
         }
     }
     Ok(())
+}
+
+/// What `adj why` was asked about.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Explained {
+    Task(TaskWhy),
+    Worker(WorkerWhy),
+    Fleet(FleetWhy),
 }
 
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.

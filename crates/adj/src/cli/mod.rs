@@ -21,6 +21,7 @@ mod screen;
 mod settings;
 mod shell;
 mod sim;
+mod state;
 pub mod story;
 mod task;
 mod terminal;

@@ -2,10 +2,12 @@
 //! wherever one of them leads to the other.
 
 use super::project::Project;
-use super::text::{cell, visible};
+use super::text::visible;
 use super::{Exit, Failure};
 use crate::api::BROKEN_TICKET;
-use serde_json::Value;
+use crate::api::types::Nothing;
+use crate::api::types::task::Task;
+use crate::api::types::worker::Worker;
 
 /// A name may be that of one kind of thing or of another; the first kind that knows it answers.
 pub fn first_found<T>(
@@ -25,49 +27,54 @@ pub fn first_found<T>(
         .hint("`adj task ls` lists the tasks, `adj ps` the workers"))
 }
 
+/// What a name was found to mean.
+enum Found {
+    Task(Box<Task>),
+    Worker(Box<Worker>),
+}
+
+fn find(project: &Project, name: &str, kinds: &str, paths: &[&str]) -> Result<Found, Failure> {
+    first_found(name, kinds, paths, |kind| {
+        let path = format!("/{kind}/{name}");
+        match kind {
+            "tasks" => project.get(&path).map(Found::Task),
+            _ => project.get(&path).map(Found::Worker),
+        }
+    })
+}
+
 /// The task of that name, or the task that the worker of that name has.
-pub fn task(project: &Project, name: &str) -> Result<Value, Failure> {
-    let found = first_found(name, "task or worker", &["tasks", "workers"], |kind| {
-        project.get(&format!("/{kind}/{name}"), &[])
-    })?;
-    // Only a task has a title.
-    if found.get("title").is_some() {
-        return Ok(found);
-    }
+pub fn task(project: &Project, name: &str) -> Result<Task, Failure> {
+    let worker = match find(project, name, "task or worker", &["tasks", "workers"])? {
+        Found::Task(task) => return Ok(*task),
+        Found::Worker(worker) => worker,
+    };
     // A worker leaves a task that is in REVIEW; what it handed over is still what is meant.
-    let handed_over = found["in_review"].as_array().map(Vec::as_slice).unwrap_or_default();
-    match (found["task"].as_str(), handed_over) {
-        (Some(task), _) => project.get(&format!("/tasks/{task}"), &[]),
-        (None, [task]) => project.get(&format!("/tasks/{}", cell(task)), &[]),
+    let handed_over = worker.whole.as_ref().map(|whole| &whole.in_review[..]).unwrap_or_default();
+    match (&worker.line.task, handed_over) {
+        (Some(task), _) | (None, [task]) => project.get(&format!("/tasks/{task}")),
         (None, []) => {
             let message =
                 format!("worker `{}` has no task, and none of its tasks is in REVIEW", visible(name));
             Err(Failure::new(Exit::Refused, message).hint("name the task, as `adj task ls` lists it"))
         }
         (None, tasks) => {
-            let ids: Vec<String> = tasks.iter().map(cell).collect();
-            let message = format!("worker `{}` has handed over {}", visible(name), ids.join(", "));
+            let message = format!("worker `{}` has handed over {}", visible(name), tasks.join(", "));
             Err(Failure::new(Exit::Refused, message).hint("name the task"))
         }
     }
 }
 
 /// The worker of that name, or the worker that has the task of that name, also where it is stuck with it.
-pub fn worker(project: &Project, name: &str) -> Result<Value, Failure> {
-    let found = first_found(name, "worker or task", &["workers", "tasks"], |kind| {
-        project.get(&format!("/{kind}/{name}"), &[])
-    })?;
-    if found.get("title").is_none() {
-        return Ok(found);
-    }
-    let workers = project.get_all("/workers", &[])?;
-    workers.into_iter().find(|worker| worker["task"] == found["id"]).ok_or_else(|| {
-        let message = format!("no worker has task `{}`, which is {}", visible(name), shown_status(&found));
+pub fn worker(project: &Project, name: &str) -> Result<Worker, Failure> {
+    let task = match find(project, name, "worker or task", &["workers", "tasks"])? {
+        Found::Worker(worker) => return Ok(*worker),
+        Found::Task(task) => task.line,
+    };
+    let workers: Vec<Worker> = project.get_all("/workers", &Nothing {})?;
+    workers.into_iter().find(|worker| worker.line.task.as_ref() == Some(&task.id)).ok_or_else(|| {
+        let message = format!("no worker has task `{}`, which is {}", visible(name), task.status);
         Failure::new(Exit::Refused, message)
             .hint(format!("`adj why {}` says what it waits for", visible(name)))
     })
-}
-
-fn shown_status(task: &Value) -> String {
-    visible(task["status"].as_str().unwrap_or_default())
 }

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::client::Client;
 use super::{Exit, Failure, Globals};
+use crate::api::types::fleet::Fleet;
+use crate::api::types::outside::Finding;
+use crate::api::types::{Nothing, Page};
 use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
 use crate::server::{self, Caller, Tokens};
 use kernel::{Actor, World};
@@ -19,6 +22,8 @@ use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, MemoryLog, Record, Seq, SqliteLog};
 use runtime::owner::{Handle, Owner, SubmitError};
 use runtime::settings::trust;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Who owns the log says so here.
@@ -173,25 +178,35 @@ impl Project {
     }
 
     /// What is there, as one document.
-    pub fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
-        let request = Request { query: owned(query), ..self.request(Method::Get, path) };
+    pub fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
+        self.get_with(path, &Nothing {})
+    }
+
+    /// The same, with what stands behind the `?`.
+    pub fn get_with<A: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<A, Failure> {
+        let request = Request { query: encoded(query)?, ..self.request(Method::Get, path) };
         match self.over_socket(&request)? {
-            Some(answer) => Ok(answer),
-            None => self.answered(&*self.reading()?, &request),
+            Some(answer) => understood(answer),
+            None => understood(self.answered(&*self.reading()?, &request)?),
         }
     }
 
     /// Every page of a list, one after the other. Without an owner they are all of one moment.
-    pub fn get_all(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
+    pub fn get_all<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+    ) -> Result<Vec<T>, Failure> {
         let mut reading: Option<Box<dyn api::Project>> = None;
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
-            let mut page = owned(query);
-            page.push(("limit".to_owned(), "1000".to_owned()));
-            page.extend(after.clone().map(|after| ("after".to_owned(), after)));
-            let request = Request { query: page, ..self.request(Method::Get, path) };
-            let mut answer = match &reading {
+            // Every list takes these two.
+            let mut page = form_urlencoded::Serializer::new(encoded(query)?);
+            page.extend_pairs(after.iter().map(|after| ("after", after)));
+            page.append_pair("limit", &api::types::PAGE_MAX.to_string());
+            let request = Request { query: page.finish(), ..self.request(Method::Get, path) };
+            let answer = match &reading {
                 Some(reading) => self.answered(&**reading, &request)?,
                 None => match self.over_socket(&request)? {
                     Some(answer) => answer,
@@ -201,24 +216,36 @@ impl Project {
                     }
                 },
             };
-            if let Value::Array(more) = answer["items"].take() {
-                items.extend(more);
-            }
-            match answer["next"].take() {
-                Value::String(next) => after = Some(next),
-                _ => return Ok(items),
+            let page: Page<T> = understood(answer)?;
+            items.extend(page.items);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(items),
             }
         }
     }
 
+    /// Asks for a change that needs no key.
+    pub fn post<A: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<A, Failure> {
+        self.ask(Method::Post, path, body, None)
+    }
+
     /// Asks for a change: the owner where one runs, otherwise as the owner for as long as it takes.
-    pub fn ask(&self, method: Method, path: &str, body: Value, key: Option<&str>) -> Result<Value, Failure> {
+    pub fn ask<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<A, Failure> {
+        let body =
+            serde_json::to_value(body).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
         let request =
             Request { body, x_idempotency_key: key.map(str::to_owned), ..self.request(method, path) };
         let mut line = Line::new(self);
         loop {
             if let Some(answer) = self.over_socket(&request)? {
-                return Ok(answer);
+                return understood(answer);
             }
             self.check_caller()?;
             match self.own() {
@@ -227,7 +254,7 @@ impl Project {
                     let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
                     let answer = self.answered(&owner.handle(), &request);
                     self.after_one_shot(&owner.handle());
-                    return answer;
+                    return understood(answer?);
                 }
                 // Another command, over in a moment; or an owner that has begun and does not listen yet.
                 Err(failure) if failure.exit() == Exit::Unreachable && line.wait() => {}
@@ -244,16 +271,17 @@ impl Project {
     }
 
     /// The process that runs a fleet here, if one does.
-    pub fn running(&self) -> Result<Option<u64>, Failure> {
+    pub fn running(&self) -> Result<Option<u32>, Failure> {
         let request = self.request(Method::Get, "/fleet");
-        Ok(self.over_socket(&request)?.and_then(|fleet| fleet["pid"].as_u64()))
+        let Some(answer) = self.over_socket(&request)? else { return Ok(None) };
+        Ok(understood::<Fleet>(answer)?.pid)
     }
 
     /// A hint for whoever asked for something that only a fleet does, where none runs.
     pub fn hint_without_fleet(&self, globals: &Globals, hint: &str) {
         let asked = !globals.json && !globals.quiet;
         // What was asked for is done; that this cannot be known is no reason to say otherwise.
-        if asked && self.get("/fleet", &[]).is_ok_and(|fleet| fleet["running"] == false) {
+        if asked && self.get("/fleet").is_ok_and(|fleet: Fleet| !fleet.running) {
             eprintln!("hint: {hint}");
         }
     }
@@ -316,9 +344,10 @@ impl Project {
             return;
         }
         self.warn_of_settings(globals);
-        for problem in self.get_all("/tickets/problems", &[]).unwrap_or_default() {
-            let [subject, text, hint] = ["subject", "text", "hint"]
-                .map(|name| super::text::visible(&super::text::cell(&problem[name])));
+        let problems: Vec<Finding> = self.get_all("/tickets/problems", &Nothing {}).unwrap_or_default();
+        for Finding { subject, text, hint, .. } in problems {
+            let hint = super::text::dash(hint);
+            let [subject, text, hint] = [subject, text, hint].map(|said| super::text::visible(&said));
             eprintln!("warning: {subject}: {text}; {hint}");
         }
     }
@@ -368,7 +397,7 @@ impl Project {
         Request {
             method,
             path: format!("/api/v1{path}"),
-            query: Vec::new(),
+            query: String::new(),
             body: Value::Null,
             actor,
             run,
@@ -468,8 +497,16 @@ fn person() -> Caller {
     Caller { actor: Actor::Human(user().into()), run: None }
 }
 
-fn owned(query: &[(&str, &str)]) -> Vec<(String, String)> {
-    query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+fn encoded(query: &impl Serialize) -> Result<String, Failure> {
+    serde_urlencoded::to_string(query).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+}
+
+/// An answer as what it should be.
+fn understood<A: DeserializeOwned>(answer: Value) -> Result<A, Failure> {
+    serde_json::from_value(answer).map_err(|error| {
+        Failure::new(Exit::Unreachable, format!("the owner's answer is not understood: {error}"))
+            .hint("it may be of another version: `adj stop`, then `adj run` again")
+    })
 }
 
 /// Whoever may read the project's files is its user; the name is for the record.

@@ -3,11 +3,13 @@
 use super::named;
 use super::project::Project;
 use super::terminal::{Paint, duration};
-use super::text::{self, Table, cell, visible, visible_code, visible_lines};
+use super::text::{self, Table, dash, visible, visible_code, visible_lines};
 use super::{Context, Failure};
-use crate::api::Method;
+use crate::api::types::Nothing;
+use crate::api::types::outside::{DiffQuery, TaskDiff};
+use crate::api::types::task::{self as types, Check, Reviewed, Task, TaskWhole};
 use clap::Args;
-use serde_json::{Value, json};
+use machines::task::Status;
 use std::io::{IsTerminal, Write};
 
 const NO_CHANGES: &str = "nothing is changed";
@@ -56,12 +58,12 @@ pub struct Undo {
 
 pub fn undo(command: &Undo, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task = project.ask(Method::Post, &format!("/tasks/{}/undo", command.task), json!({}), None)?;
+    let task: Task = project.post(&format!("/tasks/{}/undo", command.task), &Nothing {})?;
     project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` tests and lands it");
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }
-    Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?)
+    Ok(writeln!(context.out, "{}  {}", task.line.id, visible(&task.line.title))?)
 }
 
 #[derive(Debug, Args)]
@@ -102,22 +104,22 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let Some(named) = &command.task else { return list(&project, context) };
     let task = named::task(&project, named)?;
-    let id = cell(&task["id"]);
+    let id = &task.line.id;
     if command.approve {
         return approve(&project, &task, command.tip.as_deref(), &command.note, context);
     }
     if let Some(changes) = &command.changes {
-        if task["status"] == "NEEDS_APPROVAL" {
+        if task.line.status == Status::NeedsApproval {
             let message = format!("task `{id}` waits for an answer, and is in no review");
             let hint = format!(
                 "`adj why {id}` shows the question, `adj approve` and `adj deny` answer it; `adj task comment {id} TEXT` tells the agent something"
             );
             return Err(Failure::new(super::Exit::Refused, message).hint(hint));
         }
-        let tip = looked_at(&task, command.tip.as_deref())?;
-        let body = json!({"approve": false, "tip": tip, "note": changes});
-        let task = project.ask(Method::Post, &format!("/tasks/{id}/review"), body, None)?;
-        if task["status"] == "BLOCKED" {
+        let tip = looked_at(&task, command.tip.as_deref());
+        let body = types::Review { approve: false, tip, note: changes.clone() };
+        let task: Task = project.post(&format!("/tasks/{id}/review"), &body)?;
+        if task.line.status == Status::Blocked {
             // Past the limit nobody is told: a person must say what was not clear.
             Project::hint(
                 &context.globals,
@@ -134,7 +136,7 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         }
         return told(&task, context);
     }
-    let review = project.get(&format!("/tasks/{id}/review"), &[])?;
+    let review: Reviewed = project.get(&format!("/tasks/{id}/review"))?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&review))?);
     }
@@ -143,15 +145,16 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
 
 /// All that waits for a review, in one line each.
 fn list(project: &Project, context: Context) -> Result<(), Failure> {
-    let tasks = project.get_all("/reviews", &[])?;
+    let tasks: Vec<Task> = project.get_all("/reviews", &Nothing {})?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(tasks)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&tasks))?);
     }
     let mut table = Table::new(&["TASK", "PRIO", "COST", "NEEDS A PERSON", "TITLE"]);
-    for task in &tasks {
-        let cost = text::Money::of(&task["cost"]).short();
-        let [id, priority, title] = ["id", "priority", "title"].map(|name| cell(&task[name]));
-        table.row([id, priority, cost, cell(&task["needsPerson"]["text"]), title]);
+    for Task { line, whole } in &tasks {
+        let cost = whole.as_ref().map(|whole| text::Money::of(&whole.cost)).unwrap_or_default().short();
+        let needs = whole.as_ref().and_then(|whole| whole.needs_person.as_ref());
+        let needs = dash(needs.map(|needs| &needs.text));
+        table.row([line.id.clone(), line.priority.to_string(), cost, needs, line.title.clone()]);
     }
     if table.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing waits for a review")?);
@@ -163,50 +166,36 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result<(), Failure> {
-    let task = &review["task"];
-    let id = cell(&task["id"]);
-    writeln!(out, "{id}  {}", visible(&cell(&task["title"])))?;
-    let fact = |out: &mut dyn Write, label: &str, shown: &str| match shown {
-        "-" | "" => Ok(()),
-        shown => writeln!(out, "{label:<12} {}", visible(shown)),
-    };
-    for (name, label) in
-        [("status", "status"), ("branch", "branch"), ("tip", "tip"), ("heldUp", "held up by")]
-    {
-        fact(out, label, &cell(&task[name]))?;
-    }
-    fact(out, "approved by", &cell(&task["approved"]["by"]))?;
-    fact(out, "cost", &text::Money::of(&task["cost"]).words())?;
-    if let Some(millis) = review["workMillis"].as_i64().filter(|millis| *millis > 0) {
-        fact(out, "worked for", &duration(millis))?;
-    }
-    fact(out, "look at it", &cell(&task["needsPerson"]["text"]))?;
-    if task["unchangedSinceReview"] == true {
-        fact(out, "unchanged", "nothing has changed since changes were last asked for")?;
-    }
-    // What was checked and what is only said are two things, and never stand under one name.
-    match task["claims"]["by"].as_str() {
-        Some(by) => {
-            fact(out, "gate", "did not run: nothing of this was checked")?;
-            checks(&format!("{by} claims"), &task["claims"]["checks"], out)?;
+fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Result<(), Failure> {
+    let Task { line, whole } = &review.task;
+    let id = &line.id;
+    writeln!(out, "{id}  {}", visible(&line.title))?;
+    writeln!(out, "{:<12} {}", "status", line.status)?;
+    if let Some(whole) = whole {
+        facts(whole, review.work_millis, out)?;
+        // What was checked and what is only said are two things, and never stand under one name.
+        match (&whole.claims, &whole.gate) {
+            (Some(claims), _) => {
+                fact(out, "gate", Some("did not run: nothing of this was checked"))?;
+                checks(&format!("{} claims", claims.by), &claims.checks, out)?;
+            }
+            (None, gate) => {
+                checks("gate", gate.as_ref().map(|gate| &gate.checks[..]).unwrap_or_default(), out)?
+            }
         }
-        None => checks("gate", &task["gate"]["checks"], out)?,
+        put_back(whole, out)?;
+        if let Some(output) = &whole.test_output {
+            writeln!(out, "\nlast failed tests (`adj logs {id} --tests` shows all)")?;
+            write!(out, "{}", visible_lines(output, "  "))?;
+        }
+        let summary = whole.submission.as_ref().map(|submission| &submission.deliverable.content);
+        // Where nobody said anything, it is the branch, which stands above.
+        if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
+            write!(out, "\n{}", visible_lines(summary, "  "))?;
+        }
     }
-    put_back(&task["comments"], out)?;
-    if let Some(output) = task["testOutput"].as_str() {
-        writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", cell(&task["id"]))?;
-        write!(out, "{}", visible_lines(output, "  "))?;
-    }
-    let summary = task["submission"]["deliverable"]["content"].as_str();
-    // Where nobody said anything, it is the branch, which stands above.
-    if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
-        write!(out, "\n{}", visible_lines(summary, "  "))?;
-    }
-    let moved = &review["movedBranch"];
-    if !moved.is_null() {
-        let [branch, commit, commits] =
-            ["branch", "commit", "commits"].map(|name| visible(&cell(&moved[name])));
+    if let Some(moved) = &review.moved_branch {
+        let (branch, commit, commits) = (visible(&moved.branch), visible(&moved.commit), moved.commits);
         writeln!(
             out,
             "{:<12} branch {branch} was moved to {commit} by somebody else; {commits} of its commits are not the \
@@ -214,88 +203,110 @@ fn show(review: &Value, globals: &super::Globals, out: &mut dyn Write) -> Result
             "warning"
         )?;
     }
-    if let Some(said) = review["said"].as_str() {
+    if let Some(said) = &review.said {
         write!(out, "\nlast message of the agent\n{}", visible_lines(said, "  "))?;
     }
-    let commits = review["commits"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if !commits.is_empty() {
+    if !review.commits.is_empty() {
         writeln!(out, "\ncommits")?;
-        for commit in commits {
-            let oid: String = cell(&commit["oid"]).chars().take(TIP_LENGTH_MIN).collect();
-            writeln!(out, "  {oid}  {}", visible(&cell(&commit["subject"])))?;
+        for commit in &review.commits {
+            let oid: String = commit.oid.chars().take(TIP_LENGTH_MIN).collect();
+            writeln!(out, "  {oid}  {}", visible(&commit.subject))?;
         }
     }
-    match (review["diffStat"].as_str(), review["diffProblem"].as_str()) {
+    match (review.diff_stat.as_deref(), &review.diff_problem) {
         (Some(""), _) => writeln!(out, "\n  {NO_CHANGES}")?,
         (Some(diff), _) => write!(out, "\n{}", visible_lines(diff, "  "))?,
         (None, Some(problem)) => writeln!(out, "{:<12} {}", "diff", visible(problem))?,
         (None, None) => {}
     }
-    if task["status"] == "REVIEW" && task["approved"].is_null() && !globals.quiet {
+    let approved = whole.as_ref().is_some_and(|whole| whole.approved.is_some());
+    if line.status == Status::Review && !approved && !globals.quiet {
         writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
     }
     Ok(())
 }
 
+fn fact(out: &mut dyn Write, label: &str, shown: Option<&str>) -> std::io::Result<()> {
+    match shown {
+        None | Some("") => Ok(()),
+        Some(shown) => writeln!(out, "{label:<12} {}", visible(shown)),
+    }
+}
+
+fn facts(task: &TaskWhole, work_millis: i64, out: &mut dyn Write) -> std::io::Result<()> {
+    fact(out, "branch", task.branch.as_deref())?;
+    fact(out, "tip", task.tip.as_deref())?;
+    fact(out, "held up by", task.held_up.as_deref())?;
+    fact(out, "approved by", task.approved.as_ref().map(|approved| approved.by.as_str()))?;
+    fact(out, "cost", Some(&text::Money::of(&task.cost).words()))?;
+    if work_millis > 0 {
+        fact(out, "worked for", Some(&duration(work_millis)))?;
+    }
+    fact(out, "look at it", task.needs_person.as_ref().map(|needs| needs.text.as_str()))?;
+    if task.unchanged_since_review {
+        fact(out, "unchanged", Some("nothing has changed since changes were last asked for"))?;
+    }
+    Ok(())
+}
+
 /// What was looked at, and what was found or is claimed.
-fn checks(label: &str, items: &Value, out: &mut dyn Write) -> std::io::Result<()> {
-    for (index, item) in items.as_array().into_iter().flatten().enumerate() {
+fn checks(label: &str, items: &[Check], out: &mut dyn Write) -> std::io::Result<()> {
+    for (index, check) in items.iter().enumerate() {
         let label = if index == 0 { visible(label) } else { String::new() };
-        let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&item[name])));
+        let answer = visible(&dash(check.answer.as_ref()));
         let answer = if answer == "yes" { answer } else { answer.to_uppercase() };
-        writeln!(out, "{label:<12} {answer:<7}  {item}")?;
+        writeln!(out, "{label:<12} {answer:<7}  {}", visible(&check.item))?;
     }
     Ok(())
 }
 
 /// What the agent changed and the gate put back: it is not in the diff below.
-fn put_back(comments: &Value, out: &mut dyn Write) -> std::io::Result<()> {
-    for comment in comments.as_array().into_iter().flatten().filter(|comment| comment["kind"] == "put_back") {
-        writeln!(out, "{:<12} {}", "dropped", visible(&cell(&comment["text"])))?;
+fn put_back(task: &TaskWhole, out: &mut dyn Write) -> std::io::Result<()> {
+    for comment in task.comments.iter().filter(|comment| comment.kind == "put_back") {
+        writeln!(out, "{:<12} {}", "dropped", visible(&comment.text))?;
     }
     Ok(())
 }
 
 fn approve(
     project: &Project,
-    task: &Value,
+    task: &Task,
     tip: Option<&str>,
     note: &str,
     context: Context,
 ) -> Result<(), Failure> {
-    let tip = looked_at(task, tip)?;
-    let body = json!({"approve": true, "tip": tip, "note": note});
-    let path = format!("/tasks/{}/review", cell(&task["id"]));
-    let task = project.ask(Method::Post, &path, body, None)?;
-    if task["status"] == "REVIEW" {
+    let body = types::Review { approve: true, tip: looked_at(task, tip), note: note.to_owned() };
+    let task: Task = project.post(&format!("/tasks/{}/review", task.line.id), &body)?;
+    if task.line.status == Status::Review {
         project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` lands it");
     }
     told(&task, context)
 }
 
 /// The tip as it is called in full. What was read a moment ago is what is approved, and nothing that came since.
-fn looked_at(task: &Value, tip: Option<&str>) -> Result<Option<String>, Failure> {
-    let current = task["tip"].as_str();
-    let Some(tip) = tip else { return Ok(current.map(str::to_owned)) };
-    match current {
-        Some(current) if tip.len() >= TIP_LENGTH_MIN && current.starts_with(tip) => {
-            Ok(Some(current.to_owned()))
+fn looked_at(task: &Task, tip: Option<&str>) -> Option<String> {
+    let current = task.whole.as_ref().and_then(|whole| whole.tip.clone());
+    match (current, tip) {
+        (current, None) => current,
+        (Some(current), Some(tip)) if tip.len() >= TIP_LENGTH_MIN && current.starts_with(tip) => {
+            Some(current)
         }
         // The machine says no, with the tip that there is.
-        _ => Ok(Some(tip.to_owned())),
+        (_, Some(tip)) => Some(tip.to_owned()),
     }
 }
 
-fn told(task: &Value, context: Context) -> Result<(), Failure> {
+fn told(task: &Task, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(task))?);
     }
-    let [id, status] = ["id", "status"].map(|name| cell(&task[name]));
-    let reason = cell(&task["blockReason"]);
-    match task["approved"]["tip"].as_str().filter(|_| task["status"] == "REVIEW") {
-        Some(tip) => Ok(writeln!(context.out, "{id}  {status}  approved at {}", visible(tip))?),
-        None if reason != "-" => Ok(writeln!(context.out, "{id}  {status} ({})", visible(&reason))?),
-        None => Ok(writeln!(context.out, "{id}  {status}")?),
+    let Task { line: types::TaskLine { id, status, .. }, whole } = task;
+    let approved = whole.as_ref().and_then(|whole| whole.approved.as_ref()?.tip.as_ref());
+    let reason = whole.as_ref().and_then(|whole| whole.block_reason);
+    match (approved.filter(|_| *status == Status::Review), reason) {
+        (Some(tip), _) => Ok(writeln!(context.out, "{id}  {status}  approved at {}", visible(tip))?),
+        (None, Some(reason)) => Ok(writeln!(context.out, "{id}  {status} ({reason})")?),
+        (None, None) => Ok(writeln!(context.out, "{id}  {status}")?),
     }
 }
 
@@ -315,13 +326,13 @@ pub struct Diff {
 
 pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let query: &[(&str, &str)] = if command.stat { &[("stat", "1")] } else { &[] };
-    let id = cell(&named::task(&project, &command.task)?["id"]);
-    let diff = project.get(&format!("/tasks/{id}/diff"), query)?;
+    let id = named::task(&project, &command.task)?.line.id;
+    let query = DiffQuery { stat: command.stat };
+    let diff: TaskDiff = project.get_with(&format!("/tasks/{id}/diff"), &query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&diff))?);
     }
-    let diff = cell(&diff["diff"]);
+    let diff = diff.diff;
     if diff.is_empty() && !context.globals.quiet {
         // Beside the output, which may be on its way to `git apply`.
         eprintln!("hint: {NO_CHANGES}");

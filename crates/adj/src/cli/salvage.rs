@@ -3,11 +3,11 @@
 use super::project::Project;
 use super::review::patch;
 use super::terminal::Paint;
-use super::text::{self, Table, cell, visible};
+use super::text::{self, Table, visible};
 use super::{Context, Exit, Failure};
-use crate::api::Method;
+use crate::api::types::Nothing;
+use crate::api::types::outside::{RestoreWish, Restored, RestoredTo, Saved, SavedDiff};
 use clap::{ArgGroup, Args, Subcommand};
-use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -64,16 +64,16 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
 }
 
 fn list(project: &Project, context: Context) -> Result<(), Failure> {
-    let saved = project.get_all("/salvage", &[])?;
+    let saved: Vec<Saved> = project.get_all("/salvage", &Nothing {})?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(saved)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&saved))?);
     }
     let mut table = Table::new(&["REF", "AGE", "COMMIT", "HOLDS"]);
     for item in &saved {
-        let [id, at, commit] = ["id", "at", "commit"].map(|name| cell(&item[name]));
-        let held = [files(&item["files"]), commits(&item["commits"])];
+        let held = [files(&item.files), commits(&item.commits)];
         let held: Vec<String> = held.into_iter().filter(|part| !part.is_empty()).collect();
-        table.row([id, text::age(&at), commit.chars().take(12).collect(), held.join("; ")]);
+        let commit = item.commit.chars().take(12).collect();
+        table.row([item.id.clone(), text::age(&item.at), commit, held.join("; ")]);
     }
     if table.is_empty() && !context.globals.quiet {
         let text =
@@ -84,9 +84,8 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
 }
 
 /// The first few by name, and how many more there are.
-fn files(list: &Value) -> String {
+fn files(names: &[String]) -> String {
     const NAMED_MAX: usize = 3;
-    let names: Vec<String> = list.as_array().into_iter().flatten().map(cell).collect();
     let named = names[..names.len().min(NAMED_MAX)].join(", ");
     match names.len().saturating_sub(NAMED_MAX) {
         0 => named,
@@ -95,8 +94,7 @@ fn files(list: &Value) -> String {
 }
 
 /// What was stashed, amended or reset away.
-fn commits(list: &Value) -> String {
-    let named: Vec<String> = list.as_array().into_iter().flatten().map(cell).collect();
+fn commits(named: &[String]) -> String {
     match named.len() {
         0 => String::new(),
         1 => format!("commit {}", named[0]),
@@ -110,32 +108,26 @@ fn show(project: &Project, reference: &str, context: Context) -> Result<(), Fail
         let message = format!("`{}` is not saved work", visible(reference));
         return Err(Failure::new(Exit::Usage, message).hint("`adj salvage list` lists what was saved"));
     }
-    let saved = project.get(&format!("/salvage/{short}"), &[])?;
+    let saved: SavedDiff = project.get(&format!("/salvage/{short}"))?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&saved))?);
     }
     let paint = Paint::new(&context.globals, std::io::stdout().is_terminal());
-    patch(&cell(&saved["diff"]), paint, context)
+    patch(&saved.diff, paint, context)
 }
 
 fn restore(project: &Project, restore: Restore, context: Context) -> Result<(), Failure> {
     let Restore { reference, branch, to } = restore;
     // The owner may stand elsewhere.
     let folder = to.map(std::path::absolute).transpose()?;
-    let mut body = json!({"id": reference});
-    if let Some(branch) = branch {
-        body["branch"] = json!(branch);
-    }
-    if let Some(folder) = folder {
-        body["folder"] = json!(folder);
-    }
-    let restored = project.ask(Method::Post, "/salvage/restore", body, None)?;
+    let wish = RestoreWish { id: reference, branch, folder };
+    let restored: Restored = project.post("/salvage/restore", &wish)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&restored))?);
     }
-    let place = match restored["branch"].as_str() {
-        Some(branch) => format!("branch {branch}"),
-        None => cell(&restored["folder"]),
+    let place = match &restored.place {
+        RestoredTo::Branch(branch) => format!("branch {branch}"),
+        RestoredTo::Folder(folder) => folder.clone(),
     };
-    Ok(writeln!(context.out, "{}  {}", visible(&cell(&restored["id"])), visible(&place))?)
+    Ok(writeln!(context.out, "{}  {}", visible(&restored.id), visible(&place))?)
 }

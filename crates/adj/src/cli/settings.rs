@@ -2,11 +2,13 @@
 
 use super::project::Project;
 use super::terminal::{Colour, Paint};
-use super::text::{self, Table, cell, visible, visible_code};
+use super::text::{self, Table, dash, visible, visible_code};
 use super::{Context, Exit, Failure};
-use crate::api::Method;
+use crate::api::types::fleet::{Fleet, MainState, MainTests};
+use crate::api::types::outside::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
+use crate::api::types::{Nothing, Page};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 pub const INIT_HELP: &str = "\
 Example:
@@ -17,8 +19,8 @@ this machine. Nothing else is written, and a file that is there is left as it is
 
 pub fn init(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let mut done = project.ask(Method::Post, "/init", json!({}), None)?;
-    findings(done["items"].take(), Exit::Failed, context)
+    let done: Page<Finding> = project.post("/init", &Nothing {})?;
+    findings(&done.items, Exit::Failed, context)
 }
 
 #[derive(Debug, Args)]
@@ -41,8 +43,7 @@ pub fn doctor(command: &Doctor, context: Context) -> Result<(), Failure> {
     if command.tests {
         return test_main(&project, context);
     }
-    let found = project.get_all("/doctor", &[])?;
-    findings(Value::Array(found), Exit::Failed, context)
+    findings(&project.get_all("/doctor", &Nothing {})?, Exit::Failed, context)
 }
 
 /// How often a fleet is asked whether main's tests are through.
@@ -52,17 +53,16 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 fn test_main(project: &Project, context: Context) -> Result<(), Failure> {
     let (command, red) = match project.running()? {
         Some(_) => {
-            let before = project.get("/fleet", &[])?["mainTests"]["at"].clone();
-            project.ask(Method::Post, "/fleet/test-main", json!({}), None)?;
+            let main_tests = || project.get("/fleet").map(|fleet: Fleet| fleet.main_tests);
+            let before = main_tests()?.and_then(|tests| tests.at);
+            let _: Option<MainTests> = project.post("/fleet/test-main", &Nothing {})?;
             loop {
-                let now = project.get("/fleet", &[])?["mainTests"].take();
-                if now["state"] != "running" && now["at"] != before {
-                    break (
-                        now["command"].as_str().map(str::to_owned),
-                        now["output"].as_str().map(str::to_owned),
-                    );
+                match main_tests()? {
+                    Some(now) if now.state != MainState::Running && now.at != before => {
+                        break (now.command, now.output);
+                    }
+                    _ => std::thread::sleep(LOOK),
                 }
-                std::thread::sleep(LOOK);
             }
         }
         None => {
@@ -71,7 +71,7 @@ fn test_main(project: &Project, context: Context) -> Result<(), Failure> {
         }
     };
     if context.globals.json {
-        let document = json!({"green": red.is_none(), "command": command, "output": red});
+        let document = Tested { green: red.is_none(), command, output: red.as_deref() };
         writeln!(context.out, "{}", text::json(&document))?;
         return if red.is_some() { Err(Failure::told(Exit::Failed)) } else { Ok(()) };
     }
@@ -89,30 +89,35 @@ fn test_main(project: &Project, context: Context) -> Result<(), Failure> {
     ))
 }
 
+/// What `adj doctor --tests --json` prints.
+#[derive(Serialize)]
+struct Tested<'t> {
+    green: bool,
+    command: Option<String>,
+    output: Option<&'t str>,
+}
+
 /// Prints what was found. An error among it is the command's.
-fn findings(found: Value, exit: Exit, context: Context) -> Result<(), Failure> {
-    let items = found.as_array().map(Vec::as_slice).unwrap_or_default();
+fn findings(found: &[Finding], exit: Exit, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         writeln!(context.out, "{}", text::json(&found))?;
     } else {
-        for item in items {
-            let level = cell(&item["level"]);
-            let colour = match level.as_str() {
-                "ok" => Colour::Good,
-                "warning" => Colour::Waits,
-                _ => Colour::Bad,
+        for Finding { level, subject, text, hint } in found {
+            let (level, colour) = match level {
+                Level::Ok => ("ok", Colour::Good),
+                Level::Warning => ("WARNING", Colour::Waits),
+                Level::Error => ("ERROR", Colour::Bad),
             };
-            let level = if level == "ok" { level } else { level.to_uppercase() };
             let level = Paint::stdout(&context.globals).as_meant(colour, format!("{level:<7}"));
-            let [subject, said] = ["subject", "text"].map(|name| visible(&cell(&item[name])));
-            writeln!(context.out, "{}", text::hanging(&format!("{level}  "), &format!("{subject}: {said}")))?;
-            if let Some(hint) = item["hint"].as_str().filter(|_| !context.globals.quiet) {
+            let said = format!("{}: {}", visible(subject), visible(text));
+            writeln!(context.out, "{}", super::text::hanging(&format!("{level}  "), &said))?;
+            if let Some(hint) = hint.as_ref().filter(|_| !context.globals.quiet) {
                 let label = format!("{:7}  hint: ", "");
-                writeln!(context.out, "{}", text::hanging(&label, &visible(hint)))?;
+                writeln!(context.out, "{}", super::text::hanging(&label, &visible(hint)))?;
             }
         }
     }
-    match items.iter().filter(|item| item["level"] == "error").count() {
+    match found.iter().filter(|finding| finding.level == Level::Error).count() {
         0 => Ok(()),
         _ if context.globals.json => Err(Failure::told(exit)),
         1 => Err(Failure::new(exit, "1 problem found")),
@@ -161,33 +166,33 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     match command {
         Config::Show => {
-            let config = project.get("/config", &[])?;
+            let config: Configured = project.get("/config")?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
-            print(&config["text"], context)
+            print(&config.text, context)
         }
         Config::Check => {
-            let found = project.get_all("/config/check", &[])?;
+            let found: Vec<Finding> = project.get_all("/config/check", &Nothing {})?;
             if found.is_empty() && !context.globals.json && !context.globals.quiet {
                 return Ok(writeln!(context.out, "adjutant.toml is valid")?);
             }
-            findings(Value::Array(found), Exit::Usage, context)
+            findings(&found, Exit::Usage, context)
         }
         Config::Schema => {
-            let schema = project.get("/config/schema", &[])?;
+            let schema: ConfigSchema = project.get("/config/schema")?;
             let text = if context.globals.json { text::json(&schema) } else { text::json_lines(&schema) };
             Ok(writeln!(context.out, "{text}")?)
         }
         Config::Trust => {
-            let config = project.ask(Method::Post, "/config/trust", json!({}), None)?;
+            let config: Configured = project.post("/config/trust", &Nothing {})?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
-            Ok(writeln!(context.out, "{}  trusted", visible(&cell(&config["file"])))?)
+            Ok(writeln!(context.out, "{}  trusted", visible(&dash(config.file)))?)
         }
         Config::Forget => {
-            let config = project.ask(Method::Post, "/config/forget", json!({}), None)?;
+            let config: Configured = project.post("/config/forget", &Nothing {})?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
@@ -196,8 +201,8 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
     }
 }
 
-fn print(text: &Value, context: Context) -> Result<(), Failure> {
-    for line in text.as_str().unwrap_or_default().lines() {
+fn print(text: &str, context: Context) -> Result<(), Failure> {
+    for line in text.lines() {
         writeln!(context.out, "{}", visible_code(line))?;
     }
     Ok(())
@@ -232,29 +237,28 @@ pub fn prompt(command: &Prompt, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     match command {
         Prompt::Ls => {
-            let prompts = project.get_all("/prompts", &[])?;
+            let prompts: Vec<PromptLine> = project.get_all("/prompts", &Nothing {})?;
             if context.globals.json {
-                return Ok(writeln!(context.out, "{}", text::json(&Value::Array(prompts)))?);
+                return Ok(writeln!(context.out, "{}", text::json(&prompts))?);
             }
             let mut table = Table::new(&["PROMPT", "FROM"]);
-            for prompt in &prompts {
-                let file = prompt["file"].as_str().unwrap_or("as shipped");
-                table.row([cell(&prompt["name"]), file.to_owned()]);
+            for PromptLine { name, file } in prompts {
+                table.row([name, file.unwrap_or_else(|| "as shipped".to_owned())]);
             }
             Ok(write!(context.out, "{table}")?)
         }
         Prompt::Show { name, task } => {
-            let prompt = match task {
+            let prompt: types::Prompt = match task {
                 Some(task) => {
-                    let task = cell(&super::named::task(&project, task)?["id"]);
-                    project.get(&format!("/tasks/{task}/prompt/{name}"), &[])?
+                    let task = super::named::task(&project, task)?.line.id;
+                    project.get(&format!("/tasks/{task}/prompt/{name}"))?
                 }
-                None => project.get(&format!("/prompts/{name}"), &[])?,
+                None => project.get(&format!("/prompts/{name}"))?,
             };
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&prompt))?);
             }
-            print(&prompt["text"], context)
+            print(&prompt.text, context)
         }
     }
 }

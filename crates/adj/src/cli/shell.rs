@@ -1,14 +1,14 @@
 //! `adj shell`: a person's way into a task's tree.
 
 use super::project::Project;
-use super::text::cell;
+use super::text::dash;
 use super::{Context, Exit, Failure, named};
+use crate::api::types::task::WayIn;
 use clap::Args;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 use runtime::keeper::{self, Found};
 use runtime::layout::Layout;
 use runtime::runner::shell::{self, Visit};
-use serde_json::Value;
 use std::io::IsTerminal;
 
 #[derive(Debug, Args)]
@@ -33,23 +33,22 @@ pub struct Shell {
 
 pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task = named::task(&project, &command.name)?;
-    let id = cell(&task["id"]);
+    let id = named::task(&project, &command.name)?.line.id;
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
     let layout = project.layout();
     let name = TaskId::new(&id).map_err(|bad| failed(&bad))?;
     // First the tree is held, then it is looked at: nothing can begin in between.
     let held = shell::hold(layout, &name).map_err(|error| failed(&error))?;
-    let found = project.get(&format!("/tasks/{id}/shell"), &[])?;
+    let found: WayIn = project.get(&format!("/tasks/{id}/shell"))?;
     refuse_while_kept(layout, &found, &id)?;
-    let agent = AgentName::new(cell(&found["agent"])).map_err(|bad| failed(&bad))?;
-    let worker = found["worker"].as_str().and_then(|name| WorkerName::new(name).ok());
+    let agent = AgentName::new(&found.agent).map_err(|bad| failed(&bad))?;
+    let worker = found.worker.as_ref().and_then(|name| WorkerName::new(name).ok());
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let settings = runtime::settings::trust::in_force(layout).map_err(|error| failed(&error))?.settings;
     let adj = std::env::current_exe().map_err(|error| failed(&error))?;
     let visit = Visit {
         task: &name,
-        tree: found["tree"].as_str().unwrap_or_default(),
+        tree: found.tree.as_deref().unwrap_or_default(),
         agent: &agent,
         worker: worker.as_ref(),
         command: &command.command,
@@ -61,12 +60,8 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
     })?;
     if !context.globals.quiet {
         let how = if spec.sandbox.is_some() { "in the agent's sandbox" } else { "without a sandbox" };
-        eprintln!(
-            "{id} is {}: {}, branch {}",
-            cell(&found["status"]),
-            spec.cwd.display(),
-            cell(&found["branch"])
-        );
+        let (status, branch) = (found.status, dash(found.branch.as_ref()));
+        eprintln!("{id} is {status}: {}, branch {branch}", spec.cwd.display());
         eprintln!("{how}; the fleet leaves this tree alone until you exit");
     }
     context.out.flush()?;
@@ -76,8 +71,8 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
 }
 
 /// A fleet that was killed leaves its agents to their keepers, which go on for a while.
-fn refuse_while_kept(layout: &Layout, found: &Value, id: &str) -> Result<(), Failure> {
-    let step = found["step"].as_str().and_then(|step| EffectId::new(step).ok());
+fn refuse_while_kept(layout: &Layout, found: &WayIn, id: &str) -> Result<(), Failure> {
+    let step = found.step.as_ref().and_then(|step| EffectId::new(step).ok());
     match step.map(|step| keeper::look(&layout.step(&step))) {
         Some(Ok(Found::Alive(_))) => {
             let message = format!("a step of `{id}` is still running in its tree, without a fleet");

@@ -3,13 +3,18 @@
 use super::named;
 use super::project::Project;
 use super::terminal::{Colour, Paint, thousands};
-use super::text::{self, Money, Table, cell, visible, visible_lines};
+use super::text::{self, Money, Table, dash, joined, visible, visible_lines};
 use super::{Context, Exit, Failure};
 use crate::api::Method;
+use crate::api::types::Nothing;
+use crate::api::types::task::{
+    self as types, ApprovalRecord, ListQuery, Moved, NewComment, NewDependency, NewPlan, Task, TaskLine,
+    TaskWhole,
+};
 use clap::{Args, Subcommand};
 use machines::Wire;
-use machines::task::{ApprovalCause, BlockReason, Status, TaskType};
-use serde_json::{Map, Value, json};
+use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
+use serde::Serialize;
 use std::io::Read;
 
 #[derive(Debug, Subcommand)]
@@ -277,97 +282,108 @@ pub enum Dep {
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let (method, path, body, key) = match command {
-        Command::Ls(list) => return ls(&project, &list, context),
-        Command::Show { id } => return show(&project, &id, context),
-        Command::Add(add) => return self::add(&project, add, context),
-        Command::Accept { ids } => return accept(&project, &ids, context),
-        Command::Edit(edit) => {
-            let mut body = json!({});
-            put(&mut body, "title", edit.title);
-            put(&mut body, "body", edit.body.map(or_stdin).transpose()?);
-            put(&mut body, "priority", edit.priority);
-            put(&mut body, "plan", (!edit.plan.is_empty()).then_some(edit.plan));
-            put(&mut body, "reviewerId", edit.reviewer);
-            put(&mut body, "agent", edit.agent);
-            let id = cell(&named::task(&project, &edit.id)?["id"]);
-            return self::edit(&project, &id, body, edit.once.key.as_deref(), context);
-        }
+    match command {
+        Command::Ls(list) => ls(&project, &list, context),
+        Command::Show { id } => show(&project, &id, context),
+        Command::Add(add) => self::add(&project, add, context),
+        Command::Accept { ids } => accept(&project, &ids, context),
+        Command::Edit(edit) => self::edit(&project, edit, context),
         Command::Move(moved) => {
-            let body = move_body(&moved)?;
-            let id = cell(&named::task(&project, &moved.id)?["id"]);
-            (Method::Post, format!("/tasks/{id}/transitions"), body, moved.once.key)
+            let id = named::task(&project, &moved.id)?.line.id;
+            let (key, body) = (moved.once.key.clone(), move_body(*moved)?);
+            moved_to(&project, &id, &body, key.as_deref(), context)
         }
         Command::Assign { id, agents, once } => {
-            let body = json!({"to": "ASSIGNED", "assigneeIds": agents});
-            (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
+            let to = Some(Status::Assigned.name().to_owned());
+            let body = types::Move { to, assignee_ids: Some(agents), ..types::Move::default() };
+            moved_to(&project, &id, &body, once.key.as_deref(), context)
         }
         Command::Cancel { id, decision, once } => {
-            let id = cell(&named::task(&project, &id)?["id"]);
-            let mut body = json!({"to": "CANCELED"});
-            if let Some(decision) = decision {
-                body["decision"] = json!(decision);
-            }
-            (Method::Post, format!("/tasks/{id}/transitions"), body, once.key)
+            let id = named::task(&project, &id)?.line.id;
+            let to = Some(Status::Canceled.name().to_owned());
+            let body = types::Move { to, decision, ..types::Move::default() };
+            moved_to(&project, &id, &body, once.key.as_deref(), context)
         }
         Command::Comment { id, text, once } => {
-            let id = cell(&named::task(&project, &id)?["id"]);
-            (Method::Post, format!("/tasks/{id}/comments"), json!({"text": or_stdin(text)?}), once.key)
+            let id = named::task(&project, &id)?.line.id;
+            let body = NewComment { text: or_stdin(text)? };
+            let path = format!("/tasks/{id}/comments");
+            told(&project.ask(Method::Post, &path, &body, once.key.as_deref())?, context)
         }
         Command::Restart { id, from: _, note, once } => {
-            let id = cell(&named::task(&project, &id)?["id"]);
+            let id = named::task(&project, &id)?.line.id;
             project.hint_without_fleet(
                 &context.globals,
                 "no fleet runs here; `adj run` saves what there is and begins again from main",
             );
-            let mut body = json!({});
-            put(&mut body, "note", note);
-            (Method::Post, format!("/tasks/{id}/restart"), body, once.key)
+            let path = format!("/tasks/{id}/restart");
+            let body = types::Restart { note };
+            told(&project.ask(Method::Post, &path, &body, once.key.as_deref())?, context)
         }
         Command::Dep(Dep::Add { id, on, once }) => {
-            (Method::Post, format!("/tasks/{id}/dependencies"), json!({"on": on}), once.key)
+            let path = format!("/tasks/{id}/dependencies");
+            told(&project.ask(Method::Post, &path, &NewDependency { on }, once.key.as_deref())?, context)
         }
         Command::Dep(Dep::Rm { id, on, once }) => {
-            (Method::Delete, format!("/tasks/{id}/dependencies/{on}"), Value::Null, once.key)
+            let path = format!("/tasks/{id}/dependencies/{on}");
+            told(&project.ask(Method::Delete, &path, &Nothing {}, once.key.as_deref())?, context)
         }
-    };
-    let answer = project.ask(method, &path, body, key.as_deref())?;
-    if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&answer))?);
     }
-    let task = answer.get("task").unwrap_or(&answer);
-    Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?)
 }
 
-fn edit(
+/// The task as it is now: in one line, or as a document.
+fn told(task: &Task, context: Context) -> Result<(), Failure> {
+    match context.globals.json {
+        true => Ok(writeln!(context.out, "{}", text::json(task))?),
+        false => Ok(writeln!(context.out, "{}  {}", task.line.id, task.line.status)?),
+    }
+}
+
+fn moved_to(
     project: &Project,
     id: &str,
-    body: Value,
+    body: &types::Move,
     key: Option<&str>,
     context: Context,
 ) -> Result<(), Failure> {
-    let chosen = body["agent"].is_string();
-    let task = project.ask(Method::Patch, &format!("/tasks/{id}"), body, key)?;
+    let moved: Moved = project.ask(Method::Post, &format!("/tasks/{id}/transitions"), body, key)?;
+    match context.globals.json {
+        true => Ok(writeln!(context.out, "{}", text::json(&moved))?),
+        false => told(&moved.task, context),
+    }
+}
+
+fn edit(project: &Project, edit: Edit, context: Context) -> Result<(), Failure> {
+    let Edit { id, title, body, priority, plan, reviewer, agent, once } = edit;
+    let id = named::task(project, &id)?.line.id;
+    let chosen = agent.is_some();
+    let body = types::Edit {
+        title,
+        body: body.map(or_stdin).transpose()?,
+        priority,
+        plan: (!plan.is_empty()).then_some(plan),
+        reviewer_id: reviewer,
+        agent,
+    };
+    let task: Task = project.ask(Method::Patch, &format!("/tasks/{id}"), &body, once.key.as_deref())?;
     if chosen {
         hint_of_agent(&task, &context);
-        if let Some(worker) = task["lease"]["worker"].as_str() {
-            let id = cell(&task["id"]);
+        let lease = task.whole.as_ref().and_then(|whole| whole.lease.as_ref());
+        if let Some(worker) = lease.and_then(|lease| lease.worker()) {
+            let id = &task.line.id;
             let text = format!(
                 "worker `{worker}` goes on with `{id}`; another agent takes it when that worker gives it back (`adj task restart {id}` begins again at once)"
             );
             Project::hint(&context.globals, &text);
         }
     }
-    match context.globals.json {
-        true => Ok(writeln!(context.out, "{}", text::json(&task))?),
-        false => Ok(writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?),
-    }
+    told(&task, context)
 }
 
 /// Says at once what would keep the task waiting.
-fn hint_of_agent(task: &Value, context: &Context) {
-    if task["agentConfigured"] == false {
-        let (id, agent) = (cell(&task["id"]), visible(&cell(&task["agent"])));
+fn hint_of_agent(task: &Task, context: &Context) {
+    if task.whole.as_ref().is_some_and(|whole| whole.agent_configured == Some(false)) {
+        let (id, agent) = (&task.line.id, visible(&dash(task.line.agent.as_ref())));
         let text =
             format!("adjutant.toml has no agent `{agent}`; `{id}` waits until there is [agents.{agent}]");
         Project::hint(&context.globals, &text);
@@ -375,12 +391,11 @@ fn hint_of_agent(task: &Value, context: &Context) {
 }
 
 fn accept(project: &Project, ids: &[String], context: Context) -> Result<(), Failure> {
-    let ask = |id: &String| project.ask(Method::Post, &format!("/tasks/{id}/accept"), Value::Null, None);
     for id in ids {
-        let task = ask(id)?;
+        let task: Task = project.post(&format!("/tasks/{id}/accept"), &Nothing {})?;
         match context.globals.json {
             true => writeln!(context.out, "{}", text::json(&task))?,
-            false => writeln!(context.out, "{}  {}", cell(&task["id"]), cell(&task["status"]))?,
+            false => writeln!(context.out, "{}  {}", task.line.id, task.line.status)?,
         }
     }
     let hint = "no fleet runs here; `adj run` works on it";
@@ -390,23 +405,24 @@ fn accept(project: &Project, ids: &[String], context: Context) -> Result<(), Fai
 
 fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, agent, reopens, once } = add;
-    let mut request = json!({"title": title, "dependsOn": &depends_on});
-    let body = body.map(or_stdin).transpose()?;
-    let plan = (!plan.is_empty()).then_some(plan);
-    put(&mut request, "body", body);
-    put(&mut request, "id", id);
-    put(&mut request, "type", task_type);
-    put(&mut request, "priority", priority);
-    put(&mut request, "plan", plan);
-    put(&mut request, "reviewerId", reviewer);
-    put(&mut request, "reopens", reopens);
-    put(&mut request, "agent", agent);
-    let task = project.ask(Method::Post, "/tasks", request, once.key.as_deref())?;
+    let new = types::Add {
+        title,
+        body: body.map(or_stdin).transpose()?.unwrap_or_default(),
+        id,
+        task_type,
+        priority,
+        reopens,
+        plan: (!plan.is_empty()).then_some(plan),
+        reviewer_id: reviewer,
+        depends_on,
+        agent,
+    };
+    let task: Task = project.ask(Method::Post, "/tasks", &new, once.key.as_deref())?;
     hint_of_agent(&task, &context);
-    for on in &depends_on {
-        let there = project.get(&format!("/tasks/{on}"), &[]);
+    for on in &new.depends_on {
+        let there: Result<Task, Failure> = project.get(&format!("/tasks/{on}"));
         if there.is_err_and(|failure| failure.exit() == Exit::NotFound) {
-            let (id, on) = (cell(&task["id"]), visible(on));
+            let (id, on) = (&task.line.id, visible(on));
             Project::hint(
                 &context.globals,
                 &format!(
@@ -419,8 +435,8 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
         true => Ok(writeln!(context.out, "{}", text::json(&task))?),
         // The id alone, so that a script can take it.
         false => {
-            writeln!(context.out, "{}", cell(&task["id"]))?;
-            if task["proposed"]["state"] == "waiting" {
+            writeln!(context.out, "{}", task.line.id)?;
+            if task.line.is_waiting_proposal() {
                 Project::hint(&context.globals, "it is proposed; it is worked on when a person accepts it");
             }
             Ok(())
@@ -428,36 +444,36 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     }
 }
 
-fn put(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        body[name] = value.into();
-    }
-}
-
-fn move_body(moved: &Move) -> Result<Value, Failure> {
-    let mut body = match &moved.payload {
-        None => Map::new(),
-        Some(payload) => match serde_json::from_str(&or_stdin(payload.clone())?) {
-            Ok(Value::Object(payload)) => payload,
+/// What `--payload` brings, and over it what is given by option.
+fn move_body(moved: Move) -> Result<types::Move, Failure> {
+    let body: types::Move = match moved.payload {
+        None => types::Move::default(),
+        Some(payload) => match serde_json::from_str(&or_stdin(payload)?) {
+            Ok(serde_json::Value::Object(payload)) => {
+                serde_json::from_value(payload.into()).map_err(|error| bad_payload(&error.to_string()))?
+            }
             Ok(_) => return Err(bad_payload("it is not an object")),
             Err(error) => return Err(bad_payload(&error.to_string())),
         },
     };
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    put("to", Some(json!(moved.status)));
-    put("assigneeIds", (!moved.assignee.is_empty()).then(|| json!(moved.assignee)));
-    put("workPlan", (!moved.plan.is_empty()).then(|| json!({"bullets": moved.plan})));
-    put("feedback", moved.feedback.as_ref().map(|text| json!(text)));
-    put("reason", moved.reason.as_ref().map(|text| json!(text)));
-    put("cause", moved.cause.as_ref().map(|text| json!(text)));
-    put("decision", moved.decision.as_ref().map(|text| json!(text)));
-    put("approval", moved.note.as_ref().map(|note| json!({"decisionNote": note})));
-    put("clarification", moved.clarification.as_ref().map(|text| json!(text)));
-    Ok(Value::Object(body))
+    let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
+    Ok(types::Move {
+        to: Some(moved.status),
+        assignee_ids: some(moved.assignee).or(body.assignee_ids),
+        work_plan: some(moved.plan)
+            .map(|bullets| NewPlan { bullets, ..NewPlan::default() })
+            .or(body.work_plan),
+        feedback: moved.feedback.or(body.feedback),
+        reason: moved.reason.as_deref().and_then(BlockReason::read).or(body.reason),
+        cause: moved.cause.as_deref().and_then(ApprovalCause::read).or(body.cause),
+        decision: moved.decision.or(body.decision),
+        approval: moved
+            .note
+            .map(|decision_note| ApprovalRecord { decision_note, ..ApprovalRecord::default() })
+            .or(body.approval),
+        clarification: moved.clarification.or(body.clarification),
+        ..body
+    })
 }
 
 fn bad_payload(why: &str) -> Failure {
@@ -479,24 +495,23 @@ fn or_stdin(text: String) -> Result<String, Failure> {
 fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
     let open = Status::ALL.iter().filter(|status| !matches!(status, Status::Done | Status::Canceled));
     let open: Vec<_> = open.map(|status| status.name()).collect();
-    let mut query = Vec::new();
     let statuses = if list.status.is_empty() { open.join(",") } else { list.status.join(",") };
-    if !list.all || !list.status.is_empty() {
-        query.push(("status", statuses.as_str()));
-    }
-    query.extend(list.assignee.as_deref().map(|assignee| ("assignee", assignee)));
-    let tasks = project.get_all("/tasks", &query)?;
+    let query = ListQuery {
+        status: (!list.all || !list.status.is_empty()).then_some(statuses),
+        assignee: list.assignee.clone(),
+        ..ListQuery::default()
+    };
+    let tasks: Vec<TaskLine> = project.get_all("/tasks", &query)?;
     if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Array(tasks)))?);
+        return Ok(writeln!(context.out, "{}", text::json(&tasks))?);
     }
     project.warn_of_tickets(&context.globals);
     let mut table = Table::new(&["ID", "STATUS", "PRIO", "ASSIGNED", "TITLE"]);
     for task in &tasks {
-        let [id, status, priority, assigned, title] =
-            ["id", "status", "priority", "assigneeIds", "title"].map(|name| cell(&task[name]));
-        let proposed = task["proposed"]["state"] == "waiting" && status == "INBOX";
-        let assigned = if proposed { "proposed".to_owned() } else { assigned };
-        table.row([id, status, priority, assigned, title]);
+        let proposed = task.is_waiting_proposal() && task.status == Status::Inbox;
+        let assigned = if proposed { "proposed".to_owned() } else { joined(&task.assignee_ids) };
+        let (status, priority) = (task.status.to_string(), task.priority.to_string());
+        table.row([task.id.clone(), status, priority, assigned, task.title.clone()]);
     }
     if table.is_empty() && !context.globals.quiet {
         let every = list.all && list.status.is_empty() && list.assignee.is_none();
@@ -510,22 +525,19 @@ fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
 /// The board: a column for each status, one under the other, so that it fits any terminal.
 pub fn board(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let tasks = in_order_of_taking(project.get_all("/tasks", &[])?);
+    let tasks = in_order_of_taking(project.get_all("/tasks", &Nothing {})?);
     project.warn_of_tickets(&context.globals);
+    let column = |status: Status| tasks.iter().filter(move |task| task.status == status).collect::<Vec<_>>();
     if context.globals.json {
-        let mut board = Map::new();
-        for status in Status::ALL {
-            let there = tasks.iter().filter(|task| task["status"] == status.name());
-            board.insert(status.name().to_owned(), there.cloned().collect());
-        }
-        return Ok(writeln!(context.out, "{}", text::json(&Value::Object(board)))?);
+        let columns = Status::ALL.iter().map(|status| (status.name(), column(*status)));
+        return Ok(writeln!(context.out, "{}", text::json(&Columns(columns.collect())))?);
     }
     if tasks.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "{NO_TASKS}")?);
     }
     let paint = Paint::stdout(&context.globals);
     for status in Status::ALL {
-        let there: Vec<_> = tasks.iter().filter(|task| task["status"] == status.name()).collect();
+        let there = column(*status);
         if there.is_empty() {
             continue;
         }
@@ -536,8 +548,8 @@ pub fn board(context: Context) -> Result<(), Failure> {
         let heading = format!("{} ({})", status.name(), there.len());
         writeln!(context.out, "{}", paint.as_meant(colour, heading))?;
         for task in there {
-            let held = task["held"].as_str().map(|held| format!("  ({held})")).unwrap_or_default();
-            let line = format!("  {}  {}{held}", cell(&task["id"]), visible(&cell(&task["title"])));
+            let held = task.held.as_ref().map(|held| format!("  ({held})")).unwrap_or_default();
+            let line = format!("  {}  {}{held}", task.id, visible(&task.title));
             writeln!(context.out, "{}", text::fitting(&line))?;
         }
     }
@@ -546,15 +558,14 @@ pub fn board(context: Context) -> Result<(), Failure> {
 
 /// As workers take them: what can be taken first, then by priority and age. What has left the board's beginning stays in the
 /// order in which it came.
-fn in_order_of_taking(mut tasks: Vec<Value>) -> Vec<Value> {
+fn in_order_of_taking(mut tasks: Vec<TaskLine>) -> Vec<TaskLine> {
     // What is no task is a ticket that was closed before: it keeps nobody waiting.
-    let is_open = |task: &&Value| task["status"] != "DONE";
-    let to_do: Vec<Value> = tasks.iter().filter(is_open).map(|task| task["id"].clone()).collect();
+    let to_do: Vec<String> =
+        tasks.iter().filter(|task| task.status != Status::Done).map(|task| task.id.clone()).collect();
     tasks.sort_by_cached_key(|task| {
-        let open = ["INBOX", "ASSIGNED", "IN_PROGRESS"].iter().any(|status| task["status"] == *status);
-        let on = task["dependsOn"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let waits = task["held"].is_string() || on.iter().any(|id| to_do.contains(id));
-        open.then(|| (waits, task["priority"].as_u64(), cell(&task["createdAt"])))
+        let open = matches!(task.status, Status::Inbox | Status::Assigned | Status::InProgress);
+        let waits = task.held.is_some() || task.depends_on.iter().any(|id| to_do.contains(id));
+        open.then(|| (waits, task.priority, task.created_at.clone()))
     });
     tasks
 }
@@ -564,80 +575,93 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }
-    let out = context.out;
-    writeln!(out, "{}  {}", cell(&task["id"]), visible(&cell(&task["title"])))?;
-    let names = [
-        ("status", "status"),
-        ("type", "type"),
-        ("priority", "priority"),
-        ("agent", "agent"),
-        ("assigneeIds", "assigned to"),
-        ("reviewerId", "reviewer"),
-        ("dependsOn", "depends on"),
-        ("blockReason", "blocked by"),
-        ("approval", "waits for"),
-        ("branch", "branch"),
-        ("tip", "tip"),
-        ("run", "run"),
-        ("heldUp", "held up by"),
-        ("clarification", "clarified"),
-        ("createdAt", "created"),
-        ("allowedTransitions", "may move to"),
+    let (Task { line, whole }, out) = (&task, context.out);
+    writeln!(out, "{}  {}", line.id, visible(&line.title))?;
+    let of = |part: fn(&TaskWhole) -> Option<String>| whole.as_ref().and_then(part);
+    let facts = [
+        ("status", Some(line.status.to_string())),
+        ("type", Some(line.task_type.to_string())),
+        ("priority", Some(line.priority.to_string())),
+        ("agent", line.agent.clone()),
+        ("assigned to", listed(&line.assignee_ids)),
+        ("reviewer", of(|whole| whole.reviewer_id.clone())),
+        ("depends on", listed(&line.depends_on)),
+        ("blocked by", of(|whole| whole.block_reason.map(|reason| reason.to_string()))),
+        ("waits for", of(|whole| whole.approval.clone())),
+        ("branch", of(|whole| whole.branch.clone())),
+        ("tip", of(|whole| whole.tip.clone())),
+        ("run", of(|whole| whole.run.clone())),
+        ("held up by", of(|whole| whole.held_up.clone())),
+        ("clarified", of(|whole| whole.clarification.clone())),
+        ("created", Some(line.created_at.clone())),
+        ("may move to", of(|whole| listed(&whole.allowed_transitions))),
     ];
-    for (name, label) in names {
-        let shown = cell(&task[name]);
-        if shown != "-" {
+    for (label, shown) in facts {
+        if let Some(shown) = shown {
             writeln!(out, "{label:<12} {}", visible(&shown))?;
         }
     }
-    if let Some(merge) = task["landed"]["merge"].as_str() {
-        writeln!(out, "{:<12} {}; `adj undo {}` takes it back", "landed", visible(merge), cell(&task["id"]))?;
+    let Some(whole) = whole else { return Ok(()) };
+    if let Some(landed) = &whole.landed {
+        writeln!(out, "{:<12} {}; `adj undo {}` takes it back", "landed", visible(&landed.merge), line.id)?;
     }
-    if let Some(why) = task["needsPerson"]["text"].as_str() {
-        writeln!(out, "{:<12} {}", "look at it", visible(why))?;
+    if let Some(needs) = &whole.needs_person {
+        writeln!(out, "{:<12} {}", "look at it", visible(&needs.text))?;
     }
     // What the gate found and what somebody says are two things.
-    for (label, checks) in [("gate", &task["gate"]["checks"]), ("claimed", &task["claims"]["checks"])] {
-        for (index, check) in checks.as_array().into_iter().flatten().enumerate() {
+    let gate = whole.gate.as_ref().map(|gate| &gate.checks);
+    let claims = whole.claims.as_ref().map(|claims| &claims.checks);
+    for (label, checks) in [("gate", gate), ("claimed", claims)] {
+        for (index, check) in checks.into_iter().flatten().enumerate() {
             let label = if index == 0 { label } else { "" };
-            let [item, answer] = ["item", "answer"].map(|name| visible(&cell(&check[name])));
-            writeln!(out, "{label:<12} {answer:<7}  {item}")?;
+            let answer = visible(&dash(check.answer.as_ref()));
+            writeln!(out, "{label:<12} {answer:<7}  {}", visible(&check.item))?;
         }
     }
-    if let Some(by) = task["claims"]["by"].as_str() {
-        writeln!(out, "{:<12} by {}; the gate did not run, and nothing of it was checked", "", visible(by))?;
+    if let Some(claims) = &whole.claims {
+        let by = visible(&claims.by);
+        writeln!(out, "{:<12} by {by}; the gate did not run, and nothing of it was checked", "")?;
     }
-    let cost = &task["cost"];
-    let tokens = ["inputTokens", "outputTokens"].map(|name| cost[name].as_u64().unwrap_or(0));
-    let tokens = thousands(tokens.iter().sum());
-    writeln!(out, "{:<12} {}, {tokens} tokens", "cost", Money::of(cost).words())?;
-    let bullets = task["workPlan"]["bullets"].as_array().or(task["plan"].as_array());
+    let tokens = thousands(whole.cost.input_tokens + whole.cost.output_tokens);
+    writeln!(out, "{:<12} {}, {tokens} tokens", "cost", Money::of(&whole.cost).words())?;
+    let bullets = whole.work_plan.as_ref().map(|plan| &plan.bullets).or(whole.plan.as_ref());
     if let Some(bullets) = bullets {
-        let source = match task["workPlan"]["source"].as_str() {
-            Some("ticket") => " from the ticket",
-            Some("default") => " by default",
-            Some("person") => " by a person",
-            Some("agent") => " by an agent",
-            _ => "",
+        let source = match whole.work_plan.as_ref().and_then(|plan| plan.source) {
+            Some(PlanSource::Ticket) => " from the ticket",
+            Some(PlanSource::Default) => " by default",
+            Some(PlanSource::Person) => " by a person",
+            Some(PlanSource::Agent) => " by an agent",
+            None => "",
         };
         writeln!(out, "\nplan{source}")?;
         for bullet in bullets {
-            writeln!(out, "  - {}", visible(&cell(bullet)))?;
+            writeln!(out, "  - {}", visible(bullet))?;
         }
     }
-    if let Some(body) = task["body"].as_str().filter(|body| !body.is_empty()) {
-        write!(out, "\n{}", visible_lines(body, "  "))?;
+    if !whole.body.is_empty() {
+        write!(out, "\n{}", visible_lines(&whole.body, "  "))?;
     }
-    if let Some(output) = task["testOutput"].as_str() {
-        writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", cell(&task["id"]))?;
+    if let Some(output) = &whole.test_output {
+        writeln!(out, "\nlast failed tests (`adj logs {} --tests` shows all)", line.id)?;
         write!(out, "{}", visible_lines(output, "  "))?;
     }
     // A plan that was made up is a comment too; it stands above.
-    let shown = |comment: &&Value| bullets.is_some() && comment["kind"] == "plan";
-    for comment in task["comments"].as_array().into_iter().flatten().filter(|comment| !shown(comment)) {
-        let (at, by, kind) = (cell(&comment["at"]), cell(&comment["by"]), cell(&comment["kind"]));
-        writeln!(out, "\n{at}  {}  {}", visible(&by), visible(&kind))?;
-        write!(out, "{}", visible_lines(&cell(&comment["text"]), "  "))?;
+    for comment in whole.comments.iter().filter(|comment| bullets.is_none() || comment.kind != "plan") {
+        writeln!(out, "\n{}  {}  {}", comment.at, visible(&comment.by), visible(&comment.kind))?;
+        write!(out, "{}", visible_lines(&comment.text, "  "))?;
     }
     Ok(())
+}
+
+/// The board as a document, in the order of its columns.
+struct Columns<'t>(Vec<(&'static str, Vec<&'t TaskLine>)>);
+
+impl Serialize for Columns<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(status, tasks)| (status, tasks)))
+    }
+}
+
+fn listed(list: &[impl ToString]) -> Option<String> {
+    (!list.is_empty()).then(|| joined(list))
 }

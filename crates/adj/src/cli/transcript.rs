@@ -2,10 +2,11 @@
 
 use super::named::first_found;
 use super::project::Project;
-use super::text::{self, cell, visible, visible_code};
+use super::text::{self, visible, visible_code};
 use super::{Context, Failure};
+use crate::api::types::outside::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
+use crate::api::types::{Cursor, Limit, PAGE_MAX};
 use clap::Args;
-use serde_json::Value;
 use std::io::{IsTerminal, Write};
 
 #[derive(Debug, Args)]
@@ -24,13 +25,11 @@ pub struct Peek {
 
 pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let lines = command.lines.to_string();
-    let (_, mut page) = transcript(&project, &command.name, &[("limit", lines.as_str())])?;
-    let entries = page["items"].take();
+    let query = TranscriptQuery { limit: Some(Limit(command.lines.into())), ..TranscriptQuery::default() };
+    let (_, Transcript { items: entries, .. }) = transcript(&project, &command.name, &query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&entries))?);
     }
-    let entries = entries.as_array().map(Vec::as_slice).unwrap_or_default();
     if entries.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "nothing was said yet")?);
     }
@@ -43,10 +42,14 @@ pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
 }
 
 /// The first page, and where the next ones are: of the worker of that name, or of the task.
-fn transcript(project: &Project, name: &str, query: &[(&str, &str)]) -> Result<(String, Value), Failure> {
+fn transcript(
+    project: &Project,
+    name: &str,
+    query: &TranscriptQuery,
+) -> Result<(String, Transcript), Failure> {
     first_found(name, "worker or task", &["workers", "tasks"], |kind| {
         let path = format!("/{kind}/{name}/transcript");
-        project.get(&path, query).map(|page| (path, page))
+        project.get_with(&path, query).map(|page| (path, page))
     })
 }
 
@@ -80,25 +83,24 @@ pub struct Logs {
 /// What the tests or hooks of a task printed.
 fn tests(project: &Project, command: &Logs, context: Context) -> Result<(), Failure> {
     let task = super::named::task(project, &command.name)?;
-    let path = format!("/tasks/{}/tests", cell(&task["id"]));
-    let query: &[(&str, &str)] = if command.hooks { &[("hooks", "1")] } else { &[] };
-    let runs = project.get(&path, query)?["items"].take();
+    let path = format!("/tasks/{}/tests", task.line.id);
+    let query = TestsQuery { hooks: command.hooks, ..TestsQuery::default() };
+    let runs: Vec<TestRun> = project.get_all(&path, &query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&runs))?);
     }
-    let runs = runs.as_array().map(Vec::as_slice).unwrap_or_default();
     if runs.is_empty() && !context.globals.quiet {
         let what = if command.hooks { "no hook was run for it" } else { "no tests were run for it" };
         return Ok(writeln!(context.out, "{what}, or the output is gone")?);
     }
     for run in runs {
-        let ended = run["ended"].as_str().unwrap_or("still running");
-        let hook = run["hook"].as_str().map(|hook| format!("hook {hook}: ")).unwrap_or_default();
-        let [line, folder] = ["command", "folder"].map(|name| visible(&cell(&run[name])));
+        let ended = run.ended.as_deref().unwrap_or("still running");
+        let hook = run.hook.map(|hook| format!("hook {hook}: ")).unwrap_or_default();
+        let (line, folder) = (visible(&run.command), visible(&run.folder));
         if !context.globals.quiet {
             eprintln!("{}{line} ({ended}) in {folder}", visible(&hook));
         }
-        for line in run["output"].as_str().unwrap_or_default().lines() {
+        for line in run.output.lines() {
             writeln!(context.out, "{}", visible_code(line))?;
         }
     }
@@ -111,24 +113,25 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
         return tests(&project, command, context);
     }
     let harmless = std::io::stdout().is_terminal();
-    let (mut after, mut wait) = ("0".to_owned(), false);
+    let mut query = TranscriptQuery {
+        after: Some(Cursor(0)),
+        limit: Some(Limit(PAGE_MAX)),
+        raw: command.raw,
+        wait: false,
+    };
     let mut all = Vec::new();
     let mut path: Option<String> = None;
     loop {
-        let mut query = vec![("after", after.as_str()), ("limit", "1000")];
-        query.extend(command.raw.then_some(("raw", "1")));
-        query.extend(wait.then_some(("wait", "1")));
-        let mut page = match &path {
-            Some(path) => project.get(path, &query)?,
+        let page: Transcript = match &path {
+            Some(path) => project.get_with(path, &query)?,
             None => {
                 let (found, page) = transcript(&project, &command.name, &query)?;
                 path = Some(found);
                 page
             }
         };
-        let Value::Array(entries) = page["items"].take() else { break };
-        let over = entries.is_empty() && page["resting"] == true;
-        for entry in entries {
+        let over = page.items.is_empty() && page.resting;
+        for entry in page.items {
             match (context.globals.json, command.follow) {
                 (true, false) => all.push(entry),
                 (true, true) => writeln!(context.out, "{}", text::json(&entry))?,
@@ -140,27 +143,27 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
                 }
             }
         }
-        if let Value::String(next) = page["next"].take() {
-            after = next;
+        if let Some(next) = page.next.and_then(|next| next.parse().ok()) {
+            query.after = Some(Cursor(next));
         }
-        if page["more"] == true {
+        if page.more {
             continue;
         }
         if !command.follow || over {
             break;
         }
         context.out.flush()?;
-        wait = true;
+        query.wait = true;
     }
     if context.globals.json && !command.follow {
-        writeln!(context.out, "{}", text::json(&Value::Array(all)))?;
+        writeln!(context.out, "{}", text::json(&all))?;
     }
     Ok(())
 }
 
 /// As it was written, for a file or a program. A terminal would do what it says, so there it is shown as text.
-fn raw(entry: &Value, harmless: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let line = entry["raw"].as_str().unwrap_or_default();
+fn raw(entry: &Entry, harmless: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let line = entry.raw.as_deref().unwrap_or_default();
     if harmless {
         writeln!(out, "{}", visible(line))?
     } else {
@@ -170,11 +173,10 @@ fn raw(entry: &Value, harmless: bool, out: &mut dyn Write) -> Result<(), Failure
 }
 
 /// `12:03:11 call     Bash(make test)`; further lines are under the first.
-fn lines_of(entry: &Value) -> Vec<String> {
-    let at = entry["at"].as_str().and_then(text::clock_of).unwrap_or_default();
-    let kind = visible(&cell(&entry["kind"]));
-    let text = entry["text"].as_str().unwrap_or_default();
-    let mut lines = text.lines().map(visible_code);
+fn lines_of(entry: &Entry) -> Vec<String> {
+    let at = entry.at.as_deref().and_then(text::clock_of).unwrap_or_default();
+    let kind = visible(&entry.kind);
+    let mut lines = entry.text.lines().map(visible_code);
     let first = format!("{at:8} {kind:<8} {}", lines.next().unwrap_or_default());
     let rest = lines.map(|line| format!("{:17} {line}", ""));
     std::iter::once(first.trim_end().to_owned()).chain(rest).collect()
@@ -183,14 +185,18 @@ fn lines_of(entry: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn an_entry_is_shown_with_its_time_and_as_text() {
-        let entry = json!({
-            "cursor": 1, "at": "2026-01-02T03:04:05.678Z", "kind": "call", "text": "Bash(a\u{1b}[2J)\n  b",
-        });
-        assert_eq!(lines_of(&entry), ["03:04:05 call     Bash(a\\u{1b}[2J)", "                    b"]);
-        assert_eq!(lines_of(&json!({"kind": "end"})), ["         end"]);
+        let entry = |at: Option<&str>, kind: &str, text: &str| Entry {
+            cursor: 1,
+            at: at.map(str::to_owned),
+            kind: kind.to_owned(),
+            text: text.to_owned(),
+            raw: None,
+        };
+        let call = entry(Some("2026-01-02T03:04:05.678Z"), "call", "Bash(a\u{1b}[2J)\n  b");
+        assert_eq!(lines_of(&call), ["03:04:05 call     Bash(a\\u{1b}[2J)", "                    b"]);
+        assert_eq!(lines_of(&entry(None, "end", "")), ["         end"]);
     }
 }

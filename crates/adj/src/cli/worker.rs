@@ -2,11 +2,18 @@
 
 use super::named;
 use super::project::Project;
-use super::text::{self, Table, cell, visible};
-use super::{Context, Exit, Failure};
-use crate::api::Method;
+use super::text::{self, Table, dash, visible};
+use super::{Context, Exit, Failure, state as snapshot};
+use crate::api::types::Nothing;
+use crate::api::types::fleet::{self, Fleet, Stopping};
+use crate::api::types::outside::Trash;
+use crate::api::types::run::Run;
+use crate::api::types::task::{ListQuery, Task, TaskLine};
+use crate::api::types::worker::{self as types, Acted, Cleaned, Worker};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use machines::Wire;
+use machines::task::{BlockReason, Status};
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -72,52 +79,53 @@ pub struct Cleanup {
 }
 
 pub fn assign(command: &Assign, context: Context) -> Result<(), Failure> {
-    act(&command.name, "assign", assignment(command), "begins it", context)
-}
-
-fn assignment(command: &Assign) -> Value {
-    let mut body = json!({"task": command.task});
-    if let Some(text) = &command.clarification {
-        body["clarification"] = json!(text);
-    }
-    body
+    let project = Project::find(&context.globals)?;
+    let body = types::Assign { task: command.task.clone(), clarification: command.clarification.clone() };
+    act(&project, &command.name, "assign", &body, "begins it", context)
 }
 
 pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let branch = cell(&named::worker(&project, &command.name)?["branch"]);
+    let Worker { line, .. } = named::worker(&project, &command.name)?;
     let quiet = context.globals.json || context.globals.quiet;
-    act(&command.name, "kill", json!({}), "saves what it wrote", context)?;
-    if !branch.is_empty() && !quiet {
+    act(&project, &line.name, "kill", &Nothing {}, "saves what it wrote", context)?;
+    if !line.branch.is_empty() && !quiet {
         eprintln!(
             "hint: what it committed is on branch `{}`; what it did not is in `adj salvage list`",
-            visible(&branch)
+            visible(&line.branch)
         );
     }
     Ok(())
 }
 
 /// What blocks a task that failed. A person blocked the others, or must say what is to be done differently.
-const FAILED: [&str; 7] =
-    ["stuck", "lost_workers", "loop", "tool_failures", "landing", "limit", "environment"];
+const FAILED: [BlockReason; 7] = [
+    BlockReason::Stuck,
+    BlockReason::LostWorkers,
+    BlockReason::Loop,
+    BlockReason::ToolFailures,
+    BlockReason::Landing,
+    BlockReason::Limit,
+    BlockReason::Environment,
+];
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let ids = match &command.name {
         Some(name) => match named::task(&project, name) {
-            Ok(task) => vec![cell(&task["id"])],
+            Ok(task) => vec![task.line.id],
             // A worker without a task: its own table says no in its own words.
             Err(failure) if failure.exit() == Exit::Refused => {
-                project.ask(Method::Post, &format!("/workers/{name}/retry"), json!({}), None)?;
+                let _: Acted = project.post(&format!("/workers/{name}/retry"), &Nothing {})?;
                 return Err(failure);
             }
             Err(failure) => return Err(failure),
         },
         None => failed(&project)?,
     };
-    let mut tried = Vec::new();
+    let mut tried: Vec<Task> = Vec::new();
     for id in &ids {
-        match project.ask(Method::Post, &format!("/tasks/{id}/retry"), json!({}), None) {
+        match project.post(&format!("/tasks/{id}/retry"), &Nothing {}) {
             // One of many that somebody else saw to meanwhile.
             Err(failure) if command.all && failure.exit() == Exit::Refused => {}
             answered => tried.push(answered?),
@@ -127,21 +135,16 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
         project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` goes on with it");
     }
     if context.globals.json {
-        let document = if command.all { Value::Array(tried) } else { tried.swap_remove(0) };
-        return Ok(writeln!(context.out, "{}", text::json(&document))?);
+        let document = if command.all { text::json(&tried) } else { text::json(&tried.swap_remove(0)) };
+        return Ok(writeln!(context.out, "{document}")?);
     }
     if tried.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "no task has failed")?);
     }
-    for task in &tried {
-        let worker = task["lease"]["worker"].as_str().map(|name| format!("  {}", visible(name)));
-        writeln!(
-            context.out,
-            "{}  {}{}",
-            cell(&task["id"]),
-            cell(&task["status"]),
-            worker.unwrap_or_default()
-        )?;
+    for Task { line, whole } in &tried {
+        let lease = whole.as_ref().and_then(|whole| whole.lease.as_ref());
+        let worker = lease.and_then(|lease| lease.worker()).map(|name| format!("  {}", visible(name)));
+        writeln!(context.out, "{}  {}{}", line.id, line.status, worker.unwrap_or_default())?;
     }
     Ok(())
 }
@@ -149,44 +152,49 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
 /// The tasks that failed, and those whose run waits for a service.
 fn failed(project: &Project) -> Result<Vec<String>, Failure> {
     let mut ids = Vec::new();
-    for line in project.get_all("/tasks", &[("status", "BLOCKED")])? {
-        let task = project.get(&format!("/tasks/{}", cell(&line["id"])), &[])?;
-        if task["blockReason"].as_str().is_some_and(|reason| FAILED.contains(&reason)) {
-            ids.push(cell(&task["id"]));
+    let blocked = ListQuery { status: Some(Status::Blocked.name().to_owned()), ..ListQuery::default() };
+    for line in project.get_all::<TaskLine>("/tasks", &blocked)? {
+        let task: Task = project.get(&format!("/tasks/{}", line.id))?;
+        let reason = task.whole.and_then(|whole| whole.block_reason);
+        if reason.is_some_and(|reason| FAILED.contains(&reason)) {
+            ids.push(line.id);
         }
     }
-    for run in project.get_all("/runs", &[])? {
-        if run["suspended"] == true {
-            ids.push(cell(&run["task"]));
-        }
-    }
+    let runs: Vec<Run> = project.get_all("/runs", &Nothing {})?;
+    ids.extend(runs.into_iter().filter(|run| run.suspended).map(|run| run.task));
     Ok(ids)
 }
 
 pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let worker = named::worker(&project, &command.name)?;
-    if worker["worktree"].is_null() && !context.globals.json {
-        let [name, status] = ["name", "status"].map(|member| visible(&cell(&worker[member])));
-        return Ok(writeln!(context.out, "{name}  {status}: it has no tree, so nothing is removed")?);
+    let Worker { line, .. } = named::worker(&project, &command.name)?;
+    if line.worktree.is_none() && !context.globals.json {
+        let name = visible(&line.name);
+        return Ok(writeln!(context.out, "{name}  {}: it has no tree, so nothing is removed", line.status)?);
     }
-    act(&command.name, "cleanup", json!({"force": command.force}), "saves and removes its tree", context)
+    let body = types::Cleanup { force: command.force };
+    act(&project, &line.name, "cleanup", &body, "saves and removes its tree", context)
 }
 
 /// `then`: what a fleet does about it. Where none runs, it is done by the next one.
-fn act(name: &str, action: &str, body: Value, then: &str, context: Context) -> Result<(), Failure> {
-    let project = Project::find(&context.globals)?;
-    let name = match action {
-        "assign" => name.to_owned(),
-        _ => cell(&named::worker(&project, name)?["name"]),
-    };
-    let worker = project.ask(Method::Post, &format!("/workers/{name}/{action}"), body, None)?;
+fn act(
+    project: &Project,
+    name: &str,
+    action: &str,
+    body: &impl Serialize,
+    then: &str,
+    context: Context,
+) -> Result<(), Failure> {
+    let worker: Acted = project.post(&format!("/workers/{name}/{action}"), body)?;
     project.hint_without_fleet(&context.globals, &format!("no fleet runs here; `adj run` {then}"));
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&worker))?);
     }
-    let [name, status, task] = ["name", "status", "task"].map(|member| visible(&cell(&worker[member])));
-    Ok(writeln!(context.out, "{name}  {status}  {task}")?)
+    let (name, status, task) = match worker {
+        Acted::There(worker) => (worker.line.name, worker.line.status.name(), worker.line.task),
+        Acted::Retired(worker) => (worker.name, "removed", worker.task),
+    };
+    Ok(writeln!(context.out, "{}  {status}  {}", visible(&name), visible(&dash(task)))?)
 }
 
 #[derive(Debug, Args)]
@@ -217,23 +225,21 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
     if command.trash {
         return clean_trash(command, &project, context);
     }
-    let workers = project.get_all("/workers", &[])?;
-    let mut removed = Vec::new();
+    let workers: Vec<Worker> = project.get_all("/workers", &Nothing {})?;
+    let mut removed: Vec<String> = Vec::new();
     if !command.dry_run && !workers.is_empty() {
         confirm(command, &workers, context.globals.json)?;
         for worker in &workers {
-            let path = format!("/workers/{}/clean", cell(&worker["name"]));
-            match project.ask(Method::Post, &path, json!({}), None) {
+            match project.post(&format!("/workers/{}/clean", worker.line.name), &Nothing {}) {
                 // Somebody else was faster.
                 Err(failure) if failure.exit() == Exit::NotFound => {}
-                answered => removed.push(answered?["name"].clone()),
+                answered => removed.push(answered.map(|Cleaned { name, .. }| name)?),
             }
         }
     }
     if context.globals.json {
-        let would: Vec<_> = workers.iter().map(|worker| worker["name"].clone()).collect();
-        let would = if command.dry_run { would } else { Vec::new() };
-        let document = json!({"removed": removed, "wouldRemove": would});
+        let would = workers.into_iter().filter(|_| command.dry_run).map(|worker| worker.line.name);
+        let document = Gone { removed, would_remove: would.collect() };
         return Ok(writeln!(context.out, "{}", text::json(&document))?);
     }
     if command.dry_run && !workers.is_empty() {
@@ -243,16 +249,16 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "no workers; nothing to remove")?);
     }
     // Without a fleet nobody has saved or removed a tree yet.
-    let runs = project.get("/fleet", &[])?["running"] == true;
+    let runs = project.get::<Fleet>("/fleet")?.running;
     for name in removed {
-        let worker = workers.iter().find(|worker| worker["name"] == name);
-        let tree = worker.and_then(|worker| worker["worktree"].as_str()).filter(|_| !runs);
+        let worker = workers.iter().find(|worker| worker.line.name == name);
+        let tree = worker.and_then(|worker| worker.line.worktree.as_ref()).filter(|_| !runs);
         match tree.map(|tree| project.tree(tree)).filter(|tree| tree.exists()) {
             Some(tree) => {
                 let tree = super::project::shown(&tree);
-                writeln!(context.out, "{}  removed; its tree stays for now: {tree}", cell(&name))?;
+                writeln!(context.out, "{name}  removed; its tree stays for now: {tree}")?;
             }
-            None => writeln!(context.out, "{}  removed", cell(&name))?,
+            None => writeln!(context.out, "{name}  removed")?,
         }
     }
     let hint =
@@ -261,32 +267,40 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What `adj clean --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Gone {
+    removed: Vec<String>,
+    would_remove: Vec<String>,
+}
+
 /// What git does not have of removed trees goes for good.
 fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(), Failure> {
-    let trash = match command.dry_run {
-        true => project.get("/trash", &[])?,
-        false => project.ask(Method::Post, "/trash/empty", json!({}), None)?,
+    let trash: Trash = match command.dry_run {
+        true => project.get("/trash")?,
+        false => project.post("/trash/empty", &Nothing {})?,
     };
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&trash))?);
     }
-    let (trees, bytes) = (trash["trees"].as_u64().unwrap_or(0), trash["bytes"].as_u64().unwrap_or(0));
-    let trees = format!("{trees} {}", if trees == 1 { "tree" } else { "trees" });
-    let (size, folder) = (crate::api::outside::size(bytes), visible(&cell(&trash["folder"])));
+    let trees = format!("{} {}", trash.trees, if trash.trees == 1 { "tree" } else { "trees" });
+    let (size, folder) = (crate::api::outside::size(trash.bytes), super::project::shown(&trash.folder));
     let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
     Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }
 
-fn what_goes(workers: &[Value]) -> Table {
+fn what_goes(workers: &[Worker]) -> Table {
     let mut table = Table::new(&["WORKER", "STATUS", "TASK", "TREE"]);
-    for worker in workers {
-        table.row(["name", "status", "task", "worktree"].map(|name| cell(&worker[name])));
+    for Worker { line, .. } in workers {
+        let (task, tree) = (dash(line.task.as_ref()), dash(line.worktree.as_ref()));
+        table.row([line.name.clone(), line.status.to_string(), task, tree]);
     }
     table
 }
 
 /// Asks where somebody can answer. A script says `--yes`.
-fn confirm(command: &Clean, workers: &[Value], json: bool) -> Result<(), Failure> {
+fn confirm(command: &Clean, workers: &[Worker], json: bool) -> Result<(), Failure> {
     if command.yes {
         return Ok(());
     }
@@ -315,23 +329,6 @@ fn count(workers: usize) -> String {
     if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") }
 }
 
-/// The members of an agent in `state.json`, in its order.
-const STATE: [&str; 13] = [
-    "name",
-    "session",
-    "worktree",
-    "branch",
-    "task",
-    "task_assigned_at",
-    "status",
-    "started_at",
-    "step_count",
-    "last_step_at",
-    "total_input_tokens",
-    "total_output_tokens",
-    "total_cost_usd",
-];
-
 pub const STATE_HELP: &str = "\
 Example:
   adj state > state.json
@@ -340,16 +337,8 @@ Example:
 /// All workers as one document, in the form of Crew's `state.json`.
 pub fn state(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let workers = project.get_all("/workers", &[])?;
-    let agent = |worker: &Value| {
-        let members = STATE.map(|name| (name.to_owned(), worker[name].clone()));
-        let mut agent = Map::from_iter(members);
-        if let Some(tree) = worker["worktree"].as_str() {
-            agent["worktree"] = json!(project.tree(tree));
-        }
-        Value::Object(agent)
-    };
-    let document = json!({"agents": workers.iter().map(agent).collect::<Vec<_>>()});
+    let workers: Vec<Worker> = project.get_all("/workers", &Nothing {})?;
+    let document = snapshot::document(workers, |tree| project.tree(tree));
     let text = if context.globals.json { text::json(&document) } else { text::json_lines(&document) };
     Ok(writeln!(context.out, "{text}")?)
 }
@@ -373,17 +362,16 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 
 pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let fleet = project.get("/fleet", &[])?;
-    let pid = fleet["pid"].as_u64().filter(|_| fleet["running"] == true);
-    if pid.is_some() || fleet["wanted"] == true {
-        project.ask(Method::Post, "/fleet/stop", json!({"now": command.now}), None)?;
+    let fleet: Fleet = project.get("/fleet")?;
+    let pid = fleet.pid.filter(|_| fleet.running);
+    if pid.is_some() || fleet.wanted {
+        let _: Stopping = project.post("/fleet/stop", &fleet::Stop { now: command.now })?;
     }
     if let Some(pid) = pid {
         gone(&project, pid)?;
     }
     if context.globals.json {
-        let document = json!({"stopped": pid.is_some(), "pid": pid});
-        return Ok(writeln!(context.out, "{document}")?);
+        return Ok(writeln!(context.out, "{}", text::json(&Stopped { stopped: pid.is_some(), pid }))?);
     }
     match pid {
         Some(pid) => Ok(writeln!(context.out, "stopped (pid {pid})")?),
@@ -392,15 +380,22 @@ pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
     }
 }
 
+/// What `adj stop --json` prints.
+#[derive(Serialize)]
+struct Stopped {
+    stopped: bool,
+    pid: Option<u32>,
+}
+
 /// Until the process that was told to stop has let the project go.
-fn gone(project: &Project, pid: u64) -> Result<(), Failure> {
+fn gone(project: &Project, pid: u32) -> Result<(), Failure> {
     let deadline = Instant::now() + STOP_WAIT;
     loop {
         // One that was killed could not take its name back.
         let lives = std::path::Path::new("/proc").join(pid.to_string()).exists();
-        let holds = lives && project.owner().is_some_and(|owner| u64::from(owner.pid) == pid);
-        match project.get("/fleet", &[]) {
-            Ok(fleet) if !holds && fleet["pid"].as_u64() != Some(pid) => return Ok(()),
+        let holds = lives && project.owner().is_some_and(|owner| owner.pid == pid);
+        match project.get::<Fleet>("/fleet") {
+            Ok(fleet) if !holds && fleet.pid != Some(pid) => return Ok(()),
             // It broke off while it went, or was named and has gone.
             Err(failure) if failure.exit() == Exit::Unreachable && !holds => return Ok(()),
             Err(failure) if failure.exit() != Exit::Unreachable => return Err(failure),

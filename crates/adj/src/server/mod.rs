@@ -10,6 +10,7 @@ pub mod socket;
 mod stream;
 pub mod tokens;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
@@ -179,7 +180,7 @@ async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> R
     let request = Request {
         method: method(&parts.method)?,
         path: decoded(parts.uri.path())?,
-        query: query(parts.uri.query().unwrap_or_default())?,
+        query: query(parts.uri.query().unwrap_or_default())?.to_owned(),
         body: Value::Null,
         actor,
         run,
@@ -189,7 +190,7 @@ async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> R
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };
     if request.method == Method::Get && request.path == "/api/v1/events" && wants_stream(&parts.headers) {
-        api::check_scope(&shared.served.project.world(), &request)?;
+        api::routes::check(&shared.served.project.world(), &request)?;
         return stream::events(shared, &parts.headers, request);
     }
     let mut body = json_body(request.method, &parts.headers, body).await?;
@@ -200,10 +201,11 @@ async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> R
 
 /// Asks on a thread that may block: the owner answers when what was asked is on disk.
 async fn answered(shared: &Arc<Shared>, mut request: Request) -> Response {
-    let waits = request.query.iter().any(|(name, _)| name == "wait");
+    let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
     let waiting = waits.then(|| shared.waiting.clone().try_acquire_owned().ok()).flatten();
     if waits && waiting.is_none() {
-        request.query.retain(|(name, _)| name != "wait");
+        let others = form_urlencoded::parse(request.query.as_bytes()).filter(|(name, _)| name != "wait");
+        request.query = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
     }
     // Whoever waits for something to happen takes no place of those who want to be answered.
     let turn = if waiting.is_none() { shared.requests.acquire().await.ok() } else { None };
@@ -325,32 +327,21 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-fn query(text: &str) -> Result<Vec<(String, String)>, Problem> {
-    let pairs = text.split('&').filter(|pair| !pair.is_empty());
-    let pair = |pair: &str| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Ok((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
-    };
-    pairs.map(pair).collect()
+/// What stands behind the `?`, once it is known that all of it can be read.
+fn query(text: &str) -> Result<&str, Problem> {
+    decoded(text).map(|_| text)
 }
 
 /// `%2F` and the like as what they stand for. Names are looked at after this, never before.
 fn decoded(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        let byte = byte.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.ok_or_else(|| Problem::bad("a `%` in the address is not followed by two digits"))?);
-        rest = &after[2..];
+    // The decoder leaves what is no encoding as it is; here it is a slip of whoever sent it.
+    let is_whole =
+        |after: &str| after.len() >= 2 && after.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_whole) {
+        return Err(Problem::bad("a `%` in the address is not followed by two digits"));
     }
-    String::from_utf8(bytes).map_err(|_| Problem::bad("the address is not text"))
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| Problem::bad("the address is not text"))
 }
 
 #[cfg(test)]
@@ -364,7 +355,7 @@ mod tests {
         for bad in ["%", "%2", "%zz", "%+1", "%ff"] {
             assert_eq!(decoded(bad).unwrap_err().status, 400, "{bad}");
         }
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(query("a=1&b&&c=x+y%26").unwrap(), [pair("a", "1"), pair("b", ""), pair("c", "x y&")]);
+        assert_eq!(query("a=1&b&&c=x+y%26").unwrap(), "a=1&b&&c=x+y%26");
+        assert_eq!(query("a=%ff").unwrap_err().status, 400);
     }
 }

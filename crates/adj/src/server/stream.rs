@@ -1,22 +1,23 @@
 //! The log as it grows, as server-sent events: each record has its number as id, so a reader goes on where it was.
 
-use std::pin::Pin;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
-use hyper::body::{Bytes, Frame};
-use serde_json::Value;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
 use super::{Shared, answer, text};
+use crate::api::types::history::Record;
+use crate::api::types::{Cursor, Limit, Page, Paging};
 use crate::api::{Problem, Request};
 
-/// A reader that is slower than this many pages behind is not read ahead for.
-const PAGES_AHEAD: usize = 2;
+/// A reader that is slower than this many records behind is not read ahead for.
+const RECORDS_AHEAD: usize = 2 * PAGE;
 /// Records in a page.
 const PAGE: usize = 100;
 /// Something is said this often, so that both ends know that the other is there.
@@ -28,64 +29,60 @@ pub(super) fn events(
     headers: &HeaderMap,
     request: Request,
 ) -> Result<Response, Problem> {
+    let asked: Paging = serde_urlencoded::from_str(&request.query)
+        .map_err(|error| Problem::bad(format!("the query is not right: {error}")))?;
     let after = match text(headers, "last-event-id")? {
-        Some(last) => Some(last),
-        None => request.query.iter().find(|(name, _)| name == "after").map(|(_, value)| value.clone()),
+        Some(last) => {
+            last.parse().map_err(|_| Problem::bad("`Last-Event-ID` must be the number of a record"))?
+        }
+        None => Cursor::number(asked.after),
     };
-    let after = after.map_or(Ok(0), |after| after.parse::<u64>());
-    let after = after.map_err(|_| Problem::bad("`after` must be the number of a record"))?;
     let Ok(place) = shared.waiting.clone().try_acquire_owned() else {
         return Err(
             Problem::new(503, "TOO_MANY_READERS", "as many read the log as may").hint("try again later")
         );
     };
-    let (send, receive) = mpsc::channel(PAGES_AHEAD);
+    let (send, mut receive) = mpsc::channel(RECORDS_AHEAD);
     let shared = shared.clone();
     tokio::spawn(async move {
         let _place = place;
         follow(shared, request, after, send).await;
     });
-    let mut response = Response::new(Body::new(Pages(receive)));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    let events = stream::poll_fn(move |context| receive.poll_recv(context));
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
+type Sender = mpsc::Sender<Result<Event, Infallible>>;
+
 /// Ends when the reader has gone, the owner stops, or the log cannot be read.
-async fn follow(shared: Arc<Shared>, request: Request, mut after: u64, send: mpsc::Sender<Bytes>) {
+async fn follow(shared: Arc<Shared>, request: Request, mut after: u64, send: Sender) {
     let mut head = shared.served.head.clone();
     let mut stopping = shared.stopping.clone();
     loop {
         // Looked at before the log is: what comes in between changes it again.
         head.mark_unchanged();
-        let query = vec![("after".to_owned(), after.to_string()), ("limit".to_owned(), PAGE.to_string())];
+        let paging = Paging { after: Some(Cursor(after)), limit: Some(Limit(PAGE)) };
+        let query = serde_urlencoded::to_string(paging).unwrap_or_default();
         let asked = Request { query, ..request.clone() };
         let asking = shared.clone();
         let page = tokio::task::spawn_blocking(move || answer(&asking.served, &asked)).await;
         let Ok(page) = page else { return };
-        let items = page.body["items"].as_array().filter(|_| page.status == 200);
-        let Some(items) = items else {
-            let _ = send.send(event("problem", None, &page.body)).await;
+        let Ok(Page::<Record> { items, .. }) = serde_json::from_value(page.body.clone()) else {
+            let _ = send.send(Ok(event("problem", None, &page.body))).await;
             return;
         };
-        if let Some(last) = items.last().and_then(|item| item["seq"].as_u64()) {
-            after = last;
-            let text: Vec<u8> = items.iter().flat_map(|item| event("record", Some(item), item)).collect();
+        if items.is_empty() {
             tokio::select! {
-                sent = send.send(text.into()) => if sent.is_err() { return },
+                changed = head.changed() => if changed.is_err() { return },
                 () = over(&mut stopping) => return,
+                () = send.closed() => return,
             }
-            continue;
         }
-        tokio::select! {
-            changed = head.changed() => if changed.is_err() { return },
-            () = over(&mut stopping) => return,
-            () = send.closed() => return,
-            () = tokio::time::sleep(KEEP_ALIVE) => {
-                if send.send(Bytes::from_static(b":\n\n")).await.is_err() {
-                    return;
-                }
+        for record in items {
+            after = record.seq;
+            tokio::select! {
+                sent = send.send(Ok(event("record", Some(after), &record))) => if sent.is_err() { return },
+                () = over(&mut stopping) => return,
             }
         }
     }
@@ -95,22 +92,8 @@ async fn over(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stopped| *stopped).await;
 }
 
-/// JSON has no line breaks of its own, so it is one line of data.
-fn event(kind: &str, numbered: Option<&Value>, data: &Value) -> Bytes {
-    let id = numbered.map(|item| format!("id: {}\n", item["seq"])).unwrap_or_default();
-    Bytes::from(format!("{id}event: {kind}\ndata: {data}\n\n"))
-}
-
-struct Pages(mpsc::Receiver<Bytes>);
-
-impl hyper::body::Body for Pages {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|page| page.map(|page| Ok(Frame::data(page))))
-    }
+fn event(kind: &str, number: Option<u64>, data: &impl Serialize) -> Event {
+    let event = number.map_or_else(Event::default, |number| Event::default().id(number.to_string()));
+    // There is nothing in it that JSON could not say.
+    event.event(kind).data(serde_json::to_string(data).unwrap_or_default())
 }

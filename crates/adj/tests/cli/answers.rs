@@ -91,6 +91,36 @@ fn answer(
     write!(stream, "HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
 }
 
+/// A document with more members, or other ones.
+fn with(mut document: Value, more: Value) -> Value {
+    if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
+        document.extend(more);
+    }
+    document
+}
+
+/// What stands on the board of a task, and what else is said.
+fn line(more: Value) -> Value {
+    let line = json!({
+        "id": "c-1", "title": "x", "status": "REVIEW", "type": "task", "priority": 2, "assigneeIds": [],
+        "dependsOn": [], "createdAt": "2026-01-02T03:04:05.678Z",
+    });
+    with(line, more)
+}
+
+/// All of a task, as far as it must be there.
+fn task(more: Value) -> Value {
+    let cost = json!({
+        "usd": 0.5, "inputTokens": 0, "outputTokens": 0, "reservedUsd": 0.0, "unpricedSteps": 0, "estimatedSteps": 0,
+        "estimatedUsd": 0.0, "setAsideUsd": 0.0,
+    });
+    let whole = json!({
+        "body": "", "reviewCycles": 0, "landingRounds": 0, "unchangedSinceReview": false, "cost": cost,
+        "comments": [], "allowedTransitions": [],
+    });
+    with(line(whole), more)
+}
+
 fn entry(cursor: u64, kind: &str, text: &str, raw: Option<&str>) -> Value {
     json!({"cursor": cursor, "at": "2026-01-02T03:04:05.678Z", "kind": kind, "text": text, "raw": raw})
 }
@@ -100,19 +130,22 @@ fn a_transcript_is_shown_as_text_and_kept_as_it_was_only_in_a_pipe() {
     let first = json!({
         "items": [entry(1, "text", "I look.\nThen I act.", Some("{\"type\":\"text\"}")),
                   entry(2, "call", "Bash(printf '\u{1b}[2J')", Some("\u{1b}[2J"))],
-        "next": "2", "more": true,
+        "next": "2", "more": true, "resting": false,
     });
-    let second = json!({"items": [entry(3, "stop", "", None)], "next": "3", "more": false});
+    let second = json!({"items": [entry(3, "stop", "", None)], "next": "3", "more": false, "resting": true});
     let canned = Canned::new(&[
         ("GET /workers/A/transcript?after=0&limit=1000", std::slice::from_ref(&first)),
         ("GET /workers/A/transcript?after=2&limit=1000", std::slice::from_ref(&second)),
-        ("GET /workers/A/transcript?after=0&limit=1000&raw=1", std::slice::from_ref(&first)),
+        ("GET /workers/A/transcript?after=0&limit=1000&raw=true", std::slice::from_ref(&first)),
         (
-            "GET /workers/A/transcript?after=2&limit=1000&raw=1",
-            &[json!({"items": [], "next": "2", "more": false})],
+            "GET /workers/A/transcript?after=2&limit=1000&raw=true",
+            &[json!({"items": [], "next": "2", "more": false, "resting": true})],
         ),
         ("GET /workers/A/transcript?limit=2", std::slice::from_ref(&first)),
-        ("GET /workers/B/transcript?limit=20", &[json!({"items": [], "next": null, "more": false})]),
+        (
+            "GET /workers/B/transcript?limit=20",
+            &[json!({"items": [], "next": null, "more": false, "resting": true})],
+        ),
     ]);
     snapshot("logs.txt", &canned.ok(&["logs", "A"]));
     // So many lines, not so many entries.
@@ -133,29 +166,31 @@ fn logs_are_followed_from_where_they_were() {
     let canned = Canned::new(&[
         (
             "GET /workers/A/transcript?after=0&limit=1000",
-            &[json!({"items": [entry(1, "text", "one", None)], "next": "1", "more": false})],
+            &[
+                json!({"items": [entry(1, "text", "one", None)], "next": "1", "more": false, "resting": false}),
+            ],
         ),
         (
-            "GET /workers/A/transcript?after=1&limit=1000&wait=1",
+            "GET /workers/A/transcript?after=1&limit=1000&wait=true",
             &[
-                json!({"items": [], "next": "1", "more": false}),
-                json!({"items": [entry(2, "text", "two", None)], "next": "2", "more": false}),
+                json!({"items": [], "next": "1", "more": false, "resting": false}),
+                json!({"items": [entry(2, "text", "two", None)], "next": "2", "more": false, "resting": false}),
             ],
         ),
     ]);
     let ran = canned.run(&["logs", "A", "-f"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, "03:04:05 text     one\n03:04:05 text     two\n"));
-    assert!(ran.stderr.contains("after=2&limit=1000&wait=1"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("after=2&limit=1000&wait=true"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_diff_cannot_move_the_cursor() {
     let patch = "diff --git a/x b/x\n@@ -1 +1 @@\n-\told\n+\tnew\u{1b}]0;owned\u{7}\u{202e}\n";
     let canned = Canned::new(&[
-        ("GET /tasks/c-1", &[json!({"id": "c-1", "title": "x"})]),
+        ("GET /tasks/c-1", &[line(json!({}))]),
         ("GET /tasks/c-1/diff", &[json!({"task": "c-1", "base": "b", "tip": "t", "diff": patch})]),
         (
-            "GET /tasks/c-1/diff?stat=1",
+            "GET /tasks/c-1/diff?stat=true",
             &[json!({"task": "c-1", "base": "b", "tip": "t", "diff": " x | 2 +-\n"})],
         ),
     ]);
@@ -168,7 +203,7 @@ fn saved_work_is_listed_shown_and_put_where_it_was_asked_for() {
     let saved = json!({
         "id": "c-1/e12", "ref": "refs/adjutant/salvage/c-1/e12", "task": "c-1",
         "commit": "0123456789abcdef0123456789abcdef01234567", "at": "2026-01-02T03:04:05Z",
-        "files": ["a", "b/\u{1b}c", "d", "e"],
+        "files": ["a", "b/\u{1b}c", "d", "e"], "commits": [],
     });
     let whole = json!({"id": "c-1/e12", "ref": "refs/adjutant/salvage/c-1/e12", "diff": "+new\n"});
     let restored = [
@@ -218,12 +253,14 @@ fn findings_are_printed_with_what_to_do_and_an_error_among_them_is_the_commands(
         ("POST /init", &[page(&[&fine])]),
         (
             "GET /config",
-            &[json!({"file": null, "trusted": true, "text": "[fleet]\nworkers = 3\n", "settings": {}})],
+            &[
+                json!({"file": null, "trusted": true, "gone": false, "text": "[fleet]\nworkers = 3\n", "settings": {}}),
+            ],
         ),
         ("GET /config/schema", &[json!({"type": "object"})]),
         (
             "POST /config/trust",
-            &[json!({"file": "adjutant.toml", "trusted": true, "text": "", "settings": {}})],
+            &[json!({"file": "adjutant.toml", "trusted": true, "gone": false, "text": "", "settings": {}})],
         ),
     ]);
     snapshot("doctor.txt", &canned.ok(&["doctor"]));
@@ -275,16 +312,22 @@ fn an_owner_that_takes_no_calls_is_said_to_be_silent_soon() {
 #[test]
 fn a_price_that_is_not_known_is_said_loudly() {
     let worker = json!({
-        "name": "A", "symbol": "●", "status": "working", "task": "c-1", "step_count": 3, "total_input_tokens": 10,
-        "total_output_tokens": 5, "total_cost_usd": 0.5, "unpriced_steps": 2, "estimated_steps": 1, "estimated_cost_usd": 0.1,
-        "set_aside_usd": 0.5, "started_at": null, "task_title": "Paint the door", "last_action": "Bash(make test)",
+        "name": "A", "symbol": "●", "status": "working", "task": "c-1", "branch": "agent/A-c-1", "session": "s",
+        "stepCount": 3, "totalInputTokens": 10, "totalOutputTokens": 5, "totalCostUsd": 0.5, "unpricedSteps": 2,
+        "estimatedSteps": 1, "estimatedCostUsd": 0.1, "setAsideUsd": 0.5, "startedAt": "", "agent": "coder",
+        "byPerson": false, "inReview": [], "taskTitle": "Paint the door", "lastAction": "Bash(make test)",
         "activity": {"state": "person", "approval": "q18"},
     });
-    let total = json!({"usd": 0.75, "unpricedSteps": 2, "estimatedSteps": 1, "estimatedUsd": 0.1, "setAsideUsd": 0.5,
-        "inputTokens": 12345, "outputTokens": 67});
+    let spent = |usd: f64, unpriced: u32, estimated: u32, set_aside: f64, tokens: [u64; 2]| {
+        let [input, output] = tokens;
+        json!({"usd": usd, "unpricedSteps": unpriced, "estimatedSteps": estimated,
+            "estimatedUsd": 0.1 * f64::from(estimated), "setAsideUsd": set_aside, "reservedUsd": 0.0,
+            "inputTokens": input, "outputTokens": output})
+    };
+    let total = spent(0.75, 2, 1, 0.5, [12345, 67]);
     let items = json!([
-        {"name": "c-1", "usd": 0.5, "unpricedSteps": 1, "setAsideUsd": 0.5, "inputTokens": 12000, "outputTokens": 60},
-        {"name": "c-2", "usd": 0.25, "unpricedSteps": 1, "estimatedSteps": 1, "estimatedUsd": 0.1, "inputTokens": 345},
+        with(spent(0.5, 1, 0, 0.5, [12000, 60]), json!({"name": "c-1"})),
+        with(spent(0.25, 1, 1, 0.0, [345, 0]), json!({"name": "c-2"})),
     ]);
     let canned = Canned::new(&[
         ("GET /workers?limit=1000", &[json!({"items": [worker], "next": null})]),
@@ -300,19 +343,24 @@ fn the_tip_that_was_read_is_the_one_that_is_approved() {
     let checked = json!({"items": [
         {"item": "tests are green", "answer": "yes"}, {"item": "the diff holds a change", "answer": "no"},
     ]});
-    let submission = json!({"deliverable": {"content": "It is painted."}, "reviewChecklist": checked});
-    let task = json!({
-        "id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": null, "submission": submission,
-        "gate": {"checks": checked["items"]}, "cost": {"usd": 0.5, "unpricedSteps": 0},
+    let submission = json!({
+        "deliverable": {"content": "It is painted."},
+        "reviewChecklist": {"type": "task", "items": checked["items"]},
+        "costSummary": {"totalCost": 0.5, "runCount": 1, "tokenCount": 0},
     });
+    let task = task(json!({
+        "tip": tip, "submission": submission, "gate": {"checks": checked["items"]},
+    }));
     let review = json!({
         "task": task, "said": "Painted.\nDONE", "workMillis": 61_000, "diffStat": " x | 2 +-\n",
         "commits": [{"oid": tip, "subject": "Paint it"}],
     });
-    let approved = json!({"id": "c-1", "title": "x", "status": "REVIEW", "tip": tip, "approved": {"tip": tip, "by": "human:ann"}});
+    let approved = json!({"tip": tip, "by": "human:ann", "at": "2026-01-02T03:04:05.678Z", "note": ""});
+    let approved = with(task.clone(), json!({"approved": approved}));
+    let worker = json!({"name": "A", "task": "c-1", "branch": "", "status": "working", "symbol": "●"});
     let canned = Canned::new(&[
         ("GET /tasks/c-1", &[task]),
-        ("GET /workers/A", &[json!({"name": "A", "task": "c-1"})]),
+        ("GET /workers/A", &[worker]),
         ("GET /tasks/c-1/review", &[review]),
         ("POST /tasks/c-1/review", &[approved]),
     ]);
@@ -333,8 +381,8 @@ fn the_tip_that_was_read_is_the_one_that_is_approved() {
 
 #[test]
 fn stop_waits_until_the_fleet_has_gone() {
-    let runs = json!({"running": true, "pid": 999_999_999, "wanted": true});
-    let gone = json!({"running": false, "pid": null, "wanted": false});
+    let runs = json!({"running": true, "pid": 999_999_999, "workers": 1, "tests": [], "wanted": true});
+    let gone = json!({"running": false, "pid": null, "workers": 0, "tests": [], "wanted": false});
     let canned = Canned::new(&[
         ("GET /fleet", &[runs.clone(), runs.clone(), runs, gone]),
         ("POST /fleet/stop", &[json!({"stopping": true, "pid": 999_999_999})]),

@@ -1,0 +1,349 @@
+//! Every route: one row says how it is asked for, who may, what it takes and gives, and what it is for.
+//!
+//! The same rows answer requests over the socket and in process, say who may, and are printed as `docs/api.md`. A row
+//! without one of its parts does not compile: method, path, who, handler and sentence are arguments, and what it takes and
+//! gives are the handler's types.
+
+use super::types::{self, Nothing};
+use super::{Call, Method, Problem, Request, Response, board, fleet, history, outside, scope};
+use kernel::World;
+use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+use Method::{Delete, Get, Patch, Post};
+use Who::{Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsRun, ReadsTask, ReadsWorker};
+
+pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
+
+#[rustfmt::skip]
+fn table() -> Vec<Subject> {
+    vec![
+        subject("Tasks", vec![
+            //     method  path                              who            handler                     what it is for
+            route(Get,    "/tasks",                          Everyone,      board::list,                "List the tasks"),
+            creates(Post, "/tasks",                          Kernel,        board::add,                 "Add a task to the inbox"),
+            route(Get,    "/tasks/{task}",                   ItsPart,       board::show,                "Show a task"),
+            route(Patch,  "/tasks/{task}",                   Kernel,        board::edit,                "Change what a task says"),
+            route(Post,   "/tasks/{task}/transitions",       Kernel,        board::transition,          "Move a task to another status").told_as(Problem::of_transition),
+            creates(Post, "/tasks/{task}/comments",          Kernel,        board::comment,             "Comment on a task"),
+            creates(Post, "/tasks/{task}/dependencies",      Kernel,        board::add_dependency,      "Let a task wait until another is done"),
+            route(Delete, "/tasks/{task}/dependencies/{on}", Kernel,        board::remove_dependency,   "Let a task no longer wait for another"),
+            route(Post,   "/tasks/{task}/accept",            Kernel,        board::accept,              "Let the fleet work on a task that an agent proposed"),
+            route(Post,   "/tasks/{task}/retry",             Kernel,        board::retry,               "Try a task again that failed"),
+            route(Post,   "/tasks/{task}/restart",           Kernel,        board::restart,             "Start a task over, from main"),
+            creates(Post, "/tasks/{task}/undo",              People,        board::undo,                "Take back what a task brought to main, as a task of its own"),
+            route(Get,    "/tasks/{task}/why",               ReadsTask,     board::why,                 "Explain what a task is waiting for"),
+            route(Get,    "/tasks/{task}/history",           ReadsTask,     history::of_task,           "List what happened to a task"),
+            route(Get,    "/tasks/{task}/diff",              ReadsTask,     outside::diff,              "Show what a task would change in main"),
+            route(Get,    "/tasks/{task}/transcript",        ReadsTask,     outside::transcript_of_task,"Read what agents said and did for a task"),
+            route(Get,    "/tasks/{task}/tests",             ReadsTask,     outside::tests,             "Read what the last tests or hooks of a task printed"),
+            route(Get,    "/tasks/{task}/prompt/{prompt}",   ReadsTask,     outside::task_prompt,       "Show the prompt that a task's agent would get now"),
+            route(Get,    "/tasks/{task}/shell",             People,        board::shell,               "Find the tree that a shell for a task would open in"),
+        ]),
+        subject("Review and landing", vec![
+            route(Get,    "/reviews",                        ItsPart,       board::reviews,             "List the tasks that wait for a review"),
+            route(Get,    "/tasks/{task}/review",            ReadsTask,     board::reviewed,            "Show what a reviewer needs to know of a task"),
+            route(Post,   "/tasks/{task}/review",            Kernel,        board::review,              "Approve a task in REVIEW, or ask for changes"),
+            route(Get,    "/queue",                          Everyone,      board::queue,               "List what is approved and not on main yet"),
+        ]),
+        subject("Approvals", vec![
+            route(Get,    "/approvals",                      ItsPart,       board::approvals,           "List the questions that wait for a person"),
+            route(Get,    "/approvals/{approval}",           ReadsApproval, board::approval,            "Show a question"),
+            route(Post,   "/approvals/{approval}/decision",  Kernel,        board::decide,              "Answer a question"),
+        ]),
+        subject("Workers", vec![
+            route(Get,    "/workers",                        ItsPart,       fleet::workers,             "List the workers"),
+            creates(Post, "/workers",                        Kernel,        fleet::spawn,               "Add a worker"),
+            route(Get,    "/workers/{worker}",               ItsPart,       fleet::worker,              "Show a worker"),
+            route(Get,    "/workers/{worker}/why",           ReadsWorker,   fleet::why,                 "Explain what a worker is waiting for"),
+            route(Get,    "/workers/{worker}/history",       ReadsWorker,   history::of_worker,         "List what happened to a worker"),
+            route(Get,    "/workers/{worker}/transcript",    ReadsWorker,   outside::transcript_of_worker, "Read what a worker's agent said and did"),
+            route(Post,   "/workers/{worker}/assign",        Kernel,        fleet::assign,              "Give a task to a worker"),
+            route(Post,   "/workers/{worker}/kill",          Kernel,        fleet::kill,                "End what a worker does, and save its work"),
+            route(Post,   "/workers/{worker}/retry",         Kernel,        fleet::retry,               "Try again with a worker that is stuck"),
+            route(Post,   "/workers/{worker}/cleanup",       Kernel,        fleet::cleanup,             "Save and remove a worker's tree"),
+            route(Post,   "/workers/{worker}/clean",         Kernel,        fleet::clean,               "Remove a worker, after its work is saved"),
+            route(Post,   "/workers/{worker}/merge",         Kernel,        fleet::merge,               "Approve the task that a worker has, or has handed over"),
+        ]),
+        subject("Runs", vec![
+            route(Get,    "/runs",                           ItsPart,       fleet::runs,                "List the runs"),
+            creates(Post, "/runs",                           Kernel,        fleet::open_run,            "Open a run for an agent that the fleet does not start"),
+            route(Get,    "/runs/{run}",                     ReadsRun,      fleet::run,                 "Show a run"),
+            route(Get,    "/runs/{run}/history",             ReadsRun,      history::of_run,            "List what happened in a run"),
+            route(Post,   "/runs/{run}/events",              Kernel,        fleet::run_event,           "Report an event of a run"),
+        ]),
+        subject("The fleet", vec![
+            route(Get,    "/fleet",                          Everyone,      fleet::status,              "Show whether a fleet runs, and how main's own tests stand"),
+            route(Post,   "/fleet/stop",                     Kernel,        fleet::stop,                "Stop the fleet"),
+            route(Post,   "/fleet/test-main",                Kernel,        fleet::test_main,           "Run main's own tests again"),
+            route(Get,    "/why",                            People,        fleet::why_all,             "Explain what stands in the way of the fleet, and what each open task waits for"),
+            route(Get,    "/cost",                           People,        board::cost,                "Sum up what was spent"),
+        ]),
+        subject("What happened", vec![
+            route(Get,    "/history",                        People,        history::of_all,            "List what happened"),
+            route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows"),
+        ]),
+        subject("Saved work", vec![
+            route(Get,    "/salvage",                        People,        outside::salvage,           "List saved work, newest first"),
+            route(Get,    "/salvage/{task}/{effect}",        People,        outside::salvage_show,      "Show what a piece of saved work changed"),
+            route(Post,   "/salvage/restore",                People,        outside::salvage_restore,   "Put saved work into a new branch or folder"),
+            route(Get,    "/trash",                          People,        outside::trash,             "Show how much is in the trash"),
+            route(Post,   "/trash/empty",                    People,        outside::empty_trash,       "Delete what is in the trash"),
+        ]),
+        subject("Settings and the machine", vec![
+            route(Get,    "/config",                         Everyone,      outside::config,            "Show the settings in force"),
+            route(Get,    "/config/check",                   Everyone,      outside::config_check,      "List what is wrong with adjutant.toml"),
+            route(Get,    "/config/schema",                  Everyone,      outside::config_schema,     "Show the JSON Schema of adjutant.toml"),
+            route(Post,   "/config/trust",                   People,        outside::config_trust,      "Trust adjutant.toml as it is now"),
+            route(Post,   "/config/forget",                  People,        outside::config_forget,     "Go on with the defaults after adjutant.toml was deleted"),
+            route(Get,    "/prompts",                        Everyone,      outside::prompts,           "List the prompts, and where each comes from"),
+            route(Get,    "/prompts/{prompt}",               Everyone,      outside::prompt,            "Show a prompt"),
+            route(Get,    "/tickets/problems",               Everyone,      outside::ticket_problems,   "List what is wrong with ticket files"),
+            route(Get,    "/doctor",                         People,        outside::doctor,            "Check the machine, the repository and the settings"),
+            route(Post,   "/init",                           People,        outside::init,              "Write adjutant.toml, and keep what is ours out of git"),
+            route(Get,    "/machines",                       Everyone,      machines,                   "List the state machines"),
+            route(Get,    "/machines/{machine}",             Everyone,      machine,                    "Show a state machine"),
+        ]),
+    ]
+}
+
+/// Who may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Everyone,
+    /// Everyone, and the answer holds only what the caller may read.
+    ItsPart,
+    /// Whoever may read the task that the path names, or the task of the run or question.
+    ReadsTask,
+    ReadsRun,
+    ReadsApproval,
+    /// People, and the worker's own agent.
+    ReadsWorker,
+    People,
+    /// The rules decide, by the role of whoever asks and by what the ask is about.
+    Kernel,
+}
+
+#[allow(dead_code, reason = "what the page of the reference is printed from")]
+impl Who {
+    pub fn words(self) -> &'static str {
+        match self {
+            Everyone => "anyone with a token",
+            ItsPart => "anyone with a token; an agent is told of others only what stands on the board",
+            ReadsTask => {
+                "people, and agents that may read the task: its own, its reviewer, whoever proposed it"
+            }
+            ReadsRun => "people, and agents that may read the run's task",
+            ReadsApproval => "people, and agents that may read the question's task",
+            ReadsWorker => "people, and the worker's own agent",
+            People => "people only",
+            Kernel => "as the rules decide",
+        }
+    }
+}
+
+/// Rows that belong together on the printed page.
+#[allow(dead_code, reason = "what the page of the reference is printed from")]
+pub struct Subject {
+    pub title: &'static str,
+    pub routes: Vec<Route>,
+}
+
+/// A row.
+#[allow(dead_code, reason = "what the page of the reference is printed from")]
+pub struct Route {
+    pub method: Method,
+    /// After `/api/v1`; a part in braces stands for a name.
+    pub path: &'static str,
+    pub who: Who,
+    /// In one sentence, without its full stop.
+    pub about: &'static str,
+    /// What it answers where all is well.
+    pub status: u16,
+    pub query: SchemaOf,
+    pub body: SchemaOf,
+    pub answer: SchemaOf,
+    take: Box<Take>,
+    told_as: fn(Problem) -> Problem,
+}
+
+/// The handler, with its types made into JSON; the names are those in the path.
+type Take = dyn Fn(&Call, &[&str]) -> Result<Value, Problem> + Send + Sync;
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+fn subject(title: &'static str, routes: Vec<Route>) -> Subject {
+    Subject { title, routes }
+}
+
+fn route<P, Q, B, A>(
+    method: Method,
+    path: &'static str,
+    who: Who,
+    handler: fn(&Call, P, Q, B) -> Result<A, Problem>,
+    about: &'static str,
+) -> Route
+where
+    P: FromPath + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+    B: DeserializeOwned + JsonSchema + 'static,
+    A: Serialize + JsonSchema + 'static,
+{
+    assert_eq!(P::NAMES, path.matches('{').count(), "{path} has as many names as its handler takes");
+    let take = move |call: &Call, names: &[&str]| {
+        let answer = handler(call, P::read(names)?, call.query()?, call.body()?)?;
+        serde_json::to_value(answer).map_err(|error| Problem::new(500, "BUG", error.to_string()))
+    };
+    Route {
+        method,
+        path,
+        who,
+        about,
+        status: 200,
+        query: |schemas| schemas.subschema_for::<Q>(),
+        body: |schemas| schemas.subschema_for::<B>(),
+        answer: |schemas| schemas.subschema_for::<A>(),
+        take: Box::new(take),
+        told_as: |problem| problem,
+    }
+}
+
+/// A row that answers 201: there is something now that was not there before.
+fn creates<P, Q, B, A>(
+    method: Method,
+    path: &'static str,
+    who: Who,
+    handler: fn(&Call, P, Q, B) -> Result<A, Problem>,
+    about: &'static str,
+) -> Route
+where
+    P: FromPath + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+    B: DeserializeOwned + JsonSchema + 'static,
+    A: Serialize + JsonSchema + 'static,
+{
+    Route { status: 201, ..route(method, path, who, handler, about) }
+}
+
+impl Route {
+    /// Whatever is refused here carries what this route's clients look for.
+    fn told_as(self, told_as: fn(Problem) -> Problem) -> Route {
+        Route { told_as, ..self }
+    }
+
+    /// The names that a path has where this one has braces; `None` where it is another.
+    fn names<'p>(&self, path: &'p str) -> Option<Vec<&'p str>> {
+        let (mut own, mut theirs) = (self.path.split('/'), path.split('/'));
+        let mut names = Vec::new();
+        loop {
+            match (own.next(), theirs.next()) {
+                (None, None) => return Some(names),
+                (Some(own), Some(given)) if own.starts_with('{') => names.push(given),
+                (Some(own), Some(given)) if own == given => {}
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// All rows, in order.
+pub fn all() -> impl Iterator<Item = &'static Route> {
+    TABLE.iter().flat_map(|subject| &subject.routes)
+}
+
+/// The row for a request, with the names in its path.
+fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
+    let path = request.path.strip_prefix("/api/v1").unwrap_or_default();
+    let found: Vec<_> = all().filter_map(|route| Some((route, route.names(path)?))).collect();
+    let methods: Vec<&str> = found.iter().map(|(route, _)| route.method.name()).collect();
+    match found.into_iter().find(|(route, _)| route.method == request.method) {
+        Some(found) => Ok(found),
+        None if methods.is_empty() => {
+            Err(Problem::not_found(format!("there is nothing at `{}`", request.path.escape_debug())))
+        }
+        None => {
+            let (path, method) = (request.path.escape_debug(), request.method.name());
+            let detail = format!("`{path}` does not take {method}: it takes {}", methods.join(", "));
+            Err(Problem::new(405, "NO_SUCH_METHOD", detail))
+        }
+    }
+}
+
+/// Whether the caller may ask this, before anything is answered.
+pub fn check(world: &World, request: &Request) -> Result<(), Problem> {
+    let (route, names) = find(request)?;
+    scope::check(world, request, route, names.first().copied().unwrap_or_default())
+}
+
+pub fn answer(call: &Call) -> Result<Response, Problem> {
+    let (route, names) = find(call.request)?;
+    scope::check(&call.world(), call.request, route, names.first().copied().unwrap_or_default())?;
+    let body = (route.take)(call, &names).map_err(route.told_as)?;
+    Ok(Response { status: route.status, body })
+}
+
+/// What a handler makes of the names in its path. One that cannot be a name is bad input, not something that is missing.
+pub trait FromPath: Sized {
+    const NAMES: usize;
+
+    fn read(names: &[&str]) -> Result<Self, Problem>;
+}
+
+impl FromPath for () {
+    const NAMES: usize = 0;
+
+    fn read(_: &[&str]) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+macro_rules! one_name {
+    ($($name:ty),*) => {$(
+        impl FromPath for $name {
+            const NAMES: usize = 1;
+
+            fn read(names: &[&str]) -> Result<$name, Problem> {
+                let name = names.first().copied().unwrap_or_default();
+                name.parse().map_err(|error: BadName| Problem::bad(error.to_string()))
+            }
+        }
+    )*};
+}
+
+one_name!(TaskId, WorkerName, RunId, ApprovalId, EffectId);
+
+/// A word of which there are few: whoever looks for it says that there is none.
+impl FromPath for String {
+    const NAMES: usize = 1;
+
+    fn read(names: &[&str]) -> Result<String, Problem> {
+        Ok(names.first().copied().unwrap_or_default().to_owned())
+    }
+}
+
+impl<First: FromPath, Second: FromPath> FromPath for (First, Second) {
+    const NAMES: usize = 2;
+
+    fn read(names: &[&str]) -> Result<(First, Second), Problem> {
+        Ok((First::read(names)?, Second::read(names.get(1..).unwrap_or_default())?))
+    }
+}
+
+fn machines(
+    _: &Call,
+    (): (),
+    paging: types::Paging,
+    _: Nothing,
+) -> Result<types::Page<types::machine::Machine>, Problem> {
+    Ok(paging.page(machines::catalog::all().into_iter().map(Into::into).collect()))
+}
+
+fn machine(_: &Call, name: String, _: Nothing, _: Nothing) -> Result<types::machine::Machine, Problem> {
+    match machines::catalog::find(&name) {
+        Some(doc) => Ok(doc.into()),
+        None => Err(Problem::not_found(format!("there is no machine `{}`", name.escape_debug()))),
+    }
+}

@@ -1,0 +1,86 @@
+//! Questions that wait for a person, and the answers.
+
+use super::{Cursor, Limit, Words, flag, is_false};
+use kernel::world::BudgetScope;
+use machines::task::{ApprovalCause, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// Decided ones too.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub all: bool,
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    pub id: String,
+    pub task: Option<String>,
+    pub run: Option<String>,
+    #[schemars(with = "Words<ApprovalCause>")]
+    pub cause: ApprovalCause,
+    pub question: String,
+    /// The call that waits, where one does.
+    pub call: Option<Call>,
+    pub options: Vec<String>,
+    /// Which budget was reached.
+    #[schemars(with = "Option<Words<BudgetScope>>")]
+    pub scope: Option<BudgetScope>,
+    /// Whose budget it is, where it is an agent's.
+    pub agent: Option<String>,
+    pub asked_at: String,
+    pub decided: Option<Decided>,
+}
+
+/// A call that waits for a person, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Call {
+    pub tool: String,
+    pub argument: String,
+    /// What the tool is given.
+    pub input: Map<String, Value>,
+    /// The same for people to read.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Decided {
+    pub by: String,
+    pub at: String,
+    pub decision: String,
+    pub note: String,
+}
+
+/// A person's answer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Decide {
+    pub approve: bool,
+    /// Why; it is told to whoever asked.
+    #[serde(default)]
+    pub note: String,
+    /// Where the task goes, if not back to where it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<Status>>")]
+    pub to: Option<String>,
+    /// By how much the limit is raised: turns, or millionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raise: Option<u64>,
+    /// At the turn limit: the work is complete as it is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub complete: bool,
+    /// Exactly this call is allowed for the rest of the task.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub always: bool,
+}

@@ -1,0 +1,63 @@
+//! The process that runs the fleet.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fleet {
+    pub running: bool,
+    pub pid: Option<u32>,
+    pub since: Option<String>,
+    /// How many workers it was asked to run.
+    pub workers: u32,
+    /// What holds agents back, in a sentence; null: roles are advisory.
+    pub sandbox: Option<String>,
+    /// The tests that run now.
+    pub tests: Vec<RunningTests>,
+    /// It was started and not stopped, whether its process lives or not.
+    pub wanted: bool,
+    /// What is known of main's own tests; null where nobody wants to know.
+    pub main_tests: Option<MainTests>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RunningTests {
+    pub effect: String,
+    pub command: String,
+    pub since: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MainTests {
+    pub state: MainState,
+    pub detail: String,
+    /// The commit that they were run on.
+    pub main: Option<String>,
+    pub at: Option<String>,
+    pub command: Option<String>,
+    /// What they printed, where they failed.
+    pub output: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MainState {
+    Running,
+    Red,
+    Green,
+    Unknown,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stop {
+    /// End steps at once.
+    pub now: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Stopping {
+    pub stopping: bool,
+    pub pid: Option<u32>,
+}

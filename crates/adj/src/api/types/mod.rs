@@ -1,0 +1,179 @@
+//! Requests and answers as types: what each route takes and gives, for the handlers, the command line and the printed page.
+//!
+//! JSON in camelCase, times as text in RFC 3339 UTC, money in dollars. A member that a request brings and nobody knows is
+//! refused; one that an answer brings is passed over, so that a command can read what a newer owner says.
+
+pub mod approval;
+pub mod cost;
+pub mod fleet;
+pub mod history;
+pub mod machine;
+pub mod outside;
+pub mod run;
+pub mod task;
+pub mod why;
+pub mod worker;
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most that a page of a list holds, and what it holds where nothing is said.
+pub const PAGE_MAX: usize = 1_000;
+const PAGE: usize = 100;
+
+/// A request that brings nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Which part of a list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Paging {
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Where the next page begins: send it as `after`. Null where this is the last one.
+    pub next: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// The wanted part of a list that is short enough to be made whole. Its cursor is a place in it.
+    pub fn of(items: Vec<T>, after: Option<Cursor>, limit: Option<Limit>) -> Page<T> {
+        let whole = items.len();
+        let after = usize::try_from(Cursor::number(after)).unwrap_or(usize::MAX).min(whole);
+        let items: Vec<T> = items.into_iter().skip(after).take(Limit::number(limit)).collect();
+        let end = after + items.len();
+        Page { items, next: (end < whole).then(|| end.to_string()) }
+    }
+}
+
+impl Paging {
+    pub fn page<T>(&self, items: Vec<T>) -> Page<T> {
+        Page::of(items, self.after, self.limit)
+    }
+}
+
+/// Where a page ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor(pub u64);
+
+impl Cursor {
+    pub fn number(cursor: Option<Cursor>) -> u64 {
+        cursor.map_or(0, |cursor| cursor.0)
+    }
+}
+
+/// How many items a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(pub usize);
+
+impl Limit {
+    pub fn number(limit: Option<Limit>) -> usize {
+        limit.map_or(PAGE, |limit| limit.0)
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Cursor, D::Error> {
+        let text = String::deserialize(from)?;
+        let wrong = |_| D::Error::custom("`after` must be a cursor that a page ended with");
+        text.parse().map(Cursor).map_err(wrong)
+    }
+}
+
+impl JsonSchema for Cursor {
+    fn schema_name() -> Cow<'static, str> {
+        "Cursor".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(self.0 as u64)
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Limit, D::Error> {
+        let text = String::deserialize(from)?;
+        match text.parse() {
+            Ok(limit) if (1..=PAGE_MAX).contains(&limit) => Ok(Limit(limit)),
+            _ => Err(D::Error::custom(format!("`limit` must be 1 to {PAGE_MAX}"))),
+        }
+    }
+}
+
+impl JsonSchema for Limit {
+    fn schema_name() -> Cow<'static, str> {
+        "Limit".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX})
+    }
+}
+
+/// A yes or no in an address. Whoever only names it means yes.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.as_str() {
+        "" | "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(D::Error::custom(format!("`{}` is neither true nor false", text.escape_debug()))),
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// For the schema of a word that is one of a few.
+pub struct Words<T>(PhantomData<T>);
+
+impl<T: machines::Wire> JsonSchema for Words<T> {
+    fn schema_name() -> Cow<'static, str> {
+        std::any::type_name::<T>().into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = T::ALL.iter().map(|word| word.name()).collect();
+        json_schema!({"type": "string", "enum": words})
+    }
+}

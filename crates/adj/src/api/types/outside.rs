@@ -1,0 +1,227 @@
+//! What is not in the log: changes, saved work, transcripts, prompts, settings, and what was found on this machine.
+
+use super::{Cursor, Limit, flag, is_false};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiffQuery {
+    /// Only the files, with how much changed in each.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub stat: bool,
+}
+
+/// What a task's branch would bring into main, as a patch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskDiff {
+    pub task: String,
+    pub base: String,
+    pub tip: String,
+    pub diff: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MovedBranch>,
+}
+
+/// The task's branch, where a person has put commits on it that are not in the tip and do not land with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MovedBranch {
+    pub branch: String,
+    pub commit: String,
+    pub commits: usize,
+}
+
+/// A commit in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Commit {
+    pub oid: String,
+    pub subject: String,
+}
+
+/// Work that was saved before something was removed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Saved {
+    /// `TASK/EFFECT`.
+    pub id: String,
+    /// The name that git has for it.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub task: String,
+    pub commit: String,
+    pub at: String,
+    /// What it holds that the task's tip did not.
+    pub files: Vec<String>,
+    /// Commits that were on no branch of the task: stashed, amended or reset away.
+    pub commits: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SavedDiff {
+    pub id: String,
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub diff: String,
+}
+
+/// Where saved work is put: a branch or a folder that is not there yet. A branch is made up where neither is named.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreWish {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// An absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Restored {
+    pub id: String,
+    #[serde(flatten)]
+    pub place: RestoredTo,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RestoredTo {
+    Branch(String),
+    Folder(String),
+}
+
+/// What git does not have of trees that were removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trash {
+    pub folder: PathBuf,
+    pub trees: usize,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TranscriptQuery {
+    /// What comes after this cursor; without one, the end of the transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Only the lines that the agent's program wrote.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub raw: bool,
+    /// Where there is nothing yet, wait a while for something.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub wait: bool,
+}
+
+/// What agents said and did, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Transcript {
+    pub items: Vec<Entry>,
+    /// Whoever follows goes on from here.
+    pub next: Option<String>,
+    /// There is more already.
+    pub more: bool,
+    /// Nobody is at work, so nothing follows.
+    pub resting: bool,
+}
+
+/// One thing that an agent said or did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    /// Counts up through a worker's transcript; the next page comes after it.
+    pub cursor: u64,
+    /// Where it is known.
+    pub at: Option<String>,
+    /// `text`, `call`, `result`, `failure`, `question`, `stop`, …
+    pub kind: String,
+    pub text: String,
+    /// The line that the agent's program wrote, where lines were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestsQuery {
+    /// The hooks, not the tests.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub hooks: bool,
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// One run of a task's tests, or of a hook for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestRun {
+    pub effect: String,
+    /// The point of the hook; null for tests.
+    pub hook: Option<String>,
+    pub command: String,
+    /// The folder that it ran in.
+    pub folder: String,
+    /// How it ended, in words; null while it runs.
+    pub ended: Option<String>,
+    /// What it printed, as it was written, cut in the middle where it is much.
+    pub output: String,
+}
+
+/// A prompt, without its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PromptLine {
+    pub name: String,
+    /// The file that it comes from; null for the one that is shipped.
+    pub file: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Prompt {
+    pub name: String,
+    /// The file that it comes from; null for the one that is shipped.
+    pub file: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Configured {
+    /// The settings file; null where there is none and everything is as shipped.
+    pub file: Option<String>,
+    /// Whether its content is trusted; where it is not, the last trusted content is in force.
+    pub trusted: bool,
+    /// The file is gone, and the settings of before are in force.
+    pub gone: bool,
+    /// The settings in force, as the file would say them.
+    pub text: String,
+    /// The same, for programs.
+    pub settings: Value,
+}
+
+/// The JSON Schema of `adjutant.toml`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ConfigSchema(pub Value);
+
+/// Something that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub level: Level,
+    /// What was looked at: `git`, `sandbox`, `adjutant.toml:12`, …
+    pub subject: String,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ok,
+    Warning,
+    Error,
+}

@@ -1,0 +1,474 @@
+//! Tasks: what stands on the board, what is known of each, and what can be asked of one.
+
+use super::cost::Spend;
+use super::{Cursor, Limit, Words};
+use kernel::world::ProposalState;
+use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Which tasks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// Only tasks of these statuses, with commas between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Only tasks of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee: Option<String>,
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// What stands on the board of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskLine {
+    pub id: String,
+    pub title: String,
+    #[schemars(with = "Words<Status>")]
+    pub status: Status,
+    #[serde(rename = "type")]
+    #[schemars(with = "Words<TaskType>")]
+    pub task_type: TaskType,
+    /// From 0, the most urgent, to 4.
+    pub priority: u8,
+    pub assignee_ids: Vec<String>,
+    /// The agent that it is meant for; null: the fleet's.
+    pub agent: Option<String>,
+    pub depends_on: Vec<String>,
+    pub created_at: String,
+    /// Where an agent proposed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Proposal>,
+    /// Why nobody takes it up, in a list of tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+}
+
+impl TaskLine {
+    /// Whether a person has to accept it before anybody works on it.
+    pub fn is_waiting_proposal(&self) -> bool {
+        self.proposed.as_ref().is_some_and(|proposed| proposed.state == ProposalState::Waiting)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proposal {
+    pub by: String,
+    pub run: Option<String>,
+    pub task: Option<String>,
+    #[schemars(with = "Words<ProposalState>")]
+    pub state: ProposalState,
+}
+
+/// A task. Whoever may not read all of it is told what stands on the board.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    #[serde(flatten)]
+    pub line: TaskLine,
+    #[serde(flatten)]
+    pub whole: Option<TaskWhole>,
+}
+
+/// What only those are told who may read all of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskWhole {
+    pub body: String,
+    /// The plan that came with it.
+    pub plan: Option<Vec<String>>,
+    pub reviewer_id: Option<String>,
+    /// The plan that it is worked on by.
+    pub work_plan: Option<WorkPlan>,
+    pub submission: Option<Submission>,
+    /// What was checked; null where the gate did not run.
+    pub gate: Option<Gate>,
+    /// What is said of work that was handed in without the gate, and that nobody has checked.
+    pub claims: Option<Claims>,
+    pub needs_person: Option<NeedsPerson>,
+    pub review_cycles: u32,
+    pub landing_rounds: u32,
+    #[schemars(with = "Option<Words<Status>>")]
+    pub came_from: Option<Status>,
+    #[schemars(with = "Option<Words<BlockReason>>")]
+    pub block_reason: Option<BlockReason>,
+    pub feedback: Option<String>,
+    pub clarification: Option<String>,
+    /// It is in REVIEW again just as it was when changes were asked for.
+    pub unchanged_since_review: bool,
+    pub completion: Option<Completion>,
+    pub ticket: Option<String>,
+    pub ticket_assignee: Option<String>,
+    /// Whether the settings have the agent that it is meant for.
+    pub agent_configured: Option<bool>,
+    pub reopens: Option<String>,
+    pub lease: Option<Holder>,
+    pub branch: Option<String>,
+    pub tree: Option<String>,
+    pub tip: Option<String>,
+    pub run: Option<String>,
+    /// The question that it waits for.
+    pub approval: Option<String>,
+    pub approved: Option<Approved>,
+    pub landed: Option<Landed>,
+    pub held_up: Option<String>,
+    pub test_output: Option<String>,
+    pub cost: Spend,
+    pub comments: Vec<Comment>,
+    #[schemars(with = "Vec<Words<Status>>")]
+    pub allowed_transitions: Vec<Status>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkPlan {
+    pub bullets: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_duration: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<PlanSource>>")]
+    pub source: Option<PlanSource>,
+}
+
+/// What was handed in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Submission {
+    pub deliverable: Deliverable,
+    pub review_checklist: Checklist,
+    pub cost_summary: CostSummary,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deliverable {
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Checklist {
+    #[serde(rename = "type")]
+    #[schemars(with = "Words<TaskType>")]
+    pub task_type: TaskType,
+    pub items: Vec<Check>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub item: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// Of all runs of a task; the total is in dollars.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CostSummary {
+    pub total_cost: f64,
+    pub run_count: u32,
+    pub token_count: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    pub checks: Vec<Check>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claims {
+    pub by: String,
+    pub checks: Vec<Check>,
+    pub content: String,
+}
+
+/// Why the policy may not approve it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NeedsPerson {
+    pub reason: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Completion {
+    pub approval_id: Option<String>,
+    pub approved_by: String,
+    pub approved_at: String,
+    pub decision_note: String,
+}
+
+/// Who has it: a worker of the fleet, or an agent that runs outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Holder {
+    Worker(String),
+    Agent(String),
+}
+
+impl Holder {
+    pub fn worker(&self) -> Option<&str> {
+        match self {
+            Holder::Worker(name) => Some(name),
+            Holder::Agent(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Approved {
+    pub tip: Option<String>,
+    pub by: String,
+    pub at: String,
+    pub note: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Landed {
+    pub tip: String,
+    pub merge: String,
+    pub old_main: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comment {
+    pub at: String,
+    pub by: String,
+    pub kind: String,
+    pub text: String,
+}
+
+/// A new task.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Add {
+    /// What is to be done, in one line.
+    pub title: String,
+    /// What is to be done, in full.
+    #[serde(default)]
+    pub body: String,
+    /// Made up where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<TaskType>>")]
+    pub task_type: Option<String>,
+    /// From 0, the most urgent, to 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// The closed task that this one takes up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reopens: Option<String>,
+    /// 3 to 6 bullets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer_id: Option<String>,
+    /// Tasks that must be done first.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// The agent that does it, if not the fleet's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// What a task is to say from now on; what is left out stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Edit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// From 0, the most urgent, to 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// 3 to 6 bullets, in place of those that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer_id: Option<String>,
+    /// Empty or `none`: whoever the ticket or the settings name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A move, and what it requires: `docs/machines/task.md` says what that is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Move {
+    /// The status to move to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Words<Status>", required)]
+    pub to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignee_ids: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_plan: Option<NewPlan>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliverable: Option<Deliverable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_checklist: Option<Checklist>,
+    /// Comes from the runs; a caller's is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_summary: Option<CostSummary>,
+    /// What a review asks to be changed, or what is asked of a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    /// Why it is blocked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<BlockReason>>")]
+    pub reason: Option<BlockReason>,
+    /// Why a person is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<ApprovalCause>>")]
+    pub cause: Option<ApprovalCause>,
+    /// Why it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalRecord>,
+    /// What answers the question that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// What was not clear before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clarification: Option<String>,
+}
+
+/// A plan as a caller brings it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewPlan {
+    /// 3 to 6 of them.
+    pub bullets: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_duration: Option<String>,
+    /// As a plan is shown; who brings it is taken from the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<PlanSource>>")]
+    pub source: Option<PlanSource>,
+}
+
+/// An approval as it is shown can be sent back. Who approved and when are taken from the credential and the clock.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ApprovalRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
+    /// A time such as 2026-01-01T00:00:00Z.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_at: Option<Value>,
+    #[serde(default)]
+    pub decision_note: String,
+}
+
+/// A move that was made.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Moved {
+    pub success: bool,
+    pub task: Task,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewComment {
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDependency {
+    /// The task that must be done first.
+    pub on: String,
+}
+
+/// A person's word on what stands in REVIEW.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Review {
+    /// True: it joins the queue. False: it goes back with `note`.
+    pub approve: bool,
+    /// The tip that was looked at. Another one is refused.
+    pub tip: Option<String>,
+    /// Why it is approved, or what must be changed.
+    #[serde(default)]
+    pub note: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
+    /// What is to be done differently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// All that a reviewer wants to know of a task before the diff.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reviewed {
+    pub task: Task,
+    /// The agent's last words.
+    pub said: Option<String>,
+    /// For how long somebody was at work on it.
+    pub work_millis: i64,
+    pub commits: Vec<super::outside::Commit>,
+    /// The files that it changes, with how much.
+    pub diff_stat: Option<String>,
+    /// Why there is no `diffStat`.
+    pub diff_problem: Option<String>,
+    pub moved_branch: Option<super::outside::MovedBranch>,
+}
+
+/// Where a person's shell in a task's tree would be.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WayIn {
+    pub task: String,
+    #[schemars(with = "Words<Status>")]
+    pub status: Status,
+    pub tree: Option<String>,
+    pub branch: Option<String>,
+    pub agent: String,
+    pub worker: Option<String>,
+    pub step: Option<String>,
+}
+
+/// What is approved and not on main yet.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    pub items: Vec<Queued>,
+    /// The task that is landing.
+    pub landing: Option<String>,
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    pub task: String,
+    pub title: String,
+    pub priority: u8,
+    pub approved_by: Option<String>,
+    pub landing: bool,
+    /// `testing the merge` or `moving main`.
+    pub stage: Option<String>,
+    pub since: Option<String>,
+    /// What keeps it from landing.
+    pub held_up: Option<String>,
+}

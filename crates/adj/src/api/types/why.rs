@@ -1,0 +1,62 @@
+//! What something waits for: each condition, and whether it holds.
+
+use super::Words;
+use super::approval::Call;
+use machines::task::Status;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Guard {
+    pub guard: String,
+    pub holds: bool,
+    pub detail: String,
+    /// The last lines that a test or a hook printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+impl From<kernel::why::Guard> for Guard {
+    fn from(guard: kernel::why::Guard) -> Guard {
+        let kernel::why::Guard { guard, holds, detail, output } = guard;
+        Guard { guard: guard.to_owned(), holds, detail, output }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskWhy {
+    pub id: String,
+    pub state: Option<String>,
+    pub guards: Vec<Guard>,
+    /// The call that waits for a person.
+    pub call: Option<Call>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerWhy {
+    pub id: String,
+    pub state: String,
+    pub guards: Vec<Guard>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FleetWhy {
+    pub id: String,
+    /// `running` or `stopped`.
+    pub state: String,
+    /// What stands in the way of all.
+    pub guards: Vec<Guard>,
+    /// What each open task waits for.
+    pub tasks: Vec<Waits>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    pub id: String,
+    pub title: String,
+    #[schemars(with = "Words<Status>")]
+    pub status: Status,
+    /// The first condition that does not hold; null where it is at work.
+    pub guard: Option<String>,
+    pub detail: Option<String>,
+}
