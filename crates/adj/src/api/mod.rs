@@ -24,7 +24,7 @@ use machines::names::RunId;
 use runtime::log::{Log, Record, Seq, SqliteLog};
 use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use types::PAGE_MAX;
 
@@ -153,7 +153,7 @@ pub struct Site<'a> {
 pub fn answer(site: &Site, request: &Request) -> Response {
     match routes::answer(&Call { site, request }) {
         Ok(response) => response,
-        Err(problem) => Response { status: problem.status, body: problem.document() },
+        Err(problem) => Response { status: problem.status, body: routes::document(&problem.document()) },
     }
 }
 
@@ -267,7 +267,6 @@ fn word<T: machines::Wire>(field: &'static str, text: &str) -> Result<T, Problem
 
 /// Bad input, with the field that it stands in.
 fn wrong(field: &'static str, message: String) -> Problem {
-    let mut problem = Problem::bad(message.clone());
-    problem.members.insert("errors".to_owned(), json!([{"field": field, "message": message}]));
-    problem
+    let error = types::problem::FieldError { field: field.to_owned(), message: message.clone() };
+    Problem::bad(message).errors(vec![error])
 }

@@ -1,9 +1,9 @@
 //! What a request that was not granted is answered with: problem details (RFC 9457), and what the machine said.
 
+use super::types::problem::{Document, FieldError};
 use kernel::Refusal;
 use runtime::log::{LogError, Owner};
 use runtime::owner::{OpenError, SubmitError};
-use serde_json::{Map, Value, json};
 
 const NO_SPACE: &str = "NO_SPACE";
 const LOG_FAILED: &str = "LOG_FAILED";
@@ -14,12 +14,24 @@ pub struct Problem {
     pub code: String,
     pub detail: String,
     pub hint: Option<String>,
-    pub members: Map<String, Value>,
+    /// What a rule missed or found wrong, and what it would take instead, where one said no.
+    pub errors: Option<Vec<FieldError>>,
+    pub allowed: Option<Vec<String>>,
+    /// It kept a task from being moved.
+    of_transition: bool,
 }
 
 impl Problem {
     pub fn new(status: u16, code: &str, detail: impl Into<String>) -> Problem {
-        Problem { status, code: code.to_owned(), detail: detail.into(), hint: None, members: Map::new() }
+        Problem {
+            status,
+            code: code.to_owned(),
+            detail: detail.into(),
+            hint: None,
+            errors: None,
+            allowed: None,
+            of_transition: false,
+        }
     }
 
     pub fn bad(detail: impl Into<String>) -> Problem {
@@ -35,47 +47,49 @@ impl Problem {
         self
     }
 
+    pub fn errors(self, errors: Vec<FieldError>) -> Problem {
+        Problem { errors: Some(errors), ..self }
+    }
+
     /// Nobody refused it: the log could not be written.
     pub fn is_of_disk(&self) -> bool {
         matches!(self.code.as_str(), NO_SPACE | LOG_FAILED)
     }
 
     /// The members that the task machine's clients know, whatever kept the move from being made.
-    pub fn of_transition(mut self) -> Problem {
-        self.members.insert("success".to_owned(), json!(false));
-        let errors = self.members.shift_remove("errors").unwrap_or_else(|| json!([]));
-        self.members.insert("errors".to_owned(), errors);
-        let allowed = self.members.shift_remove("allowed").unwrap_or_else(|| json!([]));
-        self.members.insert("allowedTransitions".to_owned(), allowed);
-        self
+    pub fn of_transition(self) -> Problem {
+        Problem { of_transition: true, ..self }
     }
 
-    pub fn document(&self) -> Value {
+    pub fn document(&self) -> Document {
         let name = self.code.to_lowercase().replace('_', "-");
-        let mut document = json!({
-            "type": format!("urn:adjutant:problem:{name}"),
-            "title": name.replace('-', " "),
-            "status": self.status,
-            "detail": self.detail,
-            "code": self.code,
-        });
-        if let Some(hint) = &self.hint {
-            document["hint"] = json!(hint);
+        let problem = Document {
+            code: Some(self.code.clone()),
+            hint: self.hint.clone(),
+            errors: self.errors.clone(),
+            ..Document::named(&name, self.status, self.detail.clone())
+        };
+        match self.of_transition {
+            false => Document { allowed: self.allowed.clone(), ..problem },
+            true => Document {
+                success: Some(false),
+                errors: Some(problem.errors.unwrap_or_default()),
+                allowed_transitions: Some(self.allowed.clone().unwrap_or_default()),
+                ..problem
+            },
         }
-        for (name, value) in &self.members {
-            document[name] = value.clone();
-        }
-        document
     }
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let Refusal { status, code, message, hint, errors, allowed } = refusal;
-        let mut members = Map::new();
-        members.insert("errors".to_owned(), json!(errors));
-        members.insert("allowed".to_owned(), json!(allowed));
-        Problem { status, code: code.to_string(), detail: message, hint, members }
+        Problem {
+            hint,
+            errors: Some(errors.into_iter().map(FieldError::from).collect()),
+            allowed: Some(allowed),
+            ..Problem::new(status, &code, message)
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::text::{json as json_text, visible};
 use crate::api;
+use crate::api::types::problem::{Document, FieldError};
 use machines::Refusal;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -70,15 +71,11 @@ impl From<Exit> for ExitCode {
 
 /// What was wrong, where, and what to do next. The message is a lowercase fragment; the hint stands beside it.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", document.detail)]
 pub struct Failure {
     exit: Exit,
-    message: String,
-    hint: Option<String>,
-    /// What stands below the message, line by line.
-    lines: Vec<String>,
-    /// More members of the problem document.
-    members: Map<String, Value>,
+    /// The message, the hint, what stands below the message line by line, and what else the answer holds.
+    document: Box<Document>,
     /// The reader of our output has gone. Nobody is there to be told.
     unheard: bool,
     /// It was said already, in the document that was printed.
@@ -87,8 +84,9 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        let (hint, lines, members) = (None, Vec::new(), Map::new());
-        Self { exit, message: message.into(), hint, lines, members, unheard: false, told: false }
+        let (name, status) = exit.problem();
+        let document = Box::new(Document::named(name, status, message.into()));
+        Self { exit, document, unheard: false, told: false }
     }
 
     /// Only the code to end with: what was wrong has been printed.
@@ -109,19 +107,16 @@ impl Failure {
             503 => Exit::Unreachable,
             _ => Exit::Failed,
         };
-        let Value::Object(mut members) = document else { return Self::new(exit, document.to_string()) };
-        let mut take = |name| match members.shift_remove(name) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
+        let Ok(document) = serde_json::from_value::<Document>(document.clone()) else {
+            return Self::new(exit, document.to_string());
         };
-        let (message, hint) = (take("detail").unwrap_or_default(), take("hint"));
         // A rule said no to what the input asks for, or the input was never right.
-        let exit =
-            if members.get("code").is_some_and(|code| code == "INVALID_FIELD") { Exit::Usage } else { exit };
-        let fields = members.get("errors").and_then(Value::as_array).into_iter().flatten();
-        let options: Vec<String> = fields.filter_map(|error| option_of(error["field"].as_str()?)).collect();
-        let hint = hint.or_else(|| (!options.is_empty()).then(|| format!("see {}", options.join(", "))));
-        Self { exit, message, hint, lines: Vec::new(), members, unheard: false, told: false }
+        let exit = if document.code.as_deref() == Some("INVALID_FIELD") { Exit::Usage } else { exit };
+        let errors = document.errors.iter().flatten();
+        let options: Vec<String> = errors.filter_map(|error| option_of(&error.field)).collect();
+        let see = (!options.is_empty()).then(|| format!("see {}", options.join(", ")));
+        let hint = document.hint.clone().or(see);
+        Self { exit, document: Box::new(Document { hint, ..document }), unheard: false, told: false }
     }
 
     pub fn exit(&self) -> Exit {
@@ -130,17 +125,17 @@ impl Failure {
 
     /// Which rule or fault it is, where the answer says so.
     pub fn code(&self) -> Option<&str> {
-        self.members.get("code").and_then(Value::as_str)
+        self.document.code.as_deref()
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.document.hint = Some(hint.into());
         self
     }
 
     /// Each of them is told in a line of its own.
     pub fn lines(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        self.lines.extend(lines);
+        self.document.problems.extend(lines);
         self
     }
 
@@ -154,41 +149,21 @@ impl Failure {
         }
         // Where neither can be written there is nobody left to tell; the code still says it.
         let _ =
-            if json { writeln!(stdout, "{}", json_text(&self.problem())) } else { self.tell(quiet, stderr) };
+            if json { writeln!(stdout, "{}", json_text(&self.document)) } else { self.tell(quiet, stderr) };
         let _ = stdout.flush();
         self.exit
     }
 
     fn tell(&self, quiet: bool, stderr: &mut dyn Write) -> io::Result<()> {
-        writeln!(stderr, "error: {}", visible(&self.message))?;
-        for line in &self.lines {
+        let Document { detail, problems, hint, .. } = &*self.document;
+        writeln!(stderr, "error: {}", visible(detail))?;
+        for line in problems {
             writeln!(stderr, "  {}", visible(line))?;
         }
-        match &self.hint {
+        match hint {
             Some(hint) if !quiet => writeln!(stderr, "hint: {}", visible(hint)),
             _ => Ok(()),
         }
-    }
-
-    /// The members of RFC 9457, the hint, and what else the answer holds.
-    fn problem(&self) -> Value {
-        let (name, status) = self.exit.problem();
-        let mut problem = json!({
-            "type": format!("urn:adjutant:problem:{name}"),
-            "title": name.replace('-', " "),
-            "status": status,
-            "detail": self.message,
-        });
-        if let Some(hint) = &self.hint {
-            problem["hint"] = json!(hint);
-        }
-        if !self.lines.is_empty() {
-            problem["problems"] = json!(self.lines);
-        }
-        for (name, value) in &self.members {
-            problem[name] = value.clone();
-        }
-        problem
     }
 }
 
@@ -219,18 +194,20 @@ fn option_of(field: &str) -> Option<String> {
 /// The machine's answer, with what it would take instead.
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let mut failure = Self::new(Exit::Refused, refusal.to_string());
-        failure.members.insert("status".to_owned(), json!(refusal.code.status()));
-        failure.members.insert("code".to_owned(), json!(refusal.code));
-        failure.members.insert("errors".to_owned(), json!(refusal.errors));
-        failure.members.insert("allowed".to_owned(), json!(refusal.allowed));
-        failure
+        let (code, (name, _)) = (refusal.code, Exit::Refused.problem());
+        let document = Document {
+            code: Some(code.to_string()),
+            errors: Some(refusal.errors.iter().cloned().map(FieldError::from).collect()),
+            allowed: Some(refusal.allowed.iter().map(|word| (*word).to_owned()).collect()),
+            ..Document::named(name, code.status(), refusal.to_string())
+        };
+        Self { document: Box::new(document), ..Self::new(Exit::Refused, String::new()) }
     }
 }
 
 impl From<api::Problem> for Failure {
     fn from(problem: api::Problem) -> Self {
-        Self::of_problem(problem.status, problem.document())
+        Self::of_problem(problem.status, api::routes::document(&problem.document()))
     }
 }
 
@@ -246,6 +223,7 @@ impl From<io::Error> for Failure {
 mod tests {
     use super::*;
     use machines::{Code, FieldError};
+    use serde_json::json;
 
     fn told(failure: &Failure, json: bool, quiet: bool) -> (String, String, u8) {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());

@@ -157,7 +157,7 @@ async fn turn_away(stream: UnixStream) {
     let refuse = service_fn(|_: hyper::Request<Incoming>| async {
         let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "as many connections are open as may be")
             .hint("close some, and try again");
-        let mut response = respond(problem.status, &problem.document());
+        let mut response = respond(problem.status, &api::routes::document(&problem.document()));
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });
@@ -170,7 +170,7 @@ async fn take(shared: &Arc<Shared>, seat: &Seat, request: hyper::Request<Incomin
     let (parts, body) = request.into_parts();
     match taken(shared, seat, parts, Body::new(body)).await {
         Ok(response) => response,
-        Err(problem) => respond(problem.status, &problem.document()),
+        Err(problem) => respond(problem.status, &api::routes::document(&problem.document())),
     }
 }
 
@@ -218,7 +218,7 @@ async fn answered(shared: &Arc<Shared>, mut request: Request) -> Response {
         Err(_) => {
             let problem = Problem::new(500, "BUG", "the request could not be answered")
                 .hint("please report it, with what was asked");
-            respond(problem.status, &problem.document())
+            respond(problem.status, &api::routes::document(&problem.document()))
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod history;
 pub mod machine;
 pub mod outside;
+pub mod problem;
 pub mod run;
 pub mod task;
 pub mod why;
