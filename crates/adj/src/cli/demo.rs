@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::project::{Project, shown};
-use super::run::{Ended, Fleet, read_settings};
+use super::run::{self, Ended, Fleet, read_settings};
 use super::{Context, Exit, Failure, Globals};
 use clap::Args;
+use serde::Serialize;
 
 /// Watch a fleet at work on a sample repository: no model, no key
 #[derive(Debug, Args)]
@@ -16,6 +17,16 @@ pub struct Demo {
     /// Where the sample repository is made, if not in a new temporary folder
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+}
+
+/// What `adj demo --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'d> {
+    #[serde(flatten)]
+    ended: run::Document<'d>,
+    repository: &'d Path,
+    main_is_green: bool,
 }
 
 const HELP: &str = "\
@@ -61,9 +72,7 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
     let landed = git(&dir, &["rev-list", "--first-parent", "--merges", "--count", "main"])?;
     let checked = check(&dir)?;
     if globals.json {
-        let mut document = ended.document();
-        document["repository"] = serde_json::json!(dir);
-        document["mainIsGreen"] = serde_json::json!(checked);
+        let document = Document { ended: ended.document(), repository: &dir, main_is_green: checked };
         writeln!(context.out, "{}", super::text::json(&document))?;
     } else {
         let text = summary(&ended, &globals, &dir, landed.trim(), checked);

@@ -14,8 +14,7 @@ use runtime::clock::now;
 use runtime::log::{Log, Stranger};
 use runtime::owner::{Folded, VERSION};
 use runtime::transfer::{self, TransferError};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::ops::ControlFlow;
@@ -202,6 +201,22 @@ enum Explained {
     Fleet(FleetWhy),
 }
 
+/// What `adj verify --json` prints.
+#[derive(Serialize)]
+struct Verified<'c> {
+    ok: bool,
+    at: String,
+    records: u64,
+    hash: String,
+    checks: Vec<Checked<'c>>,
+}
+
+#[derive(Serialize)]
+struct Checked<'c> {
+    check: &'c str,
+    found: &'c str,
+}
+
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.
 pub fn verify(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
@@ -250,13 +265,10 @@ pub fn verify(context: Context) -> Result<(), Failure> {
         .push(("keys", format!("{} answers, each of the command that it was given to", kept_answers(&log)?)));
 
     if context.globals.json {
-        let list: Vec<_> =
-            checks.iter().map(|(check, found)| json!({"check": check, "found": found})).collect();
+        let checks = checks.iter().map(|(check, found)| Checked { check, found }).collect();
         let hash: String = whole.head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        let document = json!({
-            "ok": true, "at": time(started), "records": records, "hash": hash, "checks": list,
-        });
-        return Ok(writeln!(context.out, "{document}")?);
+        let document = Verified { ok: true, at: time(started), records, hash, checks };
+        return Ok(writeln!(context.out, "{}", text::json(&document))?);
     }
     for (check, found) in checks {
         writeln!(context.out, "{check:<11} ok  {found}")?;
@@ -280,14 +292,20 @@ fn alien(path: &Path, strangers: &[Stranger]) -> Failure {
     Failure::new(Exit::Failed, message).hint(hint)
 }
 
+/// Whose answer it is.
+#[derive(Deserialize)]
+struct Kept {
+    command: String,
+}
+
 /// Counts the answers that are kept for idempotency keys. Each names the command in whose entry it stands.
 fn kept_answers(log: &dyn Log) -> Result<u64, Failure> {
     let mut answers = 0;
     let mut alien = None;
     log.scan(0, &mut |record| {
-        let answer = (record.kind == "answer_kept").then(|| serde_json::from_str::<Value>(&record.data));
+        let answer = (record.kind == "answer_kept").then(|| serde_json::from_str::<Kept>(&record.data));
         match answer {
-            Some(Ok(answer)) if answer["command"] == record.command.as_str() => answers += 1,
+            Some(Ok(answer)) if answer.command == record.command => answers += 1,
             Some(_) => alien = Some(record.seq),
             None => {}
         }
@@ -364,10 +382,15 @@ pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
     told(context, records, "imported")
 }
 
+/// What `adj export --json` and `adj import --json` print.
+#[derive(Serialize)]
+struct Transferred {
+    records: u64,
+}
+
 fn told(context: Context, records: u64, done: &str) -> Result<(), Failure> {
     if context.globals.json {
-        let document = json!({"records": records});
-        return Ok(writeln!(context.out, "{document}")?);
+        return Ok(writeln!(context.out, "{}", text::json(&Transferred { records }))?);
     }
     if !context.globals.quiet {
         writeln!(context.out, "{done} {records} records")?;

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use machines::Wire;
 use machines::catalog::{self, Doc, Format, LINE_LENGTH_MAX};
 use runtime::settings::nearest;
-use serde_json::json;
+use serde::Serialize;
 use std::io::{self, BufRead, Read};
 
 #[derive(Debug, Subcommand)]
@@ -69,6 +69,18 @@ fn known(name: &str) -> Result<Doc, Failure> {
     })
 }
 
+/// A machine in `adj machine ls --json`.
+#[derive(Serialize)]
+struct Line {
+    machine: &'static str,
+    seed: &'static str,
+    instance: &'static str,
+    answers: &'static str,
+    initial: &'static str,
+    states: Vec<&'static str>,
+    rows: usize,
+}
+
 fn list(context: Context) -> Result<(), Failure> {
     let machines = catalog::all();
     if context.globals.json {
@@ -76,18 +88,18 @@ fn list(context: Context) -> Result<(), Failure> {
             .iter()
             .map(|doc| {
                 let states: Vec<_> = doc.states.iter().map(|state| state.name).collect();
-                json!({
-                    "machine": doc.machine,
-                    "seed": doc.seed,
-                    "instance": doc.instance,
-                    "answers": doc.answers,
-                    "initial": doc.initial,
-                    "states": states,
-                    "rows": doc.rows.len(),
-                })
+                Line {
+                    machine: doc.machine,
+                    seed: doc.seed,
+                    instance: doc.instance,
+                    answers: doc.answers,
+                    initial: doc.initial,
+                    states,
+                    rows: doc.rows.len(),
+                }
             })
             .collect();
-        return Ok(writeln!(context.out, "{}", json!(list))?);
+        return Ok(writeln!(context.out, "{}", super::text::json(&list))?);
     }
     writeln!(context.out, "{:<10} {:<32} {:<42} STATES  ROWS", "MACHINE", "ONE PER", "ANSWERS")?;
     for doc in machines {

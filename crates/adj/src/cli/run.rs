@@ -26,7 +26,7 @@ use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
 use runtime::settings::trust::{self, InForce};
 use runtime::settings::{Adapter, Settings, SettingsError};
-use serde_json::json;
+use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
@@ -214,6 +214,22 @@ pub struct Ended {
     /// What had been spent before it began.
     before: Spend,
     pub millis: i64,
+}
+
+/// The same, as `adj run --json` prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document<'e> {
+    tasks: usize,
+    done: usize,
+    left: usize,
+    need_person: usize,
+    proposed: usize,
+    landed: u32,
+    survived: &'e BTreeMap<&'static str, u32>,
+    cost: text::Sum,
+    millis: i64,
+    for_you: Vec<story::ForYou>,
 }
 
 impl Fleet {
@@ -463,21 +479,19 @@ impl Ended {
         self.world.tasks.values().filter(needs).count()
     }
 
-    pub fn document(&self) -> serde_json::Value {
-        let for_you = story::for_you(&self.world).into_iter();
-        let for_you = for_you.map(|you| json!({"command": you.command, "what": you.what}));
-        json!({
-            "tasks": self.world.tasks.len(),
-            "done": screen::done_of_all(&self.world).0,
-            "left": self.left(),
-            "needPerson": self.need_a_person(),
-            "proposed": story::proposed(&self.world).len(),
-            "landed": self.story.landed,
-            "survived": self.story.survived,
-            "cost": Money::of_spend(&self.world, &self.world.spend).json(),
-            "millis": self.millis,
-            "forYou": for_you.collect::<Vec<_>>(),
-        })
+    pub fn document(&self) -> Document<'_> {
+        Document {
+            tasks: self.world.tasks.len(),
+            done: screen::done_of_all(&self.world).0,
+            left: self.left(),
+            need_person: self.need_a_person(),
+            proposed: story::proposed(&self.world).len(),
+            landed: self.story.landed,
+            survived: &self.story.survived,
+            cost: Money::of_spend(&self.world, &self.world.spend).document(),
+            millis: self.millis,
+            for_you: story::for_you(&self.world),
+        }
     }
 
     pub fn summary(&self, globals: &Globals) -> String {
@@ -603,6 +617,13 @@ impl Ended {
 /// A log of a fleet in the background that is larger than this is set aside, in place of the one before.
 const RUN_LOG_BYTES_MAX: u64 = 10_000_000;
 
+/// What `adj run --detach --json` prints.
+#[derive(Serialize)]
+struct Detached<'p> {
+    pid: u32,
+    log: &'p Path,
+}
+
 /// Starts the same fleet in a session of its own, and returns once it answers.
 fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Failure> {
     use std::os::unix::process::CommandExt;
@@ -635,7 +656,7 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
         if let Some(pid) = project.running()? {
             let shown = super::project::shown(&path);
             if context.globals.json {
-                writeln!(context.out, "{}", json!({"pid": pid, "log": path}))?;
+                writeln!(context.out, "{}", text::json(&Detached { pid, log: &path }))?;
             } else {
                 writeln!(context.out, "the fleet runs as process {pid}; its lines go to {shown}")?;
             }

@@ -546,6 +546,7 @@ pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String 
 }
 
 /// Something that a person must do.
+#[derive(serde::Serialize)]
 pub struct ForYou {
     /// The command that does it, or that shows what there is to decide.
     pub command: String,

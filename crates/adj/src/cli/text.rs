@@ -7,7 +7,7 @@ use kernel::World;
 use kernel::budget::{Unpriced, unpriced};
 use kernel::world::Spend;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Control characters, and those that turn the direction of text around, as what they are: `\u{1b}`.
@@ -223,6 +223,17 @@ pub struct Money {
     pub unpriced: Unpriced,
 }
 
+/// The same as a document has it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sum {
+    usd: f64,
+    unpriced_steps: u32,
+    estimated_steps: u32,
+    estimated_usd: f64,
+    set_aside_usd: f64,
+}
+
 impl Money {
     pub fn of_spend(world: &World, spend: &Spend) -> Money {
         Money { cost: spend.cost, unpriced: unpriced(world, &spend.unknown) }
@@ -279,16 +290,16 @@ impl Money {
         }
     }
 
-    pub fn json(&self) -> Value {
+    pub fn document(&self) -> Sum {
         let Unpriced { estimated_steps, estimated, unknown_steps, held } = self.unpriced;
         let dollars = |micros: u64| micros as f64 / 1e6;
-        json!({
-            "usd": dollars(self.cost),
-            "unpricedSteps": estimated_steps + unknown_steps,
-            "estimatedSteps": estimated_steps,
-            "estimatedUsd": dollars(estimated),
-            "setAsideUsd": dollars(held),
-        })
+        Sum {
+            usd: dollars(self.cost),
+            unpriced_steps: estimated_steps + unknown_steps,
+            estimated_steps,
+            estimated_usd: dollars(estimated),
+            set_aside_usd: dollars(held),
+        }
     }
 
     /// `~$0.07 (1 step estimated) + 2 steps of unknown price ($1.00 set aside)`.
