@@ -42,9 +42,10 @@ lint: ## Check format, lints, licences and advisories
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
 	else echo "cargo-deny is not installed: licences and advisories were not checked (cargo install --locked cargo-deny)"; fi
 
-doc: ## Write docs/machines, docs/rules.md, docs/configuration.md and docs/promises.md from the tables, and build the crates' documentation
+doc: ## Write docs/machines, docs/rules.md, docs/configuration.md, docs/api.md and docs/promises.md from the tables, and build the crates' documentation
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-machines docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-kernel docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-runtime docs
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adj --bin adj reference
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adj --test cli promises
 	$(CARGO) doc --workspace --no-deps

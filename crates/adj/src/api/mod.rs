@@ -8,6 +8,8 @@ mod fleet;
 mod history;
 pub mod outside;
 mod problem;
+#[cfg(test)]
+mod reference;
 pub mod routes;
 mod scope;
 #[cfg(test)]
