@@ -16,6 +16,8 @@ mod scope;
 mod tests;
 pub mod types;
 mod view;
+#[cfg(test)]
+mod walk;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -316,6 +316,43 @@ fn nobody_is_answered_without_a_token() {
     here.fails(&["ps"], 3, "there is no token in");
 }
 
+/// The routes that the printed page lists, which is compared with those that there are.
+fn routes() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md")).unwrap();
+    let heads = page.lines().filter_map(|line| line.strip_prefix("### ")?.split_once(" /"));
+    let named = |path: &str| {
+        let parts = path.split('/').map(|part| if part.starts_with('{') { "c-1" } else { part });
+        format!("/api/v1/{}", parts.collect::<Vec<_>>().join("/"))
+    };
+    heads.map(|(method, path)| (method.to_owned(), named(path))).collect()
+}
+
+#[test]
+fn every_route_is_closed_to_strangers_and_takes_no_nonsense() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let routes = routes();
+    assert!(routes.len() > 50, "{routes:?}");
+    for (method, path) in routes {
+        let line = format!("{method} {path} HTTP/1.1");
+        let sent =
+            |kind: &str, body: &[u8]| format!("\nContent-Type: {kind}\nContent-Length: {}", body.len());
+        let json = "application/json";
+        assert_eq!(raw(&here, &format!("{line}{}", sent(json, b"{}")), b"{}").status, 401, "{line}");
+        let deep = b"[".repeat(10_000);
+        for nonsense in [&b"not json"[..], b"{", b"\xff", &deep] {
+            let answer = as_user(&here, &line, &sent(json, nonsense), nonsense);
+            assert_eq!((answer.status, &answer.body["code"]), (400, &json!("BAD_REQUEST")), "{line}");
+        }
+        if matches!(method.as_str(), "POST" | "PATCH") {
+            assert_eq!(as_user(&here, &line, &sent("text/plain", b"{}"), b"{}").status, 415, "{line}");
+        }
+        let answer = as_user(&here, &format!("{method} {path}?zz=1 HTTP/1.1"), &sent(json, b"{}"), b"{}");
+        assert_eq!(answer.status, 400, "{line}: {}", answer.body);
+    }
+    assert_eq!(as_user(&here, "GET /api/v1/fleet HTTP/1.1", "", b"").status, 200);
+}
+
 #[test]
 fn what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine() {
     let here = Repository::new();

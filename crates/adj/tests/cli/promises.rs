@@ -214,7 +214,14 @@ const NOTHING_LOST: &[Promise] = &[
 ];
 
 const NOBODY_GETS_IN: &[Promise] = &[
-    ("Nothing is read or written without a token", &["nobody_is_answered_without_a_token"]),
+    (
+        "Nothing is read or written without a token",
+        &["nobody_is_answered_without_a_token", "every_route_is_closed_to_strangers_and_takes_no_nonsense"],
+    ),
+    (
+        "Every route is open to whom its row says, and to nobody else",
+        &["every_route_is_open_to_whom_its_row_says_and_to_nobody_else"],
+    ),
     ("Host and origin of web pages are checked: there is no TCP door yet", NONE),
     (
         "Tokens are the user's alone, in no log, transcript or argument",
@@ -230,7 +237,10 @@ const NOBODY_GETS_IN: &[Promise] = &[
     ),
     (
         "Bodies that are too large or too deep are refused, and the next request is fine",
-        &["what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine"],
+        &[
+            "what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine",
+            "nonsense_is_refused_by_every_route_and_the_next_request_is_fine",
+        ],
     ),
     (
         "Connections that are held open hold up nobody",

@@ -1,0 +1,256 @@
+//! Every row of the table, asked by everybody and with nonsense.
+
+use super::routes::{self, Route, Who};
+use super::tests::{Place, Running};
+use super::*;
+use kernel::config::Role;
+use schemars::generate::SchemaSettings;
+use serde_json::json;
+use std::fmt::Write;
+
+/// What the names in a path stand for: something of the caller's own, or of somebody else's.
+struct Names {
+    task: &'static str,
+    worker: &'static str,
+    run: &'static str,
+    approval: String,
+}
+
+/// Two tasks, each with a worker and a run; where questions are wanted, both have one, and wait for it without their
+/// worker. An agent that asks is at work on the first.
+struct Scene {
+    place: Place,
+    own: Names,
+    others: Names,
+}
+
+impl Scene {
+    fn new(asking: bool) -> Scene {
+        let place = Place::with_fleet(Arc::new(Running::default()));
+        let done = |path: &str, body: Value| {
+            let (status, answer) = place.post(path, body);
+            assert!(status < 300, "{path}: {answer}");
+        };
+        for (task, worker) in [("c-1", "A"), ("c-2", "B")] {
+            done("/tasks", json!({"id": task, "title": "x"}));
+            done("/workers", json!({"name": worker}));
+            done(&format!("/workers/{worker}/assign"), json!({"task": task}));
+            if asking {
+                let question = json!({"to": "NEEDS_APPROVAL", "cause": "escalation", "feedback": "May I?"});
+                done(&format!("/tasks/{task}/transitions"), question);
+            }
+        }
+        let (_, asked) = place.get("/approvals");
+        let approval = |task: &str| {
+            let asked = asked["items"].as_array().unwrap().iter().find(|asked| asked["task"] == task);
+            asked.map(|asked| asked["id"].as_str().unwrap().to_owned()).unwrap_or_default()
+        };
+        let own = Names { task: "c-1", worker: "A", run: "c-1.1", approval: approval("c-1") };
+        let others = Names { task: "c-2", worker: "B", run: "c-2.1", approval: approval("c-2") };
+        Scene { place, own, others }
+    }
+
+    fn ask(&self, route: &Route, names: &Names, caller: &Caller, body: Value) -> (u16, Value) {
+        let path: Vec<String> = route
+            .path
+            .split('/')
+            .map(|part| match part {
+                "{task}" => names.task.to_owned(),
+                "{worker}" => names.worker.to_owned(),
+                "{run}" => names.run.to_owned(),
+                "{approval}" => names.approval.clone(),
+                "{on}" => "c-9".to_owned(),
+                "{effect}" => "e1".to_owned(),
+                "{prompt}" => "init".to_owned(),
+                "{machine}" => "task".to_owned(),
+                part => part.to_owned(),
+            })
+            .collect();
+        let request = self.place.request(route.method, &path.join("/"), body);
+        let Some(role) = caller.role else { return self.place.answer(&request) };
+        let run =
+            self.place.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
+        let run = run.expect("the first task has a run");
+        let actor = Actor::Agent { name: run.agent.clone(), role };
+        self.place.answer(&Request { actor, run: Some(run.id.clone()), ..request })
+    }
+}
+
+struct Caller {
+    name: &'static str,
+    /// `None`: a person.
+    role: Option<Role>,
+}
+
+const CALLERS: [Caller; 4] = [
+    Caller { name: "person", role: None },
+    Caller { name: "lead", role: Some(Role::Lead) },
+    Caller { name: "specialist", role: Some(Role::Specialist) },
+    Caller { name: "intern", role: Some(Role::Intern) },
+];
+
+/// What a route needs to come as far as the rules.
+fn body(path: &str) -> Value {
+    match path {
+        "/tasks" => json!({"title": "y"}),
+        "/tasks/{task}" => json!({"title": "y"}),
+        "/tasks/{task}/transitions" => json!({"to": "CANCELED", "decision": "no"}),
+        "/tasks/{task}/comments" => json!({"text": "y"}),
+        "/tasks/{task}/dependencies" => json!({"on": "c-9"}),
+        "/tasks/{task}/review" => json!({"approve": true}),
+        "/approvals/{approval}/decision" => json!({"approve": true}),
+        "/workers/{worker}/assign" => json!({"task": "c-2"}),
+        "/runs" => json!({"task": "c-2"}),
+        "/runs/{run}/events" => json!({"type": "PAUSE", "reason": "user_input"}),
+        "/salvage/restore" => json!({"id": "c-1/e1"}),
+        _ => json!({}),
+    }
+}
+
+/// A worker that has its task already is not given another, whoever asks.
+fn needs_question(path: &str) -> bool {
+    path.contains("{approval}") || path.ends_with("/assign")
+}
+
+/// Whom the rules refuse for who they are, whatever they ask it of: their own or somebody else's.
+const RULES: &str = "\
+POST /tasks: intern\n\
+PATCH /tasks/{task}: specialist, intern\n\
+POST /tasks/{task}/transitions: every agent\n\
+POST /tasks/{task}/comments: nobody\n\
+POST /tasks/{task}/dependencies: specialist, intern\n\
+DELETE /tasks/{task}/dependencies/{on}: specialist, intern\n\
+POST /tasks/{task}/accept: every agent\n\
+POST /tasks/{task}/retry: every agent\n\
+POST /tasks/{task}/restart: every agent\n\
+POST /tasks/{task}/review: every agent\n\
+POST /approvals/{approval}/decision: every agent\n\
+POST /workers: every agent\n\
+POST /workers/{worker}/assign: every agent\n\
+POST /workers/{worker}/kill: every agent\n\
+POST /workers/{worker}/retry: every agent\n\
+POST /workers/{worker}/cleanup: every agent\n\
+POST /workers/{worker}/clean: every agent\n\
+POST /workers/{worker}/merge: every agent\n\
+POST /runs: person\n\
+POST /runs/{run}/events: every agent\n\
+POST /fleet/stop: every agent\n\
+POST /fleet/test-main: every agent\n";
+
+#[test]
+fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
+    let mut ruled = String::new();
+    // What is only read leaves the scene as it is.
+    let reading = Scene::new(true);
+    for route in routes::all() {
+        let mut refused: Vec<&str> = Vec::new();
+        for caller in &CALLERS {
+            for own in [true, false] {
+                let fresh = (route.method != Method::Get).then(|| Scene::new(needs_question(route.path)));
+                let scene = fresh.as_ref().unwrap_or(&reading);
+                let names = if own { &scene.own } else { &scene.others };
+                let body = if route.method == Method::Get { Value::Null } else { body(route.path) };
+                let (status, answer) = scene.ask(route, names, caller, body);
+                let asked = format!("{} {} by {} (own: {own})", route.method.name(), route.path, caller.name);
+                assert!(status != 400 && status != 401, "{asked}: {answer}");
+                let may = match route.who {
+                    Who::Everyone | Who::ItsPart => true,
+                    Who::People => caller.role.is_none(),
+                    Who::ReadsTask | Who::ReadsWorker | Who::ReadsRun | Who::ReadsApproval => {
+                        caller.role.is_none() || own
+                    }
+                    Who::Kernel => {
+                        if status == 403 {
+                            refused.push(caller.name);
+                        }
+                        continue;
+                    }
+                };
+                assert_eq!(status != 403, may, "{asked}: {status} {answer}");
+            }
+        }
+        if route.who == Who::Kernel {
+            let refused = match refused[..] {
+                [] => "nobody".to_owned(),
+                ["lead", "lead", "specialist", "specialist", "intern", "intern"] => "every agent".to_owned(),
+                _ => {
+                    // The same for what is their own and for what is not.
+                    assert!(
+                        refused.chunks(2).all(|pair| pair.len() == 2 && pair[0] == pair[1]),
+                        "{refused:?}"
+                    );
+                    refused.iter().step_by(2).copied().collect::<Vec<_>>().join(", ")
+                }
+            };
+            let _ = writeln!(ruled, "{} {}: {refused}", route.method.name(), route.path);
+        }
+    }
+    assert!(ruled == RULES, "what the rules say has changed; it is now:\n{ruled}");
+}
+
+#[test]
+fn an_agent_is_told_its_own_part_and_of_others_what_stands_on_the_board() {
+    let scene = Scene::new(true);
+    let read = |path: &str, names: &Names| {
+        let route = routes::all().find(|route| route.method == Method::Get && route.path == path).unwrap();
+        scene.ask(route, names, &CALLERS[3], Value::Null).1
+    };
+    let has = |answer: &Value, member: &str| answer.get(member).is_some();
+    for (path, hidden) in [("/tasks/{task}", "body"), ("/workers/{worker}", "session")] {
+        assert!(has(&read(path, &scene.own), hidden), "{path}");
+        assert!(!has(&read(path, &scene.others), hidden), "{path}");
+    }
+    let tasks_of = |path: &str| {
+        let items = read(path, &scene.own)["items"].as_array().unwrap().clone();
+        items.into_iter().map(|item| item["task"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks_of("/approvals"), ["c-1"]);
+    assert_eq!(tasks_of("/runs"), ["c-1"]);
+    let workers = read("/workers", &scene.own);
+    let whole: Vec<bool> =
+        workers["items"].as_array().unwrap().iter().map(|item| has(item, "session")).collect();
+    assert_eq!(whole, [true, false], "{workers}");
+}
+
+#[test]
+fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
+    let scene = Scene::new(true);
+    let mut schemas = SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    let deep = (0..100).fold(json!({}), |inner, _| json!({"a": inner}));
+    for route in routes::all() {
+        let mut bodies =
+            vec![json!("x"), json!(3), json!(true), json!([]), json!([{}]), json!({"zz": 1}), deep.clone()];
+        let schema = (route.body)(&mut schemas).to_value();
+        let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        let members = schemas.definitions().get(name).and_then(|schema| schema["properties"].as_object());
+        for member in members.into_iter().flatten() {
+            let mut whole = body(route.path);
+            whole[member.0] = json!({"zz": [1]});
+            bodies.push(whole);
+        }
+        for body in bodies {
+            let (status, answer) = scene.ask(route, &scene.own, &CALLERS[0], body.clone());
+            let asked = format!("{} {} with {body}", route.method.name(), route.path);
+            assert_eq!(status, 400, "{asked}: {answer}");
+        }
+        assert_eq!(scene.place.get("/tasks").0, 200, "after {}", route.path);
+    }
+}
+
+/// Whichever comes first would hide the other.
+#[test]
+fn no_two_rows_answer_the_same_request() {
+    let all: Vec<&Route> = routes::all().collect();
+    for (index, route) in all.iter().enumerate() {
+        let same = |other: &&&Route| {
+            let parts = |path: &'static str| path.split('/').collect::<Vec<_>>();
+            let (own, theirs) = (parts(route.path), parts(other.path));
+            let open = |part: &str| part.starts_with('{');
+            route.method == other.method
+                && own.len() == theirs.len()
+                && own.iter().zip(&theirs).all(|(a, b)| a == b || open(a) || open(b))
+        };
+        let twin = all[index + 1..].iter().find(same);
+        assert!(twin.is_none(), "{} and {}", route.path, twin.map_or("", |twin| twin.path));
+    }
+}
