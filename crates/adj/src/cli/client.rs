@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use super::project::{owner_at, shown};
 use super::{Exit, Failure};
+use crate::api::types::problem::Document;
 use crate::api::{Method, Request, holder_name};
 use crate::server;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
@@ -79,7 +81,7 @@ impl Client {
         let until = tokio::time::Instant::now() + limit;
         loop {
             let answered = self.ask_in(request, limit).await?;
-            let full = matches!(&answered, Some((503, body)) if body["code"] == server::TOO_MANY_CONNECTIONS);
+            let full = matches!(&answered, Some((503, problem)) if is_full(problem));
             if !full || tokio::time::Instant::now() >= until {
                 return Ok(answered);
             }
@@ -213,6 +215,11 @@ impl Client {
         };
         Failure::new(Exit::Unreachable, message).hint(hint)
     }
+}
+
+fn is_full(problem: &Value) -> bool {
+    let problem = Document::deserialize(problem);
+    problem.is_ok_and(|problem| problem.code.as_deref() == Some(server::TOO_MANY_CONNECTIONS))
 }
 
 async fn exchange(

@@ -2,7 +2,7 @@
 //! of it is promised to stay.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::project::Project;
@@ -15,7 +15,6 @@ use machines::Wire;
 use machines::names::{AgentName, RunId};
 use runtime::agents::{claude, script};
 use runtime::owner::{Handle, Owner};
-use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
 #[derive(Debug, Subcommand)]
@@ -122,7 +121,8 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             stop.stop(true);
         });
-        writeln!(context.out, "{}", json!({"socket": socket.path(), "token": minted}))?;
+        let listens = Listens { socket: socket.path(), token: minted.as_deref() };
+        writeln!(context.out, "{}", super::text::json(&listens))?;
         context.out.flush()?;
         let stop = async move { drop(stopped.await) };
         let ended = server::serve(listener, served, stop).await.map_err(|error| failed(&error));
@@ -131,6 +131,13 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
     });
     runtime.shutdown_background();
     ended
+}
+
+/// Where this owner listens, and the token that it was asked for.
+#[derive(serde::Serialize)]
+struct Listens<'s> {
+    socket: &'s Path,
+    token: Option<&'s str>,
 }
 
 fn minted(tokens: &Tokens, wish: &str) -> Result<String, Failure> {

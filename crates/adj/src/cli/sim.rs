@@ -7,7 +7,7 @@ use clap::Args;
 use machines::Wire;
 use runtime::settings::nearest;
 use runtime::sim::{self, Covered, Fault, Hits, Plan, Report};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -68,14 +68,14 @@ pub fn run(command: &Sim, context: Context) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, "there are not that many seeds after this one"));
     }
     let (json, quiet) = (context.globals.json, context.globals.quiet);
-    let mut trace: Vec<Value> = Vec::new();
+    let mut trace: Vec<String> = Vec::new();
     let total = if command.trace {
         let mut total = Total::default();
         for seed in command.seed..=command.last() {
             let mut unwritten = Ok(());
             let report = life(&command.plan(seed, &allowed), &mut |line| {
                 if json {
-                    trace.push(json!(line));
+                    trace.push(line.to_owned());
                 } else if unwritten.is_ok() {
                     unwritten = writeln!(context.out, "{line}");
                 }
@@ -96,11 +96,8 @@ pub fn run(command: &Sim, context: Context) -> Result<(), Failure> {
             .hint(format!("`{replay} --trace` plays it again, line by line")));
     }
     if json {
-        let mut document = total.document(command, &allowed);
-        if command.trace {
-            document["trace"] = Value::Array(trace);
-        }
-        writeln!(context.out, "{document}")?;
+        let document = total.document(command, &allowed, command.trace.then_some(trace));
+        writeln!(context.out, "{}", super::text::json(&document))?;
     } else {
         context.out.write_all(total.text(command, &allowed, quiet).as_bytes())?;
     }
@@ -237,6 +234,50 @@ struct Total {
     failure: Option<(u64, String)>,
 }
 
+/// What `adj sim --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'t> {
+    seed: u64,
+    runs: u64,
+    tasks_per_run: u32,
+    workers: u32,
+    faults: Vec<&'static str>,
+    exact: bool,
+    tasks: Ends,
+    first_waits: Vec<Wait<'t>>,
+    commits: u64,
+    events: u64,
+    crashes: u64,
+    virtual_millis: i64,
+    cost_micros: u64,
+    digest: String,
+    coverage: Vec<Hit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Ends {
+    total: u64,
+    done: u64,
+    canceled: u64,
+    waiting: u64,
+}
+
+#[derive(Serialize)]
+struct Wait<'t> {
+    seed: u64,
+    waits: &'t str,
+}
+
+#[derive(Serialize)]
+struct Hit {
+    kind: &'static str,
+    name: String,
+    hits: u64,
+}
+
 impl Total {
     fn add(&mut self, seed: u64, report: &Report) {
         let failure = report.failure.clone().map(|failure| (seed, failure));
@@ -286,31 +327,28 @@ impl Total {
         self.hits.coverage().into_iter().filter(possible).collect()
     }
 
-    fn document(&self, command: &Sim, allowed: &BTreeSet<Fault>) -> Value {
-        let waits: Vec<_> =
-            self.waits.iter().map(|(seed, wait)| json!({"seed": seed, "waits": wait})).collect();
-        let coverage: Vec<_> = self
-            .coverage(allowed)
-            .into_iter()
-            .map(|covered| json!({"kind": covered.kind, "name": covered.name, "hits": covered.count}))
-            .collect();
-        json!({
-            "seed": command.seed,
-            "runs": self.runs,
-            "tasksPerRun": command.tasks,
-            "workers": command.workers,
-            "faults": allowed.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-            "exact": command.exact,
-            "tasks": {"total": self.tasks, "done": self.done, "canceled": self.canceled, "waiting": self.waiting},
-            "firstWaits": waits,
-            "commits": self.commits,
-            "events": self.events,
-            "crashes": self.crashes,
-            "virtualMillis": self.virtual_millis,
-            "costMicros": self.cost,
-            "digest": format!("{:016x}", self.digest),
-            "coverage": coverage,
-        })
+    fn document(&self, command: &Sim, allowed: &BTreeSet<Fault>, trace: Option<Vec<String>>) -> Document<'_> {
+        let ends =
+            Ends { total: self.tasks, done: self.done, canceled: self.canceled, waiting: self.waiting };
+        let hit = |covered: Covered| Hit { kind: covered.kind, name: covered.name, hits: covered.count };
+        Document {
+            seed: command.seed,
+            runs: self.runs,
+            tasks_per_run: command.tasks,
+            workers: command.workers,
+            faults: allowed.iter().map(|fault| fault.name()).collect(),
+            exact: command.exact,
+            tasks: ends,
+            first_waits: self.waits.iter().map(|(seed, waits)| Wait { seed: *seed, waits }).collect(),
+            commits: self.commits,
+            events: self.events,
+            crashes: self.crashes,
+            virtual_millis: self.virtual_millis,
+            cost_micros: self.cost,
+            digest: format!("{:016x}", self.digest),
+            coverage: self.coverage(allowed).into_iter().map(hit).collect(),
+            trace,
+        }
     }
 
     fn text(&self, command: &Sim, allowed: &BTreeSet<Fault>, quiet: bool) -> String {
