@@ -9,6 +9,7 @@ pub mod git;
 pub mod keeper;
 pub mod layout;
 pub mod log;
+mod outbox;
 pub mod owner;
 pub mod prompts;
 pub mod runner;

@@ -13,7 +13,7 @@ use super::gate::{self, Tested, Tests, Whose};
 use super::{Shared, hooks, kept, place, tickets, trees};
 use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
-use crate::log::Fence;
+use crate::outbox;
 use crate::owner::SubmitError;
 use crate::settings::{FILE, Merge, trust};
 
@@ -341,8 +341,7 @@ pub async fn look_at_checkouts(shared: &Arc<Shared>) -> Result<(), SubmitError> 
     let world = shared.world();
     for task in changed {
         if let Some(timer) = world.timers.get(&Timer::Checkout { task }) {
-            let fence = Fence { effect: timer.to_string(), attempt: 0 };
-            shared.tell(&fence, Happened::TimerDue).await?;
+            outbox::ring(&mut &**shared, timer).await?;
         }
     }
     Ok(())

@@ -25,14 +25,14 @@ mod tickets;
 mod tidy;
 mod trees;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use kernel::command::{Happened, Outcome};
-use kernel::{Actor, Answer, Ask, Command, Effect, Reply, World};
+use kernel::command::Happened;
+use kernel::{Actor, Answer, Ask, Command, Effect, Refusal, Reply, World};
 use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -41,7 +41,8 @@ use crate::clock;
 use crate::crash;
 use crate::git::{self, GitError, Places, Repository};
 use crate::layout::Layout;
-use crate::log::{Fence, Leased, LogError, Millis};
+use crate::log::{Fence, Leased, Millis, Pending};
+use crate::outbox::{self, Attempt, Clock, Desk, Executor, Meaning, Next, Outbox, Told};
 use crate::owner::{Handle, SubmitError};
 use crate::prompts::Prompts;
 use crate::sandbox;
@@ -52,21 +53,12 @@ pub use place::{limits, prompt_now};
 pub use steps::{Step, StepFile};
 pub use tickets::{Look, look_alone, see_alone, untold, write_alone};
 
-/// A lease of this process lasts as long as the process: the log has one owner, and whoever comes next releases what
-/// was held.
-const LEASE_MILLIS: Millis = 365 * 24 * 3600 * 1000;
 /// No sleep is longer: see [`until`].
 const SLEEP_MAX: Duration = Duration::from_secs(10);
-/// How often a fleet that is to stop tries to write something down.
-const LAST_TRIES: u32 = 3;
 /// How long what was told to end may take before the fleet stops without it. Its keeper goes on, and ends it.
 const LEAVE_SECONDS: u64 = 10;
 /// With less than this there is no room for anything.
 const NO_ROOM_BYTES: u64 = 1 << 20;
-/// How many effects are taken at once.
-const LEASED_MAX: usize = 1_000;
-/// How long something that only we need waits between two tries: at first, and at most.
-const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 /// How long everything may take to end when the fleet is stopped, beyond what running calls are given.
 const STOP_SECONDS: u64 = 15;
 /// How often a checkout that holds up a landing is looked at: a few file times, nothing that git must read.
@@ -75,8 +67,6 @@ const CHECKOUT_LOOK: Duration = Duration::from_secs(1);
 const DISK_SECONDS: u64 = 30;
 /// How often main is looked at while it fails its own tests.
 const MAIN_SECONDS: u64 = 2;
-/// How often while it is full.
-const FULL_DISK_SECONDS: u64 = 2;
 /// Less than this, and no further tree is made.
 const DISK_BYTES_MIN: u64 = 256 << 20;
 
@@ -173,8 +163,6 @@ pub(crate) struct Shared {
     reread: tokio::sync::Notify,
     /// The steps that this process follows, and the way to each.
     steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<steps::Word>>>,
-    /// When each timer is due, by the steady clock.
-    deadlines: Mutex<BTreeMap<EffectId, Millis>>,
     /// Workers that have had their step, where each gets only one.
     stepped: Mutex<HashSet<WorkerName>>,
     /// Where steps are followed.
@@ -260,7 +248,6 @@ impl Runner {
             stop: watch::Sender::new(Stop::No),
             reread: tokio::sync::Notify::new(),
             steps: Mutex::default(),
-            deadlines: Mutex::default(),
             stepped: Mutex::default(),
             listener,
             hands: Semaphore::new(2 * cores),
@@ -365,8 +352,8 @@ impl Runner {
         let shared = &self.shared;
         let mut head = shared.handle.follow();
         let mut stop = shared.stop.subscribe();
-        let mut taken = HashSet::new();
-        let mut tasks: JoinSet<EffectId> = JoinSet::new();
+        let mut outbox = Outbox::default();
+        let mut tasks: JoinSet<Fence> = JoinSet::new();
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
         let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
         let mut main = tokio::time::interval(Duration::from_secs(MAIN_SECONDS));
@@ -375,25 +362,22 @@ impl Runner {
                 return self.end(tasks).await;
             }
             head.borrow_and_update();
-            let next = match shared.timers().await {
+            let next = match outbox.turn(&mut Hands { shared, desk: shared, tasks: &mut tasks }).await {
+                // It was tried until the fleet was to stop.
                 Err(error) if passes(&error) => continue,
                 next => next?,
             };
-            match shared.take(&mut taken, &mut tasks).await {
-                Err(error) if passes(&error) => continue,
-                took => took?,
-            }
-            if (shared.until_idle || shared.once) && shared.is_idle(&taken) {
+            if (shared.until_idle || shared.once) && shared.is_idle(&outbox) {
                 if tasks.is_empty() {
                     // What has just landed may have brought tickets.
                     tickets::see_all(shared, false).await?;
-                    if shared.is_idle(&taken) {
+                    if shared.is_idle(&outbox) {
                         return Ok(());
                     }
                     continue;
                 }
                 // Every step that is under way waits for a person's answer, and perhaps other work for its worker.
-                if shared.waits_for_answers(&taken) && shared.leave_unanswered().await? {
+                if shared.waits_for_answers(&outbox) && shared.leave_unanswered().await? {
                     continue;
                 }
             }
@@ -407,7 +391,7 @@ impl Runner {
                     let looked = shared.look_at_disk().await;
                     // Whoever makes room wants to see it taken.
                     if shared.world().disk_full.is_some() {
-                        disk.reset_after(Duration::from_secs(FULL_DISK_SECONDS));
+                        disk.reset_after(outbox::FULL_DISK_LOOK);
                     }
                     looked
                 }
@@ -426,7 +410,7 @@ impl Runner {
                 },
                 Some(ended) = tasks.join_next() => {
                     match ended {
-                        Ok(effect) => drop(taken.remove(&effect)),
+                        Ok(attempt) => outbox.over(&attempt),
                         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                         Err(_) => {}
                     }
@@ -442,7 +426,7 @@ impl Runner {
     }
 
     /// Lets every step come to its turn's end, or ends it where that takes too long or is not wanted.
-    async fn end(&self, mut tasks: JoinSet<EffectId>) -> Result<(), RunError> {
+    async fn end(&self, mut tasks: JoinSet<Fence>) -> Result<(), RunError> {
         let shared = &self.shared;
         match shared.ask(Ask::StopFleet).await {
             Err(RunError::Submit(error)) if passes(&error) => {}
@@ -594,36 +578,7 @@ pub fn sandbox_held(settings: &Settings) -> Option<String> {
 
 /// Whether it may pass by itself: the disk is full, or failed.
 fn passes(error: &SubmitError) -> bool {
-    matches!(error, SubmitError::Log(LogError::Full | LogError::Sync { .. } | LogError::Io { .. }))
-}
-
-/// Tries at a log that does not take anything, further and further apart.
-struct Retry {
-    wait: Duration,
-    /// Since the fleet is to stop.
-    last: u32,
-}
-
-impl Retry {
-    fn new() -> Retry {
-        Retry { wait: TRY_AGAIN.0, last: 0 }
-    }
-
-    /// Says what is wrong, and returns when to try again. False: the fleet is to stop, and does so without.
-    async fn again(&mut self, shared: &Shared, error: &SubmitError) -> bool {
-        if shared.is_stopping() {
-            self.last += 1;
-            tokio::time::sleep(TRY_AGAIN.0).await;
-            return self.last < LAST_TRIES;
-        }
-        shared.notice(format!("{error}; it is tried again in {} ms", self.wait.as_millis()));
-        tokio::select! {
-            () = tokio::time::sleep(self.wait) => {}
-            () = shared.stopping() => {}
-        }
-        self.wait = (self.wait * 2).min(TRY_AGAIN.1);
-        true
-    }
+    Meaning::of(error) == Meaning::Passes
 }
 
 /// Waits for a moment of the steady clock; for ever where there is none.
@@ -725,136 +680,13 @@ impl Shared {
         }
     }
 
-    /// Asks, and asks again where the disk was full or failed: a full disk passes. A fleet that is to stop does not wait for
-    /// that: what was not written down is found again by the next one.
-    pub async fn submit(&self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
-        let mut retry = Retry::new();
-        loop {
-            let command = Command {
-                id: clock::unique(),
-                at: clock::now(),
-                actor: Actor::System,
-                key: None,
-                ask: ask.clone(),
-            };
-            let (send, receive) = oneshot::channel();
-            self.handle.send(command, fence.clone(), move |answered| drop(send.send(answered)))?;
-            match receive.await.unwrap_or(Err(SubmitError::Stopped)) {
-                Err(error) if passes(&error) && retry.again(self, &error).await => {}
-                answered => return answered,
-            }
-        }
+    pub async fn submit(&self, ask: Ask, fence: Option<&Fence>) -> Result<Answer, SubmitError> {
+        outbox::submit(&mut &*self, ask, fence).await
     }
 
-    /// Tells what came of an effect. False: it is no longer wanted, and whoever does it may stop.
+    /// Tells what came of an effect, or how far it has got. False: it is no longer wanted, and whoever does it may stop.
     pub async fn tell(&self, fence: &Fence, what: Happened) -> Result<bool, SubmitError> {
-        let effect = EffectId::new(&fence.effect).expect("the log gave it out");
-        match self.submit(Ask::Outcome(Outcome { effect, what }), Some(fence.clone())).await {
-            Ok(Answer::Done(reply)) => Ok(!reply.superseded),
-            Ok(Answer::Refused(refusal)) => {
-                self.notice(format!("bug: an outcome of {} was refused: {refusal}", fence.effect));
-                Ok(false)
-            }
-            Err(SubmitError::Fenced { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Reports the timers whose time has come, and says when the next one's will, by the steady clock.
-    async fn timers(&self) -> Result<Option<Millis>, SubmitError> {
-        loop {
-            let (ripe, next) = self.ripe_timers();
-            if ripe.is_empty() {
-                return Ok(next);
-            }
-            for id in ripe {
-                crash::effect("timer", "before");
-                let fence = Fence { effect: id.to_string(), attempt: 0 };
-                self.tell(&fence, Happened::TimerDue).await?;
-                crash::effect("timer", "after");
-            }
-        }
-    }
-
-    /// The timers whose time has come, and when the next one's will.
-    ///
-    /// What the log says of a timer is read once, when this process first sees it: from then on it waits by a clock that
-    /// nobody sets.
-    fn ripe_timers(&self) -> (Vec<EffectId>, Option<Millis>) {
-        let world = self.world();
-        let (now, steady) = (clock::now(), clock::steady());
-        let mut deadlines = self.deadlines.lock().unwrap_or_else(PoisonError::into_inner);
-        deadlines.retain(|id, _| world.effects.contains_key(id));
-        for (id, effect) in &world.effects {
-            if let Some(left) = effect.left(now).filter(|_| !deadlines.contains_key(id)) {
-                deadlines.insert(id.clone(), steady.saturating_add(left));
-            }
-        }
-        let ripe = deadlines.iter().filter(|(_, due)| **due <= steady).map(|(id, _)| id.clone()).collect();
-        (ripe, deadlines.values().min().copied())
-    }
-
-    /// Takes what nobody has in hand, each as a task of its own.
-    async fn take(
-        self: &Arc<Self>,
-        taken: &mut HashSet<EffectId>,
-        tasks: &mut JoinSet<EffectId>,
-    ) -> Result<(), SubmitError> {
-        let wanted = |world: &World| {
-            let free = |(id, effect): &(&EffectId, &Arc<Effect>)| {
-                effect.due().is_none() && !taken.contains(*id) && !self.waits(effect)
-            };
-            world.effects.iter().any(|pending| free(&pending))
-        };
-        if !wanted(&self.world()) {
-            return Ok(());
-        }
-        let handle = self.handle.clone();
-        let lease = move || handle.lease("fleet", clock::now(), clock::now() + LEASE_MILLIS, LEASED_MAX);
-        let mut retry = Retry::new();
-        let leased = loop {
-            match self.blocking(lease.clone()).await {
-                Err(error) if passes(&error) && retry.again(self, &error).await => {}
-                leased => break leased?,
-            }
-        };
-        for leased in leased {
-            let Ok(effect) = serde_json::from_str::<Effect>(&leased.data) else {
-                self.notice(format!("bug: effect {} cannot be read", leased.id));
-                continue;
-            };
-            let id = EffectId::new(&leased.id).expect("the log gave it out");
-            if self.waits(&effect) {
-                let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
-                let handle = self.handle.clone();
-                match self.blocking(move || handle.release(&fence)).await {
-                    // Nobody else takes it as long as we are here, and whoever comes next releases it.
-                    Err(error) if passes(&error) => {}
-                    released => drop(released?),
-                }
-                continue;
-            }
-            taken.insert(id.clone());
-            if let (true, Effect::StartStep { worker, .. }) = (self.once, &effect) {
-                self.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(worker.clone());
-            }
-            let words = steps::register(self, &id, &effect);
-            let shared = self.clone();
-            let is_step = matches!(effect, Effect::StartStep { .. });
-            let work = async move {
-                // Only an owner that has stopped gets in the way of an outcome; then everything ends.
-                if let Err(error) = shared.carry_out(leased, &id, effect, words).await {
-                    shared.notice(format!("effect {id}: {error}"));
-                }
-                shared.steps.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                id
-            };
-            match is_step {
-                true => tasks.spawn_on(work, self.listener.handle()),
-                false => tasks.spawn(work),
-            };
-        }
-        Ok(())
+        Ok(outbox::tell(&mut &*self, fence, what).await? == Told::Wanted)
     }
 
     /// Whether an effect is left for another time: a second step where each worker gets one.
@@ -872,8 +704,8 @@ impl Shared {
     }
 
     /// Nothing will happen any more without a person. A landing that waits for the user's checkout does, and so does a call
-    /// that waits for an answer, and a service that does not accept the credentials. `taken`: what is in hand.
-    fn is_idle(&self, taken: &HashSet<EffectId>) -> bool {
+    /// that waits for an answer, and a service that does not accept the credentials.
+    fn is_idle(&self, outbox: &Outbox) -> bool {
         use kernel::Timer;
         let world = self.world();
         let refused = |run: &RunId| {
@@ -894,7 +726,7 @@ impl Shared {
             _ => waits_for_answer(&world, id),
         };
         let in_hand = |id: &EffectId| world.effects.contains_key(id);
-        taken.iter().all(in_hand)
+        outbox.in_hand().all(in_hand)
             && world.effects.iter().all(|(id, effect)| waits_for_person(id, effect) || self.waits(effect))
     }
 
@@ -907,85 +739,82 @@ impl Shared {
         });
         let asked: Vec<&EffectId> = asked.map(|(id, _)| id).collect();
         for id in &asked {
-            self.tell(&Fence { effect: id.to_string(), attempt: 0 }, Happened::TimerDue).await?;
+            outbox::ring(&mut &*self, id).await?;
         }
         Ok(!asked.is_empty())
     }
 
     /// All that is in hand is steps whose call waits for a person.
-    fn waits_for_answers(&self, taken: &HashSet<EffectId>) -> bool {
+    fn waits_for_answers(&self, outbox: &Outbox) -> bool {
         let world = self.world();
-        taken.iter().all(|id| waits_for_answer(&world, id))
+        outbox.in_hand().all(|id| waits_for_answer(&world, id))
     }
 
+    /// Carries an effect out, as often as that takes.
     async fn carry_out(
         self: &Arc<Self>,
-        leased: Leased,
-        id: &EffectId,
-        effect: Effect,
-        words: Option<mpsc::UnboundedReceiver<steps::Word>>,
+        mut attempt: Attempt,
+        mut words: Option<mpsc::UnboundedReceiver<steps::Word>>,
     ) -> Result<(), SubmitError> {
-        if !shell::is_left(self, id, &effect).await {
+        if !shell::is_left(self, &attempt.id, &attempt.effect).await {
             return Ok(());
         }
-        let fence = Fence { effect: leased.id.clone(), attempt: leased.attempt };
-        let kind = effect.kind();
-        let mut wait = TRY_AGAIN.0;
-        let mut words = words;
         loop {
-            crash::effect(kind, "before");
-            let what = match &effect {
-                Effect::StartStep { .. } => {
-                    let words = words.take().expect("a step is carried out once");
-                    return steps::carry_out(self, &fence, id, &effect, words).await;
-                }
-                Effect::EndStep { task, step, .. } => steps::end(self, task, step).await,
-                Effect::AnswerCall { step, call, allow, note, .. } => {
-                    steps::answer(self, step, call, *allow, note).await
-                }
-                Effect::TellAgent { step, text, .. } => steps::tell(self, step, text).await,
-                Effect::PrepareTree { task, tree, branch, .. } => {
-                    trees::prepare(self, id, task, tree, branch).await
-                }
-                Effect::SaveWork { task } => trees::save(self, id, task).await,
-                Effect::RemoveTree { task, start_over } => trees::remove(self, id, task, *start_over).await,
-                Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
-                Effect::RunGate { task, worker, .. } => {
-                    gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
-                }
-                Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
-                Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
-                Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
-                Effect::WriteTicket { task, ticket, status, note } => {
-                    tickets::write(self, id, task, ticket, status, note.as_deref()).await
-                }
-                Effect::CheckHealth { service } => Some(health(self, service).await),
-                Effect::Timer { .. } => None,
-            };
-            let Some(what) = what else { return Ok(()) };
-            if let Happened::Failed { error } | Happened::TreeFailed { error } = &what {
-                if self.waits_for_room(error).await {
-                    continue;
-                }
-                if self.is_stopping() && self.free().is_some_and(|free| free < NO_ROOM_BYTES) {
-                    // It stays in the outbox.
-                    return Ok(());
+            crash::effect(attempt.effect.kind(), "before");
+            let Some(what) = self.perform(&attempt, &mut words).await? else { return Ok(()) };
+            match attempt.tell(&mut &**self, what).await? {
+                Next::Over => return Ok(()),
+                Next::Again { wait } => tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = self.stopping() => return Ok(()),
+                },
+                Next::WhenThereIsRoom { error } => {
+                    self.waits_for_room(&error).await;
+                    if self.is_stopping() {
+                        // It stays in the outbox.
+                        return Ok(());
+                    }
                 }
             }
-            crash::effect(kind, "after");
-            let failed = matches!(what, Happened::Failed { .. });
-            let wanted = self.tell(&fence, what).await?;
-            crash::effect(kind, "told");
-            // What only we need stays in the outbox after a failure, and is tried again.
-            if !failed || !wanted || !self.world().effects.contains_key(id) {
-                return Ok(());
-            }
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = self.stopping() => return Ok(()),
-            }
-            wait = (wait * 2).min(TRY_AGAIN.1);
         }
+    }
+
+    /// Does in the world what an effect asks for, and says what came of it. `None`: nothing that the log should hear.
+    async fn perform(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        words: &mut Option<mpsc::UnboundedReceiver<steps::Word>>,
+    ) -> Result<Option<Happened>, SubmitError> {
+        let id = &attempt.id;
+        Ok(match &*attempt.effect {
+            Effect::StartStep { .. } => {
+                let words = words.take().expect("a step is carried out once");
+                return steps::carry_out(self, attempt, words).await;
+            }
+            Effect::EndStep { task, step, .. } => steps::end(self, task, step).await,
+            Effect::AnswerCall { step, call, allow, note, .. } => {
+                steps::answer(self, step, call, *allow, note).await
+            }
+            Effect::TellAgent { step, text, .. } => steps::tell(self, step, text).await,
+            Effect::PrepareTree { task, tree, branch, .. } => {
+                trees::prepare(self, id, task, tree, branch).await
+            }
+            Effect::SaveWork { task } => trees::save(self, id, task).await,
+            Effect::RemoveTree { task, start_over } => trees::remove(self, id, task, *start_over).await,
+            Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
+            Effect::RunGate { task, worker, .. } => {
+                gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
+            }
+            Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
+            Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
+            Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
+            Effect::WriteTicket { task, ticket, status, note } => {
+                tickets::write(self, id, task, ticket, status, note.as_deref()).await
+            }
+            Effect::CheckHealth { service } => Some(health(self, service).await),
+            // A timer is never handed out: it is reported when it is due.
+            Effect::Timer { .. } => None,
+        })
     }
 
     /// Main's tests that run under the settings of before say nothing any more.
@@ -1075,7 +904,7 @@ impl Shared {
         self.notice_once(format!("the disk is full, so this waits for room: {failed}"));
         while is_full() && !self.is_stopping() {
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(FULL_DISK_SECONDS)) => {}
+                () = tokio::time::sleep(outbox::FULL_DISK_LOOK) => {}
                 () = self.stopping() => {}
             }
         }
@@ -1094,6 +923,124 @@ impl Shared {
             self.ask(Ask::SeeDisk { full }).await?;
         }
         Ok(())
+    }
+}
+
+impl Clock for &Shared {
+    fn now(&self) -> Millis {
+        clock::now()
+    }
+
+    fn steady(&self) -> Millis {
+        clock::steady()
+    }
+}
+
+impl Desk for &Shared {
+    type Error = SubmitError;
+
+    fn meaning(error: &SubmitError) -> Meaning {
+        Meaning::of(error)
+    }
+
+    fn effects(&self) -> imbl::OrdMap<EffectId, Arc<Effect>> {
+        self.world().effects.clone()
+    }
+
+    fn is_stopping(&self) -> bool {
+        Shared::is_stopping(self)
+    }
+
+    fn has_no_room(&self) -> bool {
+        self.free().is_some_and(|free| free < NO_ROOM_BYTES)
+    }
+
+    async fn rest(&mut self, wait: Duration, error: &SubmitError) {
+        if Shared::is_stopping(self) {
+            return tokio::time::sleep(wait).await;
+        }
+        self.notice(format!("{error}; it is tried again in {} ms", wait.as_millis()));
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = self.stopping() => {}
+        }
+    }
+
+    async fn submit(&mut self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
+        let command = Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask };
+        let (send, receive) = oneshot::channel();
+        self.handle.send(command, fence, move |answered| drop(send.send(answered)))?;
+        receive.await.unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    fn refused(&mut self, fence: &Fence, _: &Happened, refusal: Refusal) -> Result<(), SubmitError> {
+        self.notice(format!("bug: an outcome of {} was refused: {refusal}", fence.effect));
+        Ok(())
+    }
+
+    async fn lease(
+        &mut self,
+        holder: &'static str,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<Leased>, SubmitError> {
+        let handle = self.handle.clone();
+        self.blocking(move || handle.lease(holder, clock::now(), until, limit)).await
+    }
+
+    async fn release(&mut self, fence: &Fence) -> Result<(), SubmitError> {
+        let (handle, fence) = (self.handle.clone(), fence.clone());
+        self.blocking(move || handle.release(&fence)).await.map(drop)
+    }
+
+    async fn pending(&mut self) -> Result<Vec<Pending>, SubmitError> {
+        let handle = self.handle.clone();
+        self.blocking(move || handle.outbox()).await
+    }
+}
+
+/// What the fleet carries effects out with: each is a task of its own.
+struct Hands<'a> {
+    shared: &'a Arc<Shared>,
+    desk: &'a Shared,
+    tasks: &'a mut JoinSet<Fence>,
+}
+
+impl<'a> Executor for Hands<'a> {
+    type Desk = &'a Shared;
+
+    fn desk(&mut self) -> &mut &'a Shared {
+        &mut self.desk
+    }
+
+    fn leaves(&self, effect: &Effect) -> bool {
+        self.shared.waits(effect)
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        let shared = self.shared.clone();
+        if let (true, Effect::StartStep { worker, .. }) = (shared.once, &*attempt.effect) {
+            shared.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(worker.clone());
+        }
+        let words = steps::register(&shared, &attempt.id, &attempt.effect);
+        let is_step = matches!(*attempt.effect, Effect::StartStep { .. });
+        let work = async move {
+            let (id, fence) = (attempt.id.clone(), attempt.fence());
+            // Only an owner that has stopped gets in the way of an outcome; then everything ends.
+            if let Err(error) = shared.carry_out(attempt, words).await {
+                shared.notice(format!("effect {id}: {error}"));
+            }
+            shared.steps.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            fence
+        };
+        match is_step {
+            true => self.tasks.spawn_on(work, self.shared.listener.handle()),
+            false => self.tasks.spawn(work),
+        };
+    }
+
+    fn cannot_read(&mut self, effect: &str) {
+        self.shared.notice(format!("bug: effect {effect} cannot be read"));
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use kernel::command::Happened;
 use kernel::{Ask, Effect, Timer, World};
 use machines::names::{EffectId, WorkerName};
 use machines::worker;
@@ -11,11 +10,11 @@ use machines::worker;
 use super::{RunError, Shared, Step, kept, steps};
 use crate::git::TreeFound;
 use crate::keeper::{self, Found};
-use crate::log::Fence;
+use crate::outbox;
 
 /// Looks for everything that was under way, and tells the kernel what was found of each worker.
 pub async fn recover(shared: &Arc<Shared>) -> Result<(), RunError> {
-    release_leases(shared).await?;
+    outbox::take_over(&mut &**shared).await?;
     end_orphans(shared).await;
     let world = shared.world();
     for (name, worker) in &world.workers {
@@ -33,24 +32,9 @@ pub async fn recover(shared: &Arc<Shared>) -> Result<(), RunError> {
 async fn look_at_checkouts_again(shared: &Arc<Shared>) -> Result<(), RunError> {
     let waits = |effect: &Effect| matches!(effect, Effect::Timer { timer: Timer::Checkout { .. }, .. });
     for (id, _) in shared.world().effects.iter().filter(|(_, effect)| waits(effect)) {
-        let fence = Fence { effect: id.to_string(), attempt: 0 };
-        shared.tell(&fence, Happened::TimerDue).await?;
+        outbox::ring(&mut &**shared, id).await?;
     }
     Ok(())
-}
-
-/// The log has one owner, which is this process: what another one held, it holds no more.
-async fn release_leases(shared: &Arc<Shared>) -> Result<(), RunError> {
-    let handle = shared.handle.clone();
-    let release = move || {
-        for pending in handle.outbox()? {
-            if pending.owner.is_some() {
-                handle.release(&Fence { effect: pending.id, attempt: pending.attempt })?;
-            }
-        }
-        Ok::<_, crate::owner::SubmitError>(())
-    };
-    Ok(shared.blocking(release).await?)
 }
 
 /// Ends whatever runs for an effect that the log does not know (any more).

@@ -20,11 +20,11 @@ use tokio::time::Instant;
 
 use super::{Shared, hooks, kept, place};
 use crate::agents::{self, Ended, Input, Order, Reader, Said, Silence};
-use crate::crash;
 use crate::files::write_whole;
 use crate::git::Published;
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Spec, Tail};
 use crate::log::Fence;
+use crate::outbox::Attempt;
 use crate::owner::SubmitError;
 
 /// The file in a step's folder that says what it is.
@@ -132,50 +132,42 @@ pub fn register(shared: &Shared, id: &EffectId, effect: &Effect) -> Option<mpsc:
     })
 }
 
-/// Starts a step or takes it up again, and follows it to its end.
+/// Starts a step or takes it up again, and follows it to its end. `None`: there is nothing to tell.
 pub async fn carry_out(
     shared: &Arc<Shared>,
-    fence: &Fence,
-    id: &EffectId,
-    effect: &Effect,
+    attempt: &Attempt,
     words: mpsc::UnboundedReceiver<Word>,
-) -> Result<(), SubmitError> {
+) -> Result<Option<Happened>, SubmitError> {
+    let id = &attempt.id;
     let begun = loop {
-        match begin(shared, id, effect).await {
+        match begin(shared, id, &attempt.effect).await {
             Err(Happened::StepFailed { error, .. }) if shared.waits_for_room(&error).await => {}
             begun => break begun,
         }
     };
-    let what = match begun {
+    let (step, found) = match begun {
         // Ended before it began; who ended it knows, or it is begun again another time.
-        Ok(None) => return Ok(()),
-        Ok(Some((step, found))) => {
-            let mut follower = match Follower::new(shared, fence, step, words).await {
-                Ok(follower) => follower,
-                Err(error) => {
-                    let what = failed(error, StepFailure::Failed, Usage::default());
-                    return shared.tell(fence, what).await.map(drop);
-                }
-            };
-            let ended = follower.follow(found).await?;
-            if let Gone::Left = ended {
-                follower.tell_gone(&failed("", StepFailure::Lost, Usage::default()));
-                return Ok(());
-            }
-            let task = follower.step.file.task.clone();
-            if let Err(error) = hooks::in_tree(shared, "step.after", id.as_str(), &task).await {
-                shared.notice(format!("{task}: {error}"));
-            }
-            let what = follower.outcome(ended).await;
-            follower.tell_gone(&what);
-            what
-        }
-        Err(failure) => failure,
+        Ok(None) => return Ok(None),
+        Ok(Some(begun)) => begun,
+        Err(failure) => return Ok(Some(failure)),
     };
-    crash::effect("start_step", "after");
-    shared.tell(fence, what).await?;
-    crash::effect("start_step", "told");
-    Ok(())
+    let fence = attempt.fence();
+    let mut follower = match Follower::new(shared, &fence, step, words).await {
+        Ok(follower) => follower,
+        Err(error) => return Ok(Some(failed(error, StepFailure::Failed, Usage::default()))),
+    };
+    let ended = follower.follow(found).await?;
+    if let Gone::Left = ended {
+        follower.tell_gone(&failed("", StepFailure::Lost, Usage::default()));
+        return Ok(None);
+    }
+    let task = follower.step.file.task.clone();
+    if let Err(error) = hooks::in_tree(shared, "step.after", id.as_str(), &task).await {
+        shared.notice(format!("{task}: {error}"));
+    }
+    let what = follower.outcome(ended).await;
+    follower.tell_gone(&what);
+    Ok(Some(what))
 }
 
 fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened {

@@ -445,7 +445,7 @@ pub fn write_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(),
     let Ok(settings) = trust::in_force(layout).map(|in_force| in_force.settings) else { return Ok(()) };
     let repository = super::open_repository(layout, &settings)?;
     let desk = Desk::new(layout, &settings, repository.bare());
-    let leased = handle.lease("command", clock::now(), clock::now() + 60_000, super::LEASED_MAX)?;
+    let leased = handle.lease("command", clock::now(), clock::now() + 60_000, crate::outbox::LEASED_MAX)?;
     for leased in leased {
         let fence = crate::log::Fence { effect: leased.id.clone(), attempt: leased.attempt };
         let wanted = waiting.iter().find(|(id, _)| id.as_str() == leased.id);

@@ -44,6 +44,8 @@ machines::wire_enum! {
         MainRed = "main-red",
         TestsInDoubt = "tests-in-doubt",
         TicketGone = "ticket-gone",
+        LowDisk = "low-disk",
+        FullDisk = "full-disk",
 
         AgentCrashesAlways = "agent-crashes-always",
         TestsStayRed = "tests-stay-red",

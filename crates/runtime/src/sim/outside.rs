@@ -6,7 +6,7 @@
 use super::Fault;
 use super::random::Random;
 use kernel::command::{Happened, RedBy, StepFailure, Usage};
-use kernel::{Millis, World};
+use kernel::{Effect, Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
 use machines::run::{ToolCall, ToolStatus};
 use smol_str::SmolStr;
@@ -188,15 +188,24 @@ impl Outside {
         mishap.into_iter().collect()
     }
 
+    /// How an effect ends that finds no room on the disk; nothing for one that needs none.
+    pub fn without_room(&self, effect: &Effect) -> Option<Happened> {
+        let error = "no space left on device".to_owned();
+        match effect {
+            Effect::PrepareTree { .. } => Some(Happened::TreeFailed { error }),
+            effect if is_ours_alone(effect) => Some(Happened::Failed { error }),
+            _ => None,
+        }
+    }
+
     /// Carries an effect out that is done at once, or says again how it came out.
     pub fn carry_out(
         &mut self,
         effect_id: &EffectId,
-        effect: &kernel::Effect,
+        effect: &Effect,
         faults: &BTreeSet<Fault>,
         random: &mut Random,
     ) -> (Happened, Vec<Fault>) {
-        use kernel::Effect;
         if let Some(known) = self.done.get(effect_id) {
             return (known.clone(), Vec::new());
         }
@@ -206,19 +215,11 @@ impl Outside {
             hit.extend(found);
             found
         };
-        if let Some(task) = effect.task() {
-            let ours = matches!(
-                effect,
-                Effect::SaveWork { .. }
-                    | Effect::RemoveTree { .. }
-                    | Effect::WriteTicket { .. }
-                    | Effect::DeleteBranch { .. }
-                    | Effect::EndStep { .. }
-                    | Effect::MoveMain { .. }
-            );
-            if ours && mishap(&mut self.works, task, &[Fault::EffectFails]).is_some() {
-                return (Happened::Failed { error: "try again".to_owned() }, hit);
-            }
+        if is_ours_alone(effect)
+            && let Some(task) = effect.task()
+            && mishap(&mut self.works, task, &[Fault::EffectFails]).is_some()
+        {
+            return (Happened::Failed { error: "try again".to_owned() }, hit);
         }
         let happened = match effect {
             Effect::PrepareTree { task, .. } => {
@@ -342,6 +343,27 @@ impl Outside {
         };
         self.done.insert(effect_id.clone(), happened.clone());
         (happened, hit)
+    }
+}
+
+/// Whether only we need it, so that a failure is no more than a reason to try again.
+fn is_ours_alone(effect: &Effect) -> bool {
+    match effect {
+        Effect::SaveWork { .. }
+        | Effect::RemoveTree { .. }
+        | Effect::WriteTicket { .. }
+        | Effect::DeleteBranch { .. }
+        | Effect::EndStep { .. }
+        | Effect::MoveMain { .. } => true,
+        Effect::PrepareTree { .. }
+        | Effect::StartStep { .. }
+        | Effect::AnswerCall { .. }
+        | Effect::TellAgent { .. }
+        | Effect::RunGate { .. }
+        | Effect::TestMerge { .. }
+        | Effect::TestMain { .. }
+        | Effect::CheckHealth { .. }
+        | Effect::Timer { .. } => false,
     }
 }
 

@@ -196,7 +196,7 @@ fn full_payload(stage: &Stage) -> Payload {
         approval: Some(task::Completion {
             approval_id: None,
             approved_by: SmolStr::new_static("ann"),
-            approved_at: stage.now,
+            approved_at: stage.now(),
             decision_note: "fine".to_owned(),
         }),
         decision: Some("so be it".to_owned()),
@@ -215,7 +215,7 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
             } else {
                 stage.random.between(1, 3_600_000)
             };
-            stage.now += jump;
+            stage.clock_ahead += jump;
         }
         Fault::Cancel => {
             ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?;

@@ -3,22 +3,32 @@
 use super::outside::{Down, Outside, TESTS, Work, service};
 use super::random::Random;
 use super::{Fault, Moment, Plan, Report, What, people};
-use crate::log::{Appended, Fence, Log, MemoryLog};
-use kernel::command::{Ask, Happened, Outcome, SeenTicket, Usage};
+use crate::log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
+use crate::outbox::{
+    self, Attempt, Backoff, Clock, Desk, Executor, FULL_DISK_LOOK, Meaning, Next, Outbox, Told,
+};
+use imbl::OrdMap;
+use kernel::command::{Ask, Happened, SeenTicket, Usage};
 use kernel::config::{self, Config};
 use kernel::event::Event;
-use kernel::{Actor, Command, Commit, Effect, Millis, Refusal, World, invariants};
+use kernel::{Actor, Answer, Command, Commit, Effect, Millis, Refusal, World, invariants};
 use machines::names::{AgentName, EffectId, TaskId};
 use machines::task::{Status, TaskType};
 use machines::wire::Wire;
 use machines::worker;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 /// When every life begins, in the virtual clock.
 const BEGINNING: Millis = 1_700_000_000_000;
-/// How long an executor holds an effect without a sign of life.
-const LEASE_MILLIS: Millis = 120_000;
+/// How late an outcome is that everybody has stopped waiting for.
+const LATE_MILLIS: Millis = 1_200_000;
+/// Less than this is left, and no further tree is made.
+const LOW_DISK: &str = "100 MB are left, 256 MB are needed";
 /// Turns of the loop that a life may take. A life that does not end by then hangs.
 const TURNS_MAX: u64 = 60_000;
 /// Times that each kind of disturbance may come, so that every life ends.
@@ -39,16 +49,45 @@ pub fn watch(plan: &Plan, trace: &mut dyn FnMut(&str), watcher: &mut dyn FnMut(&
 /// A life that must not go on: an invariant broke, an outcome was refused, or it hangs.
 type Played = Result<(), String>;
 
+/// Why an executor got no answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Log(LogError),
+    /// Another attempt is at the effect, or nobody wants it any more.
+    Fenced,
+    /// The process that asked was killed meanwhile, and nobody is there to hear the answer.
+    Killed,
+    /// A life that must not go on.
+    Failure(String),
+}
+
+/// The disks of the log and of the trees, until when each is full, by the steady clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Disks {
+    log_full_until: Millis,
+    trees_full_until: Millis,
+}
+
 pub(super) struct Stage<'t> {
     pub plan: Plan,
     pub random: Random,
-    pub now: Millis,
+    /// The clock that nobody sets.
+    pub steady: Millis,
+    /// By how much the clock that people read is ahead of it.
+    pub clock_ahead: Millis,
     pub world: World,
     pub log: MemoryLog,
     pub outside: Outside,
     pub report: Report,
     /// How often the person has looked.
     pub looks: u64,
+    /// What the owner that is alive has in hand.
+    outbox: Outbox,
+    /// What it has taken up and not yet begun.
+    begun: Vec<Attempt>,
+    /// When it looks again at the latest.
+    wake: Option<Millis>,
+    disks: Disks,
     agenda: BTreeMap<(Millis, u64), Item>,
     items: u64,
     commands: u64,
@@ -63,16 +102,23 @@ pub(super) struct Stage<'t> {
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     /// An agent prints the next thing.
-    Output {
-        step: EffectId,
-        attempt: u32,
-    },
+    Output(Attempt),
     /// An outcome reaches the log.
     Arrives {
-        effect: EffectId,
-        attempt: u32,
+        attempt: Attempt,
         what: Happened,
     },
+    /// An outcome reaches the log that has reached it before, or whose process has been killed since.
+    ArrivesAfterAll {
+        fence: Fence,
+        what: Happened,
+    },
+    /// An effect is carried out once more.
+    Again(Attempt),
+    /// The owner is killed.
+    Killed,
+    /// There is room on the disk again.
+    RoomIsBack,
     ServiceGoes {
         fault: Fault,
     },
@@ -93,12 +139,17 @@ impl<'t> Stage<'t> {
         Self {
             plan: plan.clone(),
             random: Random::new(plan.seed),
-            now: BEGINNING,
+            steady: BEGINNING,
+            clock_ahead: 0,
             world: World::default(),
             log: MemoryLog::new(),
             outside: Outside::default(),
             report: Report { tasks: plan.tasks, ..Report::default() },
             looks: 0,
+            outbox: Outbox::default(),
+            begun: Vec::new(),
+            wake: None,
+            disks: Disks::default(),
             agenda: BTreeMap::new(),
             items: 0,
             commands: 0,
@@ -111,7 +162,12 @@ impl<'t> Stage<'t> {
     }
 
     fn show(&mut self, what: What) {
-        (self.watcher)(&Moment { at: self.now - BEGINNING, world: &self.world, what });
+        (self.watcher)(&Moment { at: self.steady - BEGINNING, world: &self.world, what });
+    }
+
+    /// The time as people read it, and as the log keeps it.
+    pub fn now(&self) -> Millis {
+        self.steady + self.clock_ahead
     }
 
     pub fn has(&self, fault: Fault) -> bool {
@@ -136,7 +192,7 @@ impl<'t> Stage<'t> {
 
     pub fn later(&mut self, millis: Millis, item: Item) {
         self.items += 1;
-        self.agenda.insert((self.now + millis.max(0), self.items), item);
+        self.agenda.insert((self.steady + millis.max(0), self.items), item);
     }
 
     fn say(&mut self, line: &str) {
@@ -338,6 +394,8 @@ impl<'t> Stage<'t> {
             Fault::TicketChanged,
             Fault::TicketGone,
             Fault::TreeGone,
+            Fault::LowDisk,
+            Fault::FullDisk,
         ];
         for fault in disturbing {
             for _ in 0..if self.has(fault) { 3 } else { 0 } {
@@ -359,40 +417,48 @@ impl<'t> Stage<'t> {
         }
     }
 
-    /// Takes what may be taken: timers that are due, effects that nobody holds.
+    /// The owner's turn at its outbox, and another one for as long as something follows from it.
     fn work(&mut self) -> Played {
         loop {
-            let due = self.log.due(self.now).map_err(|error| error.to_string())?;
-            let Some(timer) = due.first() else { break };
-            let effect = effect_id(&timer.id)?;
-            self.outcome(&effect, 0, Happened::TimerDue)?;
+            let before = self.world.seq;
+            let (owner, mut outbox) = (self.owner, std::mem::take(&mut self.outbox));
+            let turn = at_once(outbox.turn(self));
+            if owner != self.owner {
+                // What it had taken up died with it; the one that came after it has its own.
+                continue;
+            }
+            self.outbox = outbox;
+            self.wake = turn.map_err(Trouble::failure)?;
+            let begun = std::mem::take(&mut self.begun);
+            let idle = begun.is_empty();
+            for attempt in begun {
+                if owner == self.owner {
+                    self.begin(attempt)?;
+                }
+            }
+            if idle && before == self.world.seq {
+                return Ok(());
+            }
         }
-        let owner = format!("owner-{}", self.owner);
-        let leased = self
-            .log
-            .lease(&owner, self.now, self.now + LEASE_MILLIS, 1000)
-            .map_err(|error| error.to_string())?;
-        for lease in leased {
-            let id = effect_id(&lease.id)?;
-            let effect: Effect =
-                serde_json::from_str(&lease.data).map_err(|error| format!("effect {id}: {error}"))?;
-            self.begin(&id, &effect, lease.attempt)?;
-        }
-        Ok(())
     }
 
-    fn begin(&mut self, id: &EffectId, effect: &Effect, attempt: u32) -> Played {
+    fn begin(&mut self, attempt: Attempt) -> Played {
         let delay = self.random.between(200, 4_000);
-        if let Effect::StartStep { task, run, turns_left, .. } = effect {
+        let (id, effect) = (attempt.id.clone(), attempt.effect.clone());
+        if let Effect::StartStep { task, run, turns_left, .. } = &*effect {
+            let owner = self.owner;
             if self.strikes(Fault::Proposals, 2) {
                 people::propose(self, run)?;
             }
-            let hits = self.outside.start_step(&self.world, id, task, *turns_left, &mut self.random);
+            if owner != self.owner {
+                return Ok(());
+            }
+            let hits = self.outside.start_step(&self.world, &id, task, *turns_left, &mut self.random);
             hits.into_iter().for_each(|fault| self.hit(fault));
-            self.later(delay, Item::Output { step: id.clone(), attempt });
+            self.later(delay, Item::Output(attempt));
             return Ok(());
         }
-        if matches!(effect, Effect::TestMain { .. })
+        if matches!(*effect, Effect::TestMain { .. })
             && !self.outside.main_red
             && self.strikes(Fault::MainRed, 4)
         {
@@ -400,43 +466,72 @@ impl<'t> Stage<'t> {
             let at = self.random.between(10_000, 300_000);
             self.later(at, Item::MainMended);
         }
+        if self.steady < self.disks.trees_full_until
+            && let Some(what) = self.outside.without_room(&effect)
+        {
+            self.hit(Fault::FullDisk);
+            return self.arrives(attempt, what);
+        }
         let faults = self.plan.faults.clone();
-        let (what, hits) = self.outside.carry_out(id, effect, &faults, &mut self.random);
+        let (what, hits) = self.outside.carry_out(&id, &effect, &faults, &mut self.random);
         hits.into_iter().for_each(|fault| self.hit(fault));
         if self.strikes(Fault::CrashAfterEffect, 12) {
-            return self.crash();
+            self.crash()?;
+            return self.recover();
         }
-        self.send(delay, id, attempt, what);
+        self.send(delay, attempt, what);
         Ok(())
     }
 
     /// An outcome on its way, with what may happen to it there.
-    fn send(&mut self, delay: Millis, effect: &EffectId, attempt: u32, what: Happened) {
-        let item = |what| Item::Arrives { effect: effect.clone(), attempt, what };
+    fn send(&mut self, delay: Millis, attempt: Attempt, what: Happened) {
         if self.strikes(Fault::LostOutcome, 15) {
-            return;
+            return self.killed_soon();
         }
         if self.strikes(Fault::DuplicatedOutcome, 8) {
-            self.later(delay + 10, item(what.clone()));
+            let again = Item::ArrivesAfterAll { fence: attempt.fence(), what: what.clone() };
+            self.later(delay + 10, again);
         }
-        let late = if self.strikes(Fault::LateOutcome, 15) { 10 * LEASE_MILLIS } else { 0 };
-        self.later(delay + late, item(what));
+        if !self.strikes(Fault::LateOutcome, 15) {
+            return self.later(delay, Item::Arrives { attempt, what });
+        }
+        let late = delay + LATE_MILLIS;
+        if self.random.once_in(2) {
+            return self.later(late, Item::Arrives { attempt, what });
+        }
+        // So late that another process has taken the effect over.
+        self.later(late, Item::ArrivesAfterAll { fence: attempt.fence(), what });
+        self.killed_soon();
+    }
+
+    /// An outcome is lost only with the process that would have told it.
+    fn killed_soon(&mut self) {
+        let at = self.random.between(1_000, 120_000);
+        self.later(at, Item::Killed);
+    }
+
+    /// The outcome of an attempt reaches the log, which says what follows.
+    fn arrives(&mut self, mut attempt: Attempt, what: Happened) -> Played {
+        let owner = self.owner;
+        let next = match at_once(attempt.tell(self, what)) {
+            Err(Trouble::Killed) => return Ok(()),
+            next => next.map_err(Trouble::failure)?,
+        };
+        assert_eq!(owner, self.owner, "whoever was killed hears no answer");
+        match next {
+            Next::Over => self.outbox.over(&attempt.fence()),
+            Next::Again { wait } => self.later(millis(wait), Item::Again(attempt)),
+            Next::WhenThereIsRoom { .. } => self.later(millis(FULL_DISK_LOOK), Item::Again(attempt)),
+        }
+        Ok(())
     }
 
     /// Moves the clock to what comes next. False: nothing will ever happen again.
     fn advance(&mut self) -> Result<bool, String> {
-        let timer = self.log.next_due().map_err(|error| error.to_string())?;
-        let lease = self
-            .log
-            .outbox()
-            .map_err(|error| error.to_string())?
-            .iter()
-            .filter_map(|pending| pending.until)
-            .min();
         let item = self.agenda.keys().next().map(|key| key.0);
-        let Some(next) = [timer, lease, item].into_iter().flatten().min() else { return Ok(false) };
-        self.now = self.now.max(next);
-        while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= self.now) {
+        let Some(next) = [self.wake, item].into_iter().flatten().min() else { return Ok(false) };
+        self.steady = self.steady.max(next);
+        while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= self.steady) {
             let item = entry.remove();
             self.happen(item)?;
         }
@@ -445,12 +540,19 @@ impl<'t> Stage<'t> {
 
     fn happen(&mut self, item: Item) -> Played {
         match item {
-            Item::Output { step, attempt } => self.output(&step, attempt),
-            Item::Arrives { effect, attempt, what } => self.outcome(&effect, attempt, what),
+            Item::Output(attempt) => self.output(attempt),
+            Item::Arrives { attempt, what } => self.arrives(attempt, what),
+            Item::ArrivesAfterAll { fence, what } => self.outcome(&fence, what).map(drop),
+            Item::Again(attempt) => self.begin(attempt),
+            Item::Killed => {
+                self.crash()?;
+                self.recover()
+            }
+            Item::RoomIsBack => self.system(Ask::SeeDisk { full: None }),
             Item::ServiceGoes { fault } => {
                 self.hit(fault);
                 let minutes = if fault == Fault::LongOutage { 25 } else { self.random.between(1, 8) };
-                let until = self.now + minutes * 60_000;
+                let until = self.now() + minutes * 60_000;
                 let resets_at = (fault == Fault::OutageWithReset).then_some(until);
                 // Someone sees to credentials that are not accepted as others see to a service.
                 let refused = resets_at.is_none() && self.random.once_in(3);
@@ -462,6 +564,24 @@ impl<'t> Stage<'t> {
             }
             Item::ServiceComes => {
                 self.outside.down = None;
+                Ok(())
+            }
+            Item::Disturb(Fault::LowDisk) => {
+                self.hit(Fault::LowDisk);
+                let minutes = self.random.between(1, 10);
+                self.later(minutes * 60_000, Item::RoomIsBack);
+                self.system(Ask::SeeDisk { full: Some(SmolStr::new_static(LOW_DISK)) })
+            }
+            Item::Disturb(Fault::FullDisk) => {
+                // It strikes when something finds no room.
+                let until = self.steady + self.random.between(1_000, 300_000);
+                let which = self.random.below(3);
+                if which != 0 {
+                    self.disks.log_full_until = until;
+                }
+                if which != 1 {
+                    self.disks.trees_full_until = until;
+                }
                 Ok(())
             }
             Item::Disturb(fault) => {
@@ -488,10 +608,13 @@ impl<'t> Stage<'t> {
     }
 
     /// The agent prints; its executor passes on what the log has not taken yet.
-    fn output(&mut self, step: &EffectId, attempt: u32) -> Played {
+    fn output(&mut self, attempt: Attempt) -> Played {
+        let step = &attempt.id;
+        let fence = attempt.fence();
         let down = self.outside.down.clone();
         let Some(process) = self.outside.processes.get_mut(step) else { return Ok(()) };
         if process.over && process.written.is_empty() {
+            self.outbox.over(&fence);
             return Ok(());
         }
         if let (Some(down), false) = (down, process.over) {
@@ -517,23 +640,24 @@ impl<'t> Stage<'t> {
             process.over = process.outputs.is_empty();
             process.written.push_back(next);
         }
-        let fence = Fence { effect: step.to_string(), attempt };
-        // Fenced: whoever holds it now reads on from what was written.
-        if !self.log.renew(&fence, self.now + LEASE_MILLIS).map_err(|error| error.to_string())? {
-            return Ok(());
-        }
         let owner = self.owner;
         while let Some(what) =
             self.outside.processes.get(step).and_then(|process| process.written.front().cloned())
         {
-            // The executor is gone; the next one takes up what was written.
+            // Whoever comes after its executor takes up what was written.
             if self.strikes(Fault::LostOutcome, 15) {
+                self.killed_soon();
                 return Ok(());
             }
-            if self.strikes(Fault::DuplicatedOutcome, 8) {
-                self.outcome(step, attempt, what.clone())?;
+            let duplicated = self.strikes(Fault::DuplicatedOutcome, 8).then(|| what.clone());
+            // What was written is for whoever follows it now; where nobody wants to hear it, nobody does.
+            if self.outcome(&fence, what)? == Told::Superseded {
+                self.outbox.over(&fence);
+                return Ok(());
             }
-            self.outcome(step, attempt, what)?;
+            if let Some(what) = duplicated {
+                self.outcome(&fence, what)?;
+            }
             if let Some(process) = self.outside.processes.get_mut(step) {
                 process.written.pop_front();
             }
@@ -543,18 +667,20 @@ impl<'t> Stage<'t> {
         }
         if self.outside.processes.get(step).is_some_and(|process| !process.over) {
             let delay = self.random.between(1_000, 20_000);
-            self.later(delay, Item::Output { step: step.clone(), attempt });
+            self.later(delay, Item::Output(attempt));
+        } else {
+            self.outbox.over(&fence);
         }
         Ok(())
     }
 
-    /// An outcome is never refused.
-    fn outcome(&mut self, effect: &EffectId, attempt: u32, what: Happened) -> Played {
-        let fence = Fence { effect: effect.to_string(), attempt };
-        let ask = Ask::Outcome(Outcome { effect: effect.clone(), what: what.clone() });
-        self.submit(Actor::System, ask, Some(fence))?
-            .map(drop)
-            .map_err(|refusal| format!("outcome {what:?} of {effect} was refused: {refusal}"))
+    /// Tells what came of an effect, or how far it has got, whoever follows it.
+    fn outcome(&mut self, fence: &Fence, what: Happened) -> Result<Told, String> {
+        match at_once(outbox::tell(self, fence, what)) {
+            Ok(told) => Ok(told),
+            Err(Trouble::Killed) => Ok(Told::Superseded),
+            Err(trouble) => Err(trouble.failure()),
+        }
     }
 
     /// The system's own commands are not refused either.
@@ -565,35 +691,59 @@ impl<'t> Stage<'t> {
             .map_err(|refusal| format!("{shown} was refused: {refusal}"))
     }
 
-    /// Decides a command, writes it down, and looks whether everything still holds.
+    /// Asks, and asks again where the log had no room.
     pub fn submit(
         &mut self,
         actor: Actor,
         ask: Ask,
         fence: Option<Fence>,
     ) -> Result<Result<(), Refusal>, String> {
+        let mut backoff = Backoff::default();
+        loop {
+            let trouble = match self.decide(actor.clone(), ask.clone(), fence.clone()) {
+                Ok(Answer::Done(_)) => return Ok(Ok(())),
+                Ok(Answer::Refused(refusal)) => return Ok(Err(refusal)),
+                Err(trouble) => trouble,
+            };
+            if !at_once(backoff.again(self, &trouble)) {
+                return Err(trouble.failure());
+            }
+        }
+    }
+
+    /// Decides a command, writes it down, and looks whether everything still holds.
+    fn decide(&mut self, actor: Actor, ask: Ask, fence: Option<Fence>) -> Result<Answer, Trouble> {
+        if let Some(fence) = &fence {
+            let wanted = EffectId::new(&fence.effect).is_ok_and(|id| self.world.effects.contains_key(&id));
+            if !wanted || !self.log.holds(fence).map_err(Trouble::Log)? {
+                return Err(Trouble::Fenced);
+            }
+        }
         self.commands += 1;
-        let command = Command { id: u128::from(self.commands), at: self.now, actor, key: None, ask };
+        let command = Command { id: u128::from(self.commands), at: self.now(), actor, key: None, ask };
         let commit = match kernel::handle(&self.world, &command) {
             Ok(commit) => commit,
             Err(refusal) => {
-                self.say(&format!("{} {} refused: {}", self.now, command.actor, refusal.message));
-                return Ok(Err(refusal));
+                self.say(&format!("{} {} refused: {}", self.now(), command.actor, refusal.message));
+                return Ok(Answer::Refused(refusal));
             }
         };
-        let answer = commit.answer.clone().map(drop);
-        if commit.events.is_empty() && fence.is_none() {
+        let answer = match commit.answer.clone() {
+            Ok(reply) => Answer::Done(reply),
+            Err(refusal) => Answer::Refused(refusal),
+        };
+        if commit.events.is_empty() {
             return Ok(answer);
         }
         let entry = crate::owner::entry(&command, fence, &commit.events);
-        match self.log.append(&[entry]).map_err(|error| error.to_string())?.first() {
+        self.find_room_for_log()?;
+        match self.log.append(&[entry]).map_err(Trouble::Log)?.first() {
             Some(Appended::Written { .. }) => {}
-            Some(Appended::Fenced { .. }) => return Ok(Ok(())),
-            other => return Err(format!("the log answered {other:?}")),
+            other => return Err(Trouble::Failure(format!("the log answered {other:?}"))),
         }
         self.count(&commit);
         for event in &commit.events {
-            let line = format!("{} {} {} {}", self.now, command.actor, event.kind(), event.encode());
+            let line = format!("{} {} {} {}", self.now(), command.actor, event.kind(), event.encode());
             self.say(&line);
         }
         let before = std::mem::replace(&mut self.world, commit.world);
@@ -602,13 +752,20 @@ impl<'t> Stage<'t> {
         violations.extend(invariants::check_commit(&before, &self.world));
         if !violations.is_empty() {
             let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
-            return Err(format!("after {:?}:\n  {}", command.ask, list.join("\n  ")));
+            return Err(Trouble::Failure(format!("after {:?}:\n  {}", command.ask, list.join("\n  "))));
         }
         if self.strikes(Fault::CrashAfterAppend, 40) {
-            self.crash()?;
-            self.recover()?;
+            self.crash().and_then(|()| self.recover()).map_err(Trouble::Failure)?;
         }
         Ok(answer)
+    }
+
+    fn find_room_for_log(&mut self) -> Result<(), Trouble> {
+        if self.steady < self.disks.log_full_until {
+            self.hit(Fault::FullDisk);
+            return Err(Trouble::Log(LogError::Full));
+        }
+        Ok(())
     }
 
     fn count(&mut self, commit: &Commit) {
@@ -638,7 +795,12 @@ impl<'t> Stage<'t> {
     fn crash(&mut self) -> Played {
         self.report.crashes += 1;
         self.owner += 1;
-        self.agenda.retain(|_, item| !matches!(item, Item::Output { .. } | Item::Arrives { .. }));
+        self.outbox = Outbox::default();
+        self.begun.clear();
+        let of_process = |item: &Item| {
+            matches!(item, Item::Output(_) | Item::Arrives { .. } | Item::Again(_) | Item::Killed)
+        };
+        self.agenda.retain(|_, item| !of_process(item));
         let folded = fold(&self.log);
         // What the log folds to is what was lost; anything else would be a second truth.
         if folded != self.world {
@@ -651,6 +813,7 @@ impl<'t> Stage<'t> {
 
     /// What the owner does first when it starts again.
     fn recover(&mut self) -> Played {
+        at_once(outbox::take_over(self)).map_err(Trouble::failure)?;
         let held: Vec<_> = self
             .world
             .workers
@@ -706,7 +869,7 @@ impl<'t> Stage<'t> {
                     self.allowed(&task, "was canceled")?;
                 }
                 (status, _) => {
-                    let why = kernel::why::of_task(&self.world, &task.id, self.now).unwrap_or_default();
+                    let why = kernel::why::of_task(&self.world, &task.id, self.now()).unwrap_or_default();
                     let failing = why
                         .iter()
                         .find(|guard| !guard.holds)
@@ -791,7 +954,7 @@ impl<'t> Stage<'t> {
 
     fn report(mut self, result: Played) -> Report {
         self.report.failure = result.err();
-        self.report.virtual_millis = self.now - BEGINNING;
+        self.report.virtual_millis = self.steady - BEGINNING;
         self.report.cost = self.world.spend.cost;
         self.report.digest = self.digest;
         self.report
@@ -817,6 +980,113 @@ pub(super) fn outside_agent() -> AgentName {
     AgentName::new("outsider").expect("a constant")
 }
 
-fn effect_id(id: &str) -> Result<EffectId, String> {
-    EffectId::new(id).map_err(|error| error.to_string())
+impl Trouble {
+    fn failure(self) -> String {
+        match self {
+            Trouble::Failure(failure) => failure,
+            trouble => format!("{trouble:?}"),
+        }
+    }
+}
+
+impl Clock for Stage<'_> {
+    fn now(&self) -> Millis {
+        Stage::now(self)
+    }
+
+    fn steady(&self) -> Millis {
+        self.steady
+    }
+}
+
+impl Desk for Stage<'_> {
+    type Error = Trouble;
+
+    fn meaning(trouble: &Trouble) -> Meaning {
+        match trouble {
+            Trouble::Log(error) => Meaning::of_log(error),
+            Trouble::Fenced => Meaning::Fenced,
+            Trouble::Killed | Trouble::Failure(_) => Meaning::Stays,
+        }
+    }
+
+    fn effects(&self) -> OrdMap<EffectId, Arc<Effect>> {
+        self.world.effects.clone()
+    }
+
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    fn has_no_room(&self) -> bool {
+        self.steady < self.disks.log_full_until.max(self.disks.trees_full_until)
+    }
+
+    /// Nothing can be written down meanwhile, so whatever falls due comes after it.
+    async fn rest(&mut self, wait: Duration, _: &Trouble) {
+        self.steady += millis(wait);
+    }
+
+    async fn submit(&mut self, ask: Ask, fence: Option<Fence>) -> Result<Answer, Trouble> {
+        let owner = self.owner;
+        let answer = self.decide(Actor::System, ask, fence)?;
+        if owner == self.owner { Ok(answer) } else { Err(Trouble::Killed) }
+    }
+
+    fn refused(&mut self, fence: &Fence, what: &Happened, refusal: Refusal) -> Result<(), Trouble> {
+        Err(Trouble::Failure(format!("outcome {what:?} of {} was refused: {refusal}", fence.effect)))
+    }
+
+    async fn lease(
+        &mut self,
+        holder: &'static str,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<Leased>, Trouble> {
+        self.find_room_for_log()?;
+        let now = Stage::now(self);
+        self.log.lease(holder, now, until, limit).map_err(Trouble::Log)
+    }
+
+    async fn release(&mut self, fence: &Fence) -> Result<(), Trouble> {
+        self.find_room_for_log()?;
+        self.log.release(fence).map(drop).map_err(Trouble::Log)
+    }
+
+    async fn pending(&mut self) -> Result<Vec<Pending>, Trouble> {
+        self.log.outbox().map_err(Trouble::Log)
+    }
+}
+
+impl<'t> Executor for Stage<'t> {
+    type Desk = Stage<'t>;
+
+    fn desk(&mut self) -> &mut Stage<'t> {
+        self
+    }
+
+    fn leaves(&self, _: &Effect) -> bool {
+        false
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        self.begun.push(attempt);
+    }
+
+    fn cannot_read(&mut self, effect: &str) {
+        panic!("effect {effect} cannot be read");
+    }
+}
+
+/// What the driver waits for is there at once: here the clock is moved instead.
+fn at_once<T>(work: impl Future<Output = T>) -> T {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(work).poll(&mut context) {
+        Poll::Ready(done) => done,
+        Poll::Pending => unreachable!("nothing in the simulator waits"),
+    }
+}
+
+fn millis(wait: Duration) -> Millis {
+    Millis::try_from(wait.as_millis()).expect("a wait of a life")
 }

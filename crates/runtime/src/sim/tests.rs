@@ -38,6 +38,27 @@ fn with_faults_that_pass_every_task_is_done_without_a_person() {
     }
 }
 
+/// The log is told again what it had no room for, and effects that found none are carried out when there is some.
+#[test]
+fn a_full_disk_holds_everything_up_and_loses_nothing() {
+    let faults = Fault::list("low-disk,full-disk,effect-fails,crash-after-append").unwrap();
+    let mut hits = Hits::default();
+    for seed in 0..30 {
+        let plan = Plan { seed, tasks: 8, workers: 3, faults: faults.clone() };
+        let report = run(&plan, &mut |_| {});
+        assert_eq!(
+            (report.failure, report.done, report.waiting),
+            (None, 8, vec![]),
+            "replay: {}",
+            plan.command()
+        );
+        hits.add(&report.hits);
+    }
+    for fault in faults {
+        assert_ne!(hits.faults.get(fault.name()), None, "{fault} strikes");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let plan = Plan::of_seed(7, 8, 3, &Fault::list("all").unwrap());
