@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::follow::own_environment;
-use super::kept::{self, Kept, Ran};
-use super::{Shared, place};
+use super::after_commit::own_environment;
+use super::kept_command::{self, KeptCommand, Ran};
+use super::{Shared, endings};
 use crate::keeper::{Exit, Reason};
 
 /// What shows them here.
@@ -34,7 +34,7 @@ pub(super) async fn show(shared: &Arc<Shared>, name: &str, task: &str, message: 
     let cwd = shared.layout.root().to_owned();
     let project = cwd.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let title = if task.is_empty() { project } else { format!("{project}: {task}") };
-    let kept = Kept {
+    let kept = KeptCommand {
         name: name.to_owned(),
         of: PROGRAM.to_owned(),
         argv: arguments(&program.to_string_lossy(), &format!("Adjutant {title}"), message),
@@ -43,9 +43,9 @@ pub(super) async fn show(shared: &Arc<Shared>, name: &str, task: &str, message: 
         limit: TIME_MAX,
         sandbox: None,
     };
-    let failed = match kept::run(shared, kept, None).await {
+    let failed = match kept_command::run(shared, kept, None).await {
         Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
-        Ok(Ran::Over { exit, .. }) => place::how_it_ended(&exit, TIME_MAX),
+        Ok(Ran::Over { exit, .. }) => endings::how_it_ended(&exit, TIME_MAX),
         Err(error) => error,
     };
     shared.notice_once(format!("a notification could not be shown: `{PROGRAM}` {failed}"));

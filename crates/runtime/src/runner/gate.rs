@@ -9,10 +9,10 @@ use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::kept::{self, Kept, Ran};
+use super::kept_command::{self, KeptCommand, Ran};
 use super::landing::Record;
-use super::place::Purpose;
-use super::{Shared, place, steps::Word};
+use super::surroundings::Purpose;
+use super::{Shared, authorship, endings, surroundings, words::Word};
 use crate::git::{self, GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
 use crate::workplace;
@@ -42,11 +42,11 @@ async fn look(
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
     let place = known.place.clone().ok_or_else(|| format!("task `{task}` has no tree"))?;
-    let rules = shared.rules();
+    let in_force = shared.in_force();
     let begun = under_test(shared, id.as_str()).await?;
-    let agent = place::committer(&rules, &world, known);
+    let agent = authorship::committer(&in_force, &world, known);
     let (repository, of, tickets) =
-        (shared.repository.clone(), task.clone(), rules.settings.tickets.dir.clone());
+        (shared.repository.clone(), task.clone(), in_force.settings.tickets.dir.clone());
     let looked = shared
         .blocking(move || match begun {
             // What is in the tree beyond it by now is what the tests have written: no work of the agent's.
@@ -94,7 +94,7 @@ async fn look(
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::ConflictMarkers }));
     }
     let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
-    let Some(command) = test_command(&rules.settings, &tree) else {
+    let Some(command) = test_command(&in_force.settings, &tree) else {
         shared.notice(format!(
             "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
         ));
@@ -209,7 +209,7 @@ fn on(commit: &Oid, command: &str) -> String {
 
 /// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
 pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, String> {
-    let of = kept::standing(shared, id).await?;
+    let of = kept_command::standing(shared, id).await?;
     Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
 }
 
@@ -248,16 +248,22 @@ pub async fn run_tests(
     tests: Tests,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
 ) -> Result<Tested, String> {
-    let rules = shared.rules();
-    let folders = place::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
-    let limit = rules.settings.test.timeout;
+    let in_force = shared.in_force();
+    let folders =
+        surroundings::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
+    let limit = in_force.settings.test.timeout;
     let command = tests.command.clone();
-    let kept = Kept {
+    let kept = KeptCommand {
         name: tests.name,
         of: on(&tests.of, &tests.command),
         argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
-        env: place::environment_of_tests(shared, &rules, whose)?,
-        sandbox: place::sandbox(shared.ground(&rules.settings), &tests.cwd, &folders, Purpose::Tests)?,
+        env: surroundings::environment_of_tests(shared, &in_force, whose)?,
+        sandbox: surroundings::sandbox(
+            shared.ground(&in_force.settings),
+            &tests.cwd,
+            &folders,
+            Purpose::Tests,
+        )?,
         cwd: tests.cwd,
         limit,
     };
@@ -271,19 +277,19 @@ pub async fn run_tests(
         std::future::pending::<()>().await
     };
     let ran = tokio::select! {
-        ran = kept::run(shared, kept, words) => ran?,
+        ran = kept_command::run(shared, kept, words) => ran?,
         () = long => return Err("bug: a wait without an end has ended".to_owned()),
     };
     Ok(match ran {
         Ran::Ended => Tested::Ended,
         Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Tested::Green,
         Ran::Over { exit, output } => {
-            let failing = workplace::failing_part(&output, rules.settings.limits.test_output_bytes);
+            let failing = workplace::failing_part(&output, in_force.settings.limits.test_output_bytes);
             let by = match &exit.reason {
                 Reason::CouldNotStart(_) => RedBy::Environment,
                 _ => workplace::red_by(exit.code, exit.signal, &tests.command, &output),
             };
-            let ended = place::how_it_ended(&exit, limit);
+            let ended = endings::how_it_ended(&exit, limit);
             Tested::Red { output: format!("`{}` {ended}.\n\n{failing}", tests.command), by }
         }
     })

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use machines::names::TaskId;
 
 use super::gate::Whose;
-use super::kept::{self, Kept, Ran};
-use super::{Shared, place};
+use super::kept_command::{self, KeptCommand, Ran};
+use super::{Shared, endings, surroundings};
 use crate::keeper::{Exit, Reason};
 use crate::settings::Hook;
 
@@ -37,8 +37,8 @@ pub async fn in_folder(
     whose: Whose<'_>,
     cwd: PathBuf,
 ) -> Result<bool, String> {
-    let rules = shared.rules();
-    let hooks = &rules.settings.hooks;
+    let in_force = shared.in_force();
+    let hooks = &in_force.settings.hooks;
     let hook = match point {
         "worktree.create" => &hooks.worktree_create,
         "worktree.remove" => &hooks.worktree_remove,
@@ -47,22 +47,28 @@ pub async fn in_folder(
         _ => &None,
     };
     let Some(Hook { command, timeout }) = hook else { return Ok(true) };
-    let folders = place::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
-    let kept = Kept {
+    let folders =
+        surroundings::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
+    let kept = KeptCommand {
         name: name(point, effect),
         of: command.clone(),
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
-        env: place::environment_of_tests(shared, &rules, whose)?,
-        sandbox: place::sandbox(shared.ground(&rules.settings), &cwd, &folders, place::Purpose::Hook)?,
+        env: surroundings::environment_of_tests(shared, &in_force, whose)?,
+        sandbox: surroundings::sandbox(
+            shared.ground(&in_force.settings),
+            &cwd,
+            &folders,
+            surroundings::Purpose::Hook,
+        )?,
         cwd,
         limit: *timeout,
     };
-    match kept::run(shared, kept, None).await? {
+    match kept_command::run(shared, kept, None).await? {
         Ran::Ended => Ok(false),
         Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Ok(true),
         Ran::Over { exit, output } => {
             let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
-            Err(format!("hook {point}: `{command}` {}\n{failing}", place::how_it_ended(&exit, *timeout)))
+            Err(format!("hook {point}: `{command}` {}\n{failing}", endings::how_it_ended(&exit, *timeout)))
         }
     }
 }

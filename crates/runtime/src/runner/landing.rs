@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests, Whose};
-use super::{Shared, hooks, kept, place, tickets, trees};
+use super::{Shared, authorship, hooks, kept_command, tickets, trees};
 use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
 use crate::outbox;
@@ -47,14 +47,14 @@ async fn merged(
 ) -> Result<Option<Happened>, String> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let rules = shared.rules();
+    let in_force = shared.in_force();
     // What no agent has worked on is the person's own.
-    let agent = known.run.is_some().then(|| place::agent_of(&rules, &world, known));
+    let agent = known.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
     let message = message(known, agent.as_ref().map(|agent| agent.as_str()));
-    let squash = agent.filter(|_| rules.settings.project.merge == Merge::Squash);
+    let squash = agent.filter(|_| in_force.settings.project.merge == Merge::Squash);
     // Whoever landed it is its committer, however agents' own commits name the person.
-    let squash =
-        squash.map(|agent| Agent { person: Person::Committer, ..place::author(&rules.settings, &agent) });
+    let squash = squash
+        .map(|agent| Agent { person: Person::Committer, ..authorship::author(&in_force.settings, &agent) });
     let (repository, tip) =
         (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
     // The same merge has the same id when it is made again: its time is that of the approval.
@@ -122,7 +122,7 @@ async fn merged(
     };
     // The same files under the same command have been found green before.
     let tested = |command: &str| Record::of(shared, &tree, command);
-    if shared.rules().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
+    if shared.in_force().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
         return Ok(Some(green(&commit)));
     }
     let whose = Whose { task, run: known.run.as_ref(), worker: None };
@@ -135,7 +135,7 @@ async fn merged(
         }
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&shared.rules().settings, &cwd) else {
+    let Some(command) = gate::test_command(&shared.in_force().settings, &cwd) else {
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
@@ -205,15 +205,16 @@ pub async fn prepare(shared: &Arc<Shared>, id: &str, whose: Whose<'_>, merge: &O
     }
     let hook = "worktree.create";
     for name in [id.to_owned(), hooks::name(hook, id)] {
-        kept::begin_anew(shared, &name).await?;
+        kept_command::begin_anew(shared, &name).await?;
     }
-    let (layout, repository, rules) = (shared.layout.clone(), shared.repository.clone(), shared.rules());
+    let (layout, repository, in_force) =
+        (shared.layout.clone(), shared.repository.clone(), shared.in_force());
     let merge = merge.clone();
     let (folder, set_up) = shared
         .blocking(move || -> Result<_, String> {
             trees::make_folder(&layout, &repository)?;
             let folder = repository.test_tree(&merge, FOLDER).map_err(|error| error.to_string())?;
-            let set_up = trees::set_up_anew(&layout, &repository, &rules.settings, &folder);
+            let set_up = trees::set_up_anew(&layout, &repository, &in_force.settings, &folder);
             Ok((folder, set_up))
         })
         .await?;
@@ -237,7 +238,7 @@ pub struct Record {
 
 impl Record {
     pub fn of(shared: &Shared, tree: &Oid, command: &str) -> Record {
-        let of = format!("{}\0{command}", shared.rules().settings.tests());
+        let of = format!("{}\0{command}", shared.in_force().settings.tests());
         let of: String =
             Sha256::digest(of.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         Record { path: shared.layout.tested().join(format!("{tree}-{of}")) }

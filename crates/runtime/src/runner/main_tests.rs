@@ -7,10 +7,10 @@ use machines::names::{EffectId, RunId, TaskId};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::Shared;
+use super::{Shared, words::Word};
+
 use super::gate::{self, Tested, Tests, Whose};
 use super::landing::{self, Ready, Record};
-use super::steps::Word;
 use crate::workplace::Ports;
 
 /// What the folders of main's tests are named by; it is nobody's task.
@@ -24,11 +24,11 @@ pub async fn run(
     mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
 ) -> Option<Happened> {
     loop {
-        let of = shared.rules().settings.tests();
+        let of = shared.in_force().settings.tests();
         match test(shared, id.as_str(), again, words.as_deref_mut()).await {
             Ok(Some(what)) => return Some(what),
             // The settings were changed meanwhile: under the new ones, at once.
-            Ok(None) if !shared.is_stopping() && shared.rules().settings.tests() != of => {}
+            Ok(None) if !shared.is_stopping() && shared.in_force().settings.tests() != of => {}
             Ok(None) => return None,
             Err(error) => {
                 return Some(Happened::Failed { error: format!("main's tests could not be run: {error}") });
@@ -47,7 +47,7 @@ pub async fn test(
     // Its servers need ports as those of a task's tests do.
     let run = RunId::new(format!("{NAME}.1")).map_err(|error| error.to_string())?;
     let tested = with_ports(shared, name, again, words, &run).await;
-    let ports = Ports::new(&shared.layout.state(), &shared.rules().settings.ports);
+    let ports = Ports::new(&shared.layout.state(), &shared.in_force().settings.ports);
     // What is left is released with those of runs that are over.
     let _ = ports.release(&run);
     tested
@@ -60,8 +60,8 @@ async fn with_ports(
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
     run: &RunId,
 ) -> Result<Option<Happened>, String> {
-    let rules = shared.rules();
-    let of = rules.settings.tests();
+    let in_force = shared.in_force();
+    let of = in_force.settings.tests();
     let repository = shared.repository.clone();
     let (main, tree) = shared
         .blocking(move || {
@@ -78,7 +78,7 @@ async fn with_ports(
         Ok(Some(Happened::MainRed { of, main, command, output }))
     };
     let record = |command: &str| Record::of(shared, &tree, command);
-    if let Some(command) = rules.settings.test.command.clone().filter(|_| !again)
+    if let Some(command) = in_force.settings.test.command.clone().filter(|_| !again)
         && record(&command).is_green()
     {
         return Ok(Some(green(Some(command))));
@@ -91,7 +91,7 @@ async fn with_ports(
         Ready::Red { command, output } => return red(command, output),
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&rules.settings, &cwd) else { return Ok(Some(green(None))) };
+    let Some(command) = gate::test_command(&in_force.settings, &cwd) else { return Ok(Some(green(None))) };
     let record = record(&command);
     if record.is_green() && !again {
         return Ok(Some(green(Some(command))));

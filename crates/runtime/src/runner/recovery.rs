@@ -7,7 +7,7 @@ use kernel::{Ask, Effect, Timer, World};
 use machines::names::{EffectId, WorkerName};
 use machines::worker;
 
-use super::{RunError, Shared, Step, kept, steps};
+use super::{RunError, Shared, Step, kept_command, step};
 use crate::git::TreeFound;
 use crate::keeper::{self, Found};
 use crate::outbox;
@@ -51,7 +51,7 @@ async fn end_orphans(shared: &Arc<Shared>) {
         if world.effects.contains_key(&id) || ended_by_effect {
             continue;
         }
-        if let Err(error) = kept::end(shared, &name).await {
+        if let Err(error) = kept_command::end(shared, &name).await {
             shared.notice(format!("{name}: {error}"));
         }
     }
@@ -95,11 +95,11 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
                 Ok(Found::Alive(_) | Found::Over(_)) => true,
                 Ok(Found::Never) | Err(_) => tree != worker::Tree::Missing,
                 Ok(Found::Dead) => {
-                    if let Err(error) = kept::end(shared, step.as_str()).await {
+                    if let Err(error) = kept_command::end(shared, step.as_str()).await {
                         shared.notice(format!("{step}: {error}"));
                     }
                     said_done =
-                        Step::read(&shared.layout.step(step)).is_some_and(|step| steps::said_done(&step));
+                        Step::read(&shared.layout.step(step)).is_some_and(|step| step::said_done(&step));
                     false
                 }
             },

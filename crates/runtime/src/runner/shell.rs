@@ -13,9 +13,9 @@ use std::time::Duration;
 use kernel::Effect;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
-use super::Shared;
 use super::gate::Whose;
-use super::place::{self, Folders, Ground, Purpose};
+use super::surroundings::{self, Folders, Ground, Purpose};
+use super::{Shared, authorship};
 use crate::git::GitError;
 use crate::keeper::Spec;
 use crate::layout::Layout;
@@ -99,10 +99,10 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
     let ground = Ground { layout, repository: &repository, adj, settings };
     let whose = Whose { task: visit.task, run: None, worker: visit.worker };
     let git = match settings.fleet.isolation {
-        Isolation::Worktree => place::author(settings, name).settings(&repository),
+        Isolation::Worktree => authorship::author(settings, name).settings(&repository),
         Isolation::Clone => Vec::new(),
     };
-    let mut env = place::variables(ground, &agent.env, whose, git)?;
+    let mut env = surroundings::variables(ground, &agent.env, whose, git)?;
     if visit.terminal {
         // Somebody looks at this one.
         for name in ["TERM", "COLORTERM"] {
@@ -115,10 +115,10 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
         [] => vec![shell().unwrap_or_else(|| SHELL.to_owned())],
         command => command.to_vec(),
     };
-    let sandbox = place::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]))?;
+    let sandbox = surroundings::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]))?;
     Ok(Spec {
         env: env.into_iter().collect(),
-        limits: place::limits(settings),
+        limits: surroundings::limits(settings),
         sandbox,
         ..Spec::new(format!("shell-{}", visit.task), argv, tree)
     })

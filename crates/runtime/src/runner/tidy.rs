@@ -33,8 +33,8 @@ struct Old {
 pub fn begin(shared: &Arc<Shared>) {
     let shared = shared.clone();
     tokio::task::spawn_blocking(move || {
-        let (rules, world) = (shared.rules(), shared.world());
-        let (trash, logs) = (rules.settings.trash, rules.settings.logs);
+        let (in_force, world) = (shared.in_force(), shared.world());
+        let (trash, logs) = (in_force.settings.trash, in_force.settings.logs);
         let tidied = sweep(&shared.repository, trash)
             .and_then(|()| pack_away(&shared.repository, &world, trash.age))
             .and_then(|()| prune(&shared.layout, &world, logs));

@@ -37,7 +37,8 @@ async fn prepared(
     branch: &str,
 ) -> Result<Option<SmolStr>, Happened> {
     let failed = |error: String| Happened::TreeFailed { error };
-    let (repository, layout, rules) = (shared.repository.clone(), shared.layout.clone(), shared.rules());
+    let (repository, layout, in_force) =
+        (shared.repository.clone(), shared.layout.clone(), shared.in_force());
     let (name, branch, of) = (tree.to_owned(), branch.to_owned(), task.clone());
     let done = shared
         .blocking(move || {
@@ -53,7 +54,7 @@ async fn prepared(
                 }
             }
             let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
-            let said = set_up(&layout, &repository, &rules.settings, &tree)?;
+            let said = set_up(&layout, &repository, &in_force.settings, &tree)?;
             Ok::<_, String>((tip, made.exists(), said))
         })
         .await;
@@ -198,7 +199,7 @@ pub async fn remove(
         Err(error) => return Some(Happened::Failed { error: error.to_string() }),
     }
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
-    let trash = shared.rules().settings.trash;
+    let trash = shared.in_force().settings.trash;
     let removed = shared
         .blocking(move || {
             let saved = match start_over {

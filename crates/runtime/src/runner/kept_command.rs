@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::steps::{self, Word};
-use super::{Shared, place};
+use super::words::Word;
+use super::{Shared, surroundings};
 use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
 
 /// What of a command's output is looked at: how it began, and more of its end, where tools say what went wrong.
@@ -20,8 +20,11 @@ const TASK: &str = "task";
 /// How long its processes may take to end when they are asked to.
 const ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(2) };
 
+/// The same for a step, or for whatever is found under way.
+pub const STEP_ENDING: Ending = Ending { interrupt: None, terminate: Duration::from_secs(3) };
+
 /// What to run, and how.
-pub struct Kept {
+pub struct KeptCommand {
     /// The folder under `steps`, and what its processes are known by.
     pub name: String,
     /// What it is run on, and as what: a run of the same name on anything else says nothing about this one.
@@ -44,7 +47,7 @@ pub enum Ran {
 /// Runs a command, or finds the one that a process before this one started. One that was cut off is run again.
 pub async fn run(
     shared: &Arc<Shared>,
-    kept: Kept,
+    kept: KeptCommand,
     mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
 ) -> Result<Ran, String> {
     let dir = shared.layout.steps().join(&kept.name);
@@ -52,8 +55,8 @@ pub async fn run(
     let spec = Spec {
         env: kept.env.into_iter().collect(),
         time_limit_seconds: kept.limit.as_secs_f64(),
-        output_bytes_max: shared.rules().settings.limits.output_bytes,
-        limits: place::limits(&shared.rules().settings),
+        output_bytes_max: shared.in_force().settings.limits.output_bytes,
+        limits: surroundings::limits(&shared.in_force().settings),
         sandbox: kept.sandbox,
         merged: true,
         hidden: shared.keys.as_ref().map(|keys| keys.hidden()).unwrap_or_default(),
@@ -136,11 +139,33 @@ pub async fn end(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
     let dir = shared.layout.steps().join(name);
     match keeper::look(&dir).map_err(|error| error.to_string())? {
         Found::Never | Found::Over(_) => Ok(()),
-        Found::Alive(_) => steps::end_kept(&dir).await,
+        Found::Alive(_) => end_at(&dir).await,
         Found::Dead => {
             let mark = shared.layout.mark(name);
             let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
             swept.map(drop).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Ends what runs in this folder, and returns when it is gone.
+async fn end_at(dir: &std::path::Path) -> Result<(), String> {
+    let mut connection = match Connection::connect(dir).await {
+        Ok(connection) => connection,
+        // It may have ended in between.
+        Err(error) => {
+            return match keeper::look(dir) {
+                Ok(Found::Over(_)) => Ok(()),
+                _ => Err(error.to_string()),
+            };
+        }
+    };
+    connection.end(STEP_ENDING).await.map_err(|error| error.to_string())?;
+    loop {
+        match connection.next().await {
+            Some(News::Exit(_)) => return Ok(()),
+            None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
+            _ => {}
         }
     }
 }

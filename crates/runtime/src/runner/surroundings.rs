@@ -1,26 +1,21 @@
-//! Where a step or a test runs, and with what: folders, environment, sandbox, prompt.
+//! What a step or a test runs in: its folders, its environment, its sandbox and its limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use kernel::World;
-use kernel::budget::Room;
-use kernel::effect::Prompt;
-use kernel::world::{Run, SentBack, Task};
-use machines::names::{AgentName, RunId, TaskId, WorkerName};
+use kernel::world::Task;
+use machines::names::{RunId, TaskId, WorkerName};
 
+use super::Shared;
+use super::authorship::committer;
 use super::gate::Whose;
-use super::{Rules, Shared, gate};
+use super::in_force::SettingsInForce;
 use crate::git;
-use crate::keeper::{self, Exit, Reason};
+use crate::keeper;
 use crate::layout::Layout;
-use crate::prompts::{Kind, Prompts, Variables};
 use crate::sandbox;
 use crate::sandbox::places::Machine;
-use crate::settings::{
-    Adapter, Agent, Author, Credit, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings,
-};
+use crate::settings::{Adapter, Agent, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings};
 use crate::workplace;
 
 /// The folders of a task outside of its tree.
@@ -38,71 +33,6 @@ impl Folders {
     }
 }
 
-/// The text that the task's agent would be told by this prompt if a step of it began now.
-pub fn prompt_now(
-    prompts: &Prompts,
-    settings: &Settings,
-    world: &World,
-    task: &Task,
-    kind: Kind,
-    main: &str,
-    root: &Path,
-) -> String {
-    let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
-    let output = match &task.sent_back {
-        Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
-        None => String::new(),
-    };
-    let asked = match kind {
-        Kind::Init => Prompt::Init { notes },
-        Kind::Step => Prompt::Step { notes },
-        Kind::TestFailure => Prompt::TestFailure { output, notes },
-        Kind::MergeConflict => Prompt::MergeConflict { output, notes },
-    };
-    let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
-    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root))
-}
-
-/// The text of a prompt, by its template.
-pub fn prompt(
-    prompts: &Prompts,
-    task: &Task,
-    worker: &str,
-    prompt: &Prompt,
-    main: &str,
-    test: Option<String>,
-) -> String {
-    let (body, acceptance) = crate::tickets::split_acceptance(&task.body);
-    let mut variables = Variables {
-        task: task.id.to_string(),
-        title: task.title.clone(),
-        body,
-        acceptance: acceptance.unwrap_or_default(),
-        plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
-        worker: worker.to_owned(),
-        branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
-        main: main.to_owned(),
-        test: test.unwrap_or_default(),
-        ..Variables::default()
-    };
-    let kind = variables.take(prompt);
-    // What a reviewer asked for holds until the task is done.
-    // What a landing failed of is its output, which is told already.
-    let is_told = |feedback: &String| feedback.trim() == variables.output.trim();
-    variables.notes.extend(task.machine.feedback.clone().filter(|feedback| !is_told(feedback)));
-    variables.notes.extend(task.machine.clarification.clone());
-    prompts.render(kind, &variables)
-}
-
-/// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.
-pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
-    let own = kernel::budget::own_rooms(world, task, Some(run));
-    let shared = kernel::budget::shared_rooms(world, &run.agent, run.reserved_day);
-    // What is set aside for this step is its own to spend.
-    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(run.reserved));
-    own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
-}
-
 /// What a process in a task's tree is made ready from.
 #[derive(Clone, Copy)]
 pub struct Ground<'a> {
@@ -116,28 +46,28 @@ pub struct Ground<'a> {
 /// The environment of an agent's program: an allow-list, and what we give.
 pub fn environment(
     shared: &Arc<Shared>,
-    rules: &Rules,
+    in_force: &SettingsInForce,
     agent: &Agent,
     task: &Task,
     worker: &WorkerName,
     run: &RunId,
 ) -> Result<Vec<(String, String)>, String> {
-    let settings = match rules.settings.fleet.isolation {
+    let settings = match in_force.settings.fleet.isolation {
         // The settings of its git are the person's own, and stay as they are.
-        Isolation::Worktree => committer(rules, &shared.world(), task).settings(&shared.repository),
+        Isolation::Worktree => committer(in_force, &shared.world(), task).settings(&shared.repository),
         Isolation::Clone => Vec::new(),
     };
     let whose = Whose { task: &task.id, run: Some(run), worker: Some(worker) };
-    variables(shared.ground(&rules.settings), &agent.env, whose, settings)
+    variables(shared.ground(&in_force.settings), &agent.env, whose, settings)
 }
 
 /// The same for tests and hooks, with the variables that are for tests.
 pub fn environment_of_tests(
     shared: &Arc<Shared>,
-    rules: &Rules,
+    in_force: &SettingsInForce,
     whose: Whose<'_>,
 ) -> Result<Vec<(String, String)>, String> {
-    variables(shared.ground(&rules.settings), &rules.settings.test.env, whose, Vec::new())
+    variables(shared.ground(&in_force.settings), &in_force.settings.test.env, whose, Vec::new())
 }
 
 /// `names` are what of the user's variables is passed on beside the usual ones; `settings` are git's.
@@ -177,33 +107,6 @@ pub fn variables(
         variables.push((format!("GIT_CONFIG_VALUE_{n}"), value));
     }
     Ok(variables)
-}
-
-/// The agent that worked on a task last.
-pub fn agent_of(rules: &Rules, world: &World, task: &Task) -> AgentName {
-    // `t-1.10` came after `t-1.9`.
-    let number = |run: &RunId| run.as_str().rsplit('.').next().and_then(|number| number.parse::<u64>().ok());
-    let of_task = || world.runs.values().filter(|run| run.task == task.id);
-    let last = || of_task().max_by_key(|run| number(&run.id));
-    let run = task.run.as_ref().and_then(|run| world.run(run)).or_else(|| last().map(Arc::as_ref));
-    run.map_or_else(|| rules.settings.fleet.agent.clone(), |run| run.agent.clone())
-}
-
-/// Who the commits of a task are by.
-pub fn committer(rules: &Rules, world: &World, task: &Task) -> git::Agent {
-    author(&rules.settings, &agent_of(rules, world, task))
-}
-
-/// Who the commits of an agent are by.
-pub fn author(settings: &Settings, name: &AgentName) -> git::Agent {
-    let author = settings.agents.get(name).map(|agent| agent.author.clone());
-    let Author { name, mail } = author.unwrap_or_else(|| Author::of_agent(name.as_str()));
-    let person = match settings.project.credit {
-        Credit::Committer => git::Person::Committer,
-        Credit::CoAuthor => git::Person::CoAuthor,
-        Credit::None => git::Person::Absent,
-    };
-    git::Agent { name, mail, person }
 }
 
 /// What a process is for.
@@ -314,36 +217,4 @@ pub fn make_caches(settings: &Sandbox) -> Vec<String> {
         }
     };
     settings.missing_caches(home.as_deref()).into_iter().map(make).collect()
-}
-
-/// Which limit a program passed, in words that follow its name; nothing where it passed none.
-pub fn passed(reason: &Reason) -> Option<String> {
-    match reason {
-        Reason::Processes(most) => {
-            Some(format!("had more than limits.processes ({most}) processes and threads at once"))
-        }
-        Reason::Memory(most) => {
-            let size = match *most {
-                gigabytes if gigabytes >= 10_000_000_000 => format!("{} GB", gigabytes / 1_000_000_000),
-                megabytes => format!("{} MB", megabytes / 1_000_000),
-            };
-            Some(format!("used more memory than limits.memory ({size})"))
-        }
-        _ => None,
-    }
-}
-
-/// How a command ended, in words that follow its name.
-pub fn how_it_ended(exit: &Exit, limit: Duration) -> String {
-    match (&exit.reason, exit.code, exit.signal) {
-        (Reason::TimedOut, ..) => format!("took longer than {} s and was ended", limit.as_secs()),
-        (Reason::OutputLimit, ..) => "printed more than limits.output_bytes and was ended".to_owned(),
-        (reason @ (Reason::Processes(_) | Reason::Memory(_)), ..) => {
-            format!("{} and was ended", passed(reason).unwrap_or_default())
-        }
-        (Reason::CouldNotStart(why), ..) => format!("could not be started: {why}"),
-        (_, Some(code), _) => format!("failed with exit code {code}"),
-        (_, _, Some(signal)) => format!("was ended by signal {signal}"),
-        _ => "ended in a way that is not known".to_owned(),
-    }
 }

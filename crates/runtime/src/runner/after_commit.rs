@@ -1,4 +1,4 @@
-//! What follows from the log beside effects: a person is told when one is needed, the user's own command runs when
+//! What follows from a commit beside its effects: a person is told when one is needed, the user's own command runs when
 //! something landed, and what a run was given is taken back when it is over.
 //!
 //! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
@@ -14,8 +14,8 @@ use machines::task::{BlockReason, Status};
 use tokio::task::JoinSet;
 
 use super::desktop;
-use super::kept::{self, Kept, Ran};
-use super::{Shared, place};
+use super::kept_command::{self, KeptCommand, Ran};
+use super::{Shared, endings};
 use crate::keeper::{Exit, Reason};
 use crate::log::Seq;
 use crate::settings::Hook;
@@ -122,7 +122,7 @@ async fn give_back(shared: &Arc<Shared>) {
         if let Some(keys) = &desk.keys {
             keys.keep_only(&is_open)?;
         }
-        let ports = Ports::new(&desk.layout.state(), &desk.rules().settings.ports);
+        let ports = Ports::new(&desk.layout.state(), &desk.in_force().settings.ports);
         ports.keep_only(|id| is_open(id) || has_work(id)).map_err(|error| error.to_string())
     };
     if let Err(error) = shared.blocking(given).await {
@@ -177,11 +177,11 @@ fn need(world: &World, event: &Event) -> Option<Need> {
 
 /// Tells a person that one is needed.
 async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
-    let rules = shared.rules();
-    if rules.settings.notify.desktop {
+    let in_force = shared.in_force();
+    if in_force.settings.notify.desktop {
         desktop::show(shared, &format!("{name}-desktop"), &need.task, &need.message).await;
     }
-    let Some(hook) = rules.settings.hooks.notify.clone() else { return };
+    let Some(hook) = in_force.settings.hooks.notify.clone() else { return };
     let Need { kind, reason, task, approval, message, call } = need;
     let told = [
         ("ADJ_NOTIFY", kind.to_owned()),
@@ -196,13 +196,13 @@ async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
 
 /// Runs what the user wants done with a main that has moved: push it, deploy it.
 async fn after_landing(shared: &Arc<Shared>, name: String, landed: TaskLanded) {
-    let rules = shared.rules();
-    let Some(hook) = rules.settings.hooks.landed.clone() else { return };
+    let in_force = shared.in_force();
+    let Some(hook) = in_force.settings.hooks.landed.clone() else { return };
     let title = shared.world().task(&landed.id).map(|task| task.title.clone()).unwrap_or_default();
     let told = [
         ("ADJ_TASK", landed.id.to_string()),
         ("ADJ_TITLE", title),
-        ("ADJ_MAIN", rules.settings.project.main.clone()),
+        ("ADJ_MAIN", in_force.settings.project.main.clone()),
         ("ADJ_MERGE", landed.landed.merge.to_string()),
     ];
     as_the_user(shared, "landed", hook, name, told.into()).await;
@@ -229,12 +229,12 @@ async fn as_the_user(
     env.push(("ADJ_PROJECT".to_owned(), root.display().to_string()));
     env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value.replace('\0', " "))));
     let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
-    let kept = Kept { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
-    let failed = match kept::run(shared, kept, None).await {
+    let kept = KeptCommand { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
+    let failed = match kept_command::run(shared, kept, None).await {
         Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
         Ok(Ran::Over { exit, output }) => {
             let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
-            format!("{}\n{failing}", place::how_it_ended(&exit, timeout))
+            format!("{}\n{failing}", endings::how_it_ended(&exit, timeout))
         }
         Err(error) => error,
     };

@@ -1,0 +1,77 @@
+//! What an agent is told: the text of a prompt, and the money that is left.
+
+use std::path::Path;
+
+use kernel::World;
+use kernel::budget::Room;
+use kernel::effect::Prompt;
+use kernel::world::{Run, SentBack, Task};
+
+use super::gate;
+use crate::prompts::{Kind, Prompts, Variables};
+use crate::settings::Settings;
+
+/// The text that the task's agent would be told by this prompt if a step of it began now.
+pub fn prompt_now(
+    prompts: &Prompts,
+    settings: &Settings,
+    world: &World,
+    task: &Task,
+    kind: Kind,
+    main: &str,
+    root: &Path,
+) -> String {
+    let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
+    let output = match &task.sent_back {
+        Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
+        None => String::new(),
+    };
+    let asked = match kind {
+        Kind::Init => Prompt::Init { notes },
+        Kind::Step => Prompt::Step { notes },
+        Kind::TestFailure => Prompt::TestFailure { output, notes },
+        Kind::MergeConflict => Prompt::MergeConflict { output, notes },
+    };
+    let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
+    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root))
+}
+
+/// The text of a prompt, by its template.
+pub fn prompt(
+    prompts: &Prompts,
+    task: &Task,
+    worker: &str,
+    prompt: &Prompt,
+    main: &str,
+    test: Option<String>,
+) -> String {
+    let (body, acceptance) = crate::tickets::split_acceptance(&task.body);
+    let mut variables = Variables {
+        task: task.id.to_string(),
+        title: task.title.clone(),
+        body,
+        acceptance: acceptance.unwrap_or_default(),
+        plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
+        worker: worker.to_owned(),
+        branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
+        main: main.to_owned(),
+        test: test.unwrap_or_default(),
+        ..Variables::default()
+    };
+    let kind = variables.take(prompt);
+    // What a reviewer asked for holds until the task is done.
+    // What a landing failed of is its output, which is told already.
+    let is_told = |feedback: &String| feedback.trim() == variables.output.trim();
+    variables.notes.extend(task.machine.feedback.clone().filter(|feedback| !is_told(feedback)));
+    variables.notes.extend(task.machine.clarification.clone());
+    prompts.render(kind, &variables)
+}
+
+/// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.
+pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
+    let own = kernel::budget::own_rooms(world, task, Some(run));
+    let shared = kernel::budget::shared_rooms(world, &run.agent, run.reserved_day);
+    // What is set aside for this step is its own to spend.
+    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(run.reserved));
+    own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
+}

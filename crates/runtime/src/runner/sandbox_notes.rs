@@ -1,0 +1,69 @@
+//! What people should know of the sandbox before agents run.
+
+use crate::sandbox;
+use crate::settings::{self, SandboxMode, Settings};
+
+/// Why nothing may be run here: the settings demand of the sandbox what this system cannot do.
+pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
+    let wanted = &settings.sandbox;
+    let support = sandbox::support();
+    if wanted.mode == settings::SandboxMode::Strict && support.level != sandbox::Level::Full {
+        return Some(format!(
+            "sandbox.mode is \"strict\", and the sandbox is not whole here: {}",
+            support.what
+        ));
+    }
+    if wanted.network == settings::Network::None && !support.namespaces {
+        return Some(format!(
+            "sandbox.network is \"none\", and the network of tests cannot be closed here: {}",
+            support.what
+        ));
+    }
+    None
+}
+
+/// What people should know of the sandbox before agents run; nothing where it holds.
+pub fn sandbox_note(settings: &Settings) -> Option<String> {
+    let notes: Vec<String> = [gaps(settings), worktree_note(settings)].into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// What agents reach of the user's git directory because their worktrees share it; nothing where they have clones.
+pub fn worktree_note(settings: &Settings) -> Option<String> {
+    let sandboxed = sandbox_held(settings).is_some();
+    let shares = settings.fleet.isolation == settings::Isolation::Worktree;
+    let others = match sandbox::support().namespaces {
+        true => "",
+        false => "can move the branches of other agents, and ",
+    };
+    (sandboxed && shares).then(|| {
+        format!(
+            "agents share your git directory (fleet.isolation = \"worktree\"): each {others}can delete objects in it; \
+             \"clone\" keeps them apart"
+        )
+    })
+}
+
+fn gaps(settings: &Settings) -> Option<String> {
+    match settings.sandbox.mode {
+        SandboxMode::Off => Some(
+            "the sandbox is off: agents can reach whatever you can, and their roles are advisory".to_owned(),
+        ),
+        SandboxMode::Auto | SandboxMode::Strict => {
+            let support = sandbox::support();
+            let said = match support.level {
+                sandbox::Level::Full => return None,
+                sandbox::Level::Partial => "the sandbox has gaps",
+                sandbox::Level::None => "there is no sandbox, and roles of agents are advisory",
+            };
+            Some(format!("{said}: {}", support.what))
+        }
+    }
+}
+
+/// What holds agents back, in a sentence; nothing where roles are advisory.
+pub fn sandbox_held(settings: &Settings) -> Option<String> {
+    let support = sandbox::support();
+    let off = settings.sandbox.mode == settings::SandboxMode::Off || support.level == sandbox::Level::None;
+    (!off).then_some(support.what)
+}

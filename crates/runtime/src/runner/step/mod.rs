@@ -1,0 +1,175 @@
+//! Steps: an agent's program at work under its keeper, and what it says on its way to the kernel.
+//!
+//! All that is needed to take a step up again lies in its folder: what was asked for, what was sent to the program,
+//! what it printed, how it ended. So a step that is found again is read from its beginning, and what the log has
+//! heard already counts once.
+
+mod control;
+mod follow;
+mod start;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kernel::command::{Happened, StepFailure, Usage};
+use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+use tokio::sync::mpsc;
+
+use super::{Shared, hooks, words::Word};
+use crate::agents::{self, Ended, Input, Order, Reader};
+use crate::keeper::{self, Tail};
+use crate::outbox::Attempt;
+use crate::owner::SubmitError;
+
+pub use control::{answer, end, tell};
+
+use follow::{Follower, Gone};
+
+/// The file in a step's folder that says what it is.
+const STEP_FILE: &str = "step.json";
+
+/// What a step's folder says about it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepFile {
+    pub effect: EffectId,
+    pub task: TaskId,
+    pub worker: WorkerName,
+    pub run: RunId,
+    pub agent: AgentName,
+    pub adapter: SmolStr,
+    /// The turn that the run had reached when the step began.
+    pub turn: u32,
+    pub started_at: i64,
+    /// What the program is told first.
+    pub stdin: FirstInput,
+    pub order: Order,
+}
+
+/// What a program is told first. It is sent once: the journal knows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstInput {
+    Nothing,
+    /// This, and then the end.
+    Whole(String),
+    Open {
+        id: String,
+        text: String,
+    },
+}
+
+impl From<agents::Stdin> for FirstInput {
+    fn from(stdin: agents::Stdin) -> FirstInput {
+        match stdin {
+            agents::Stdin::Null => FirstInput::Nothing,
+            agents::Stdin::Whole(text) => FirstInput::Whole(text),
+            agents::Stdin::Open(Input { id, text }) => FirstInput::Open { id, text },
+        }
+    }
+}
+
+/// A step that can be looked at: where it lies, and what it is.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub dir: std::path::PathBuf,
+    pub file: StepFile,
+}
+
+impl Step {
+    /// Reads what a folder says. `None`: it is not a step's.
+    pub fn read(dir: &Path) -> Option<Step> {
+        let text = std::fs::read(dir.join(STEP_FILE)).ok()?;
+        let file = serde_json::from_slice(&text).ok()?;
+        Some(Step { dir: dir.to_owned(), file })
+    }
+
+    /// A reader of what it printed, that knows what was sent to the program.
+    pub fn reader(&self) -> Result<Box<dyn Reader>, String> {
+        reader_of(self)
+    }
+}
+
+/// Starts a step or takes it up again, and follows it to its end. `None`: there is nothing to tell.
+pub async fn carry_out(
+    shared: &Arc<Shared>,
+    attempt: &Attempt,
+    words: mpsc::UnboundedReceiver<Word>,
+) -> Result<Option<Happened>, SubmitError> {
+    let id = &attempt.id;
+    let begun = loop {
+        match start::begin(shared, id, &attempt.effect).await {
+            Err(Happened::StepFailed { error, .. }) if shared.waits_for_room(&error).await => {}
+            begun => break begun,
+        }
+    };
+    let (step, found) = match begun {
+        // Ended before it began; who ended it knows, or it is begun again another time.
+        Ok(None) => return Ok(None),
+        Ok(Some(begun)) => begun,
+        Err(failure) => return Ok(Some(failure)),
+    };
+    let fence = attempt.fence();
+    let mut follower = match Follower::new(shared, &fence, step, words).await {
+        Ok(follower) => follower,
+        Err(error) => return Ok(Some(failed(error, StepFailure::Failed, Usage::default()))),
+    };
+    let ended = follower.follow(found).await?;
+    if let Gone::Left = ended {
+        follower.tell_gone(&failed("", StepFailure::Lost, Usage::default()));
+        return Ok(None);
+    }
+    let task = follower.step.file.task.clone();
+    if let Err(error) = hooks::in_tree(shared, "step.after", id.as_str(), &task).await {
+        shared.notice(format!("{task}: {error}"));
+    }
+    let what = follower.outcome(ended).await;
+    follower.tell_gone(&what);
+    Ok(Some(what))
+}
+
+fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened {
+    Happened::StepFailed { error: error.into(), why, usage }
+}
+
+/// Nobody knows how it ended.
+fn lost() -> agents::Exit {
+    agents::Exit { code: None, signal: None, reason: agents::ExitReason::Exited }
+}
+
+/// A reader of the step's output that knows what was sent to the program.
+fn reader_of(step: &Step) -> Result<Box<dyn Reader>, String> {
+    let adapter = agents::adapter(&step.file.adapter)
+        .ok_or_else(|| format!("there is no adapter `{}`", step.file.adapter))?;
+    let mut reader = adapter.reader(&step.file.order);
+    for entry in keeper::client::journal(&step.dir).map_err(|error| error.to_string())? {
+        reader.sent(&entry.id, &entry.text);
+    }
+    Ok(reader)
+}
+
+/// What a step used, by what it printed.
+fn usage_of(step: &Step) -> Usage {
+    match read_through(step) {
+        Some(mut reader) => reader.end(&lost()).usage(),
+        // Nobody knows what it cost.
+        None => Usage { cost: None, ..Usage::default() },
+    }
+}
+
+/// Whether the last message of a step says that the work is done.
+pub fn said_done(step: &Step) -> bool {
+    let ended = read_through(step).map(|mut reader| reader.end(&agents::Exit::code(0)));
+    matches!(ended, Some(Ended::Finished { done: true, .. }))
+}
+
+/// A reader that has read all that the step printed.
+fn read_through(step: &Step) -> Option<Box<dyn Reader>> {
+    let mut reader = reader_of(step).ok()?;
+    let mut out = Tail::open(&keeper::client::out(&step.dir), 0).ok()?;
+    while let Ok(Some(line)) = out.next(true) {
+        reader.line(&line.bytes, !line.is_cut());
+    }
+    Some(reader)
+}
