@@ -7,7 +7,7 @@ use kernel::World;
 use kernel::world::Task;
 use machines::Wire;
 use machines::names::TaskId;
-use runtime::agents::{self, EntryKind};
+use runtime::agents::{self, AdapterKind, CommandIs, EntryKind};
 use runtime::git::{Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
@@ -417,7 +417,9 @@ impl Outside for Real {
         let there = path.exists();
         let tests = workplace::tests::find(self.layout.root());
         let main = main_branch(self.layout.root())?;
-        let adapter = which("claude").map(|_| settings::Adapter::Claude);
+        let installed =
+            |kind: &AdapterKind| kind.adapter().program().is_some_and(|name| which(name).is_some());
+        let adapter = AdapterKind::ALL.iter().copied().find(installed);
         let text = settings::template(&settings::Found { main: Some(main), adapter, tests: tests.clone() });
         let settings = if there { self.settings()? } else { Settings::parse(&text).map_err(of_settings)? };
         let repository = runtime::runner::open_repository(&self.layout, &settings).map_err(of_git)?;
@@ -577,26 +579,23 @@ impl Real {
     fn look_at_agent(&self, name: &str, agent: &settings::Agent) -> Finding {
         let subject = format!("agent {name}");
         let program = agent.command.first().cloned().unwrap_or_default();
-        if agent.adapter == settings::Adapter::Script {
+        let adapter = agent.adapter.adapter();
+        if let CommandIs::File(kind) = adapter.command_is() {
             let path = self.layout.root().join(&program);
             return match path.is_file() {
                 true => finding(Level::Ok, &subject, format!("plays {program}"), None),
-                false => finding(Level::Error, &subject, format!("there is no scenario `{program}`"), None),
+                false => finding(Level::Error, &subject, format!("there is no {kind} `{program}`"), None),
             };
         }
-        match which(&program) {
-            // Its own login is in your home directory, where it cannot look.
-            Some(path) if agent.adapter == settings::Adapter::Claude && !has_key(agent) => finding(
+        match (which(&program), adapter.login().filter(|_| !has_key(agent))) {
+            (Some(path), Some(login)) => finding(
                 Level::Warning,
                 &subject,
                 format!("{}, and {}", path.display(), no_key(agent)),
-                Some(format!(
-                    "set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token`, and name it in \
-                     [agents.{name}] env"
-                )),
+                Some(login.missing_hint(name)),
             ),
-            Some(path) => finding(Level::Ok, &subject, path.display().to_string(), None),
-            None => {
+            (Some(path), None) => finding(Level::Ok, &subject, path.display().to_string(), None),
+            (None, _) => {
                 let hint = format!("install it, or name it in [agents.{name}] command");
                 finding(Level::Error, &subject, format!("`{program}` is not on the PATH"), Some(hint))
             }
@@ -724,7 +723,7 @@ fn reachable(sockets: &[PathBuf], level: Level, shown: &dyn Fn(&Path) -> String)
 
 /// That no key is passed on to an agent that needs one; nothing where one is.
 pub fn missing_key(name: &str, agent: &settings::Agent) -> Option<String> {
-    let needed = agent.adapter == settings::Adapter::Claude && !has_key(agent);
+    let needed = agent.adapter.adapter().login().is_some() && !has_key(agent);
     needed.then(|| format!("agent {name}: {}", no_key(agent)))
 }
 

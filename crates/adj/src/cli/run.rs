@@ -21,11 +21,12 @@ use kernel::event::Event;
 use kernel::world::{Spend, Task};
 use machines::names::{AgentName, RunId};
 use machines::task::Status;
+use runtime::agents::CommandIs;
 use runtime::clock;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
 use runtime::settings::trust::{self, InForce};
-use runtime::settings::{Adapter, Settings, SettingsError};
+use runtime::settings::{Settings, SettingsError};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -187,7 +188,7 @@ fn wrong_settings(error: &SettingsError) -> Failure {
 fn check_agent(settings: &Settings) -> Result<(), Failure> {
     let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
     let program = agent.command.first().map(String::as_str).unwrap_or_default();
-    let needs_program = matches!(agent.adapter, Adapter::Claude | Adapter::Command);
+    let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
     if !needs_program || crate::outside::which(program).is_some() {
         return Ok(());
     }

@@ -54,6 +54,10 @@ impl Adapter for Command {
         let program = order.command.first().cloned().unwrap_or_default();
         Box::new(Plain { program, ..Plain::default() })
     }
+
+    fn sees_its_home(&self) -> bool {
+        true
+    }
 }
 
 /// There is no other way to tell such a program what is added to its orders.

@@ -42,15 +42,92 @@ pub trait Adapter: Send + Sync {
 
     /// Reads what the program prints, from its first line on.
     fn reader(&self, order: &Order) -> Box<dyn Reader>;
+
+    /// The program that an agent starts where its settings name none.
+    fn program(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the command line of its settings is, with an example, for whoever has given none.
+    fn command_hint(&self) -> &'static str {
+        "give the whole command line, such as command = [\"my-agent\", \"--quiet\"]"
+    }
+
+    /// What the first word of its command is.
+    fn command_is(&self) -> CommandIs {
+        CommandIs::Program
+    }
+
+    /// The variables that it needs of the user's own, as `env` of a new settings file has them.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How its program gets a login; nothing where Adjutant has no say in it.
+    fn login(&self) -> Option<&'static dyn Login> {
+        None
+    }
+
+    /// Whether the program may look at what it keeps of itself in the user's home. One that is given its login by a variable
+    /// and a directory of its own for the rest need not.
+    fn sees_its_home(&self) -> bool {
+        false
+    }
+
+    /// The bytes that refuse what `line` asks, where it asks something: for a keeper whose server is gone.
+    fn deny(&self, line: &[u8], reason: &str) -> Option<Vec<u8>> {
+        let _ = (line, reason);
+        None
+    }
+}
+
+/// What the first word of an agent's command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandIs {
+    /// A program on the PATH.
+    Program,
+    /// A file of the project, of this kind.
+    File(&'static str),
+}
+
+/// The login of an agent program, as the user passes it on by variables.
+pub trait Login: Sync {
+    /// What to do where a service does not accept it. `passed`: the variables that the agent's `env` names.
+    fn refused(&self, agent: &str, passed: &[String], is_set: &dyn Fn(&str) -> bool) -> String;
+
+    /// What to do where no login is passed on.
+    fn missing_hint(&self, agent: &str) -> String;
+}
+
+/// One line for each adapter: its word in the settings, and what implements it.
+macro_rules! adapters {
+    ($($kind:ident = $word:literal: $adapter:expr,)*) => {
+        machines::wire_enum! {
+            /// How an agent's program is spoken to.
+            pub enum AdapterKind { $($kind = $word,)* }
+        }
+
+        impl AdapterKind {
+            pub fn adapter(self) -> &'static dyn Adapter {
+                match self { $(AdapterKind::$kind => &$adapter,)* }
+            }
+        }
+
+        /// Every adapter.
+        pub const ADAPTERS: &[&dyn Adapter] = &[$(&$adapter,)*];
+    };
+}
+
+adapters! {
+    Claude = "claude": claude::Claude,
+    Command = "command": command::Command,
+    Script = "script": script::Script,
 }
 
 /// The adapters that there are, by the name that the settings have.
 pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
 }
-
-/// Every adapter.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &command::Command, &script::Script];
 
 /// One step, as it is ordered: everything that an adapter may need to start it. It is kept with the step, so that
 /// what the step printed can be read again.
@@ -125,7 +202,7 @@ pub struct Launch {
     /// Directories that must be there before the start, below [`Order::private`].
     pub directories: Vec<PathBuf>,
     pub stdin: Stdin,
-    /// The language in which the program asks, for [`deny`].
+    /// The language in which the program asks, for [`deny`]: the adapter's name.
     pub protocol: &'static str,
 }
 
@@ -370,11 +447,7 @@ pub enum AgentError {
 /// The bytes that refuse what `line` asks, where it asks something: for a keeper whose server is gone.
 pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
     let reason = "nobody could be asked: the fleet was stopped. Nobody refused the call; make it again later";
-    match protocol {
-        claude::PROTOCOL => claude::deny(line, reason),
-        script::PROTOCOL => script::deny(line, reason),
-        _ => None,
-    }
+    adapter(protocol)?.deny(line, reason)
 }
 
 /// The first `limit` bytes at most, cut between two characters, and a mark where something was left out.

@@ -15,7 +15,7 @@ use crate::keeper;
 use crate::layout::Layout;
 use crate::sandbox;
 use crate::sandbox::places::Machine;
-use crate::settings::{Adapter, Agent, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings};
+use crate::settings::{Agent, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings};
 use crate::workplace;
 
 /// The folders of a task outside of its tree.
@@ -166,8 +166,7 @@ pub fn sandbox(
         }
         Purpose::Tests | Purpose::Hook => None,
     };
-    // Claude Code is given its key by a variable, and a directory of its own for the rest.
-    let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter == Adapter::Command);
+    let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter.adapter().sees_its_home());
     concealed.extend(machine.hidden(program.filter(|_| own)));
     concealed.extend(machine.sockets().into_iter().map(|socket| socket.path));
     if namespaces {

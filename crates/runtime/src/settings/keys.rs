@@ -1,7 +1,7 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
-use super::{Adapter, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
+use super::{AdapterKind, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
 use kernel::config::{Proposals, Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -134,7 +134,7 @@ pub const SECTIONS: &[Section] = &[
         path: "agents.*",
         about: "An agent: a program that works on tasks, under a name that you choose.",
         keys: &[
-            key("adapter", Kind::Choice(words::<Adapter>), r#""claude""#, "How the program is spoken to."),
+            key("adapter", Kind::Choice(words::<AdapterKind>), r#""claude""#, "How the program is spoken to."),
             key("command", Kind::Words, "", "The program and its first arguments; for `command` the whole command line, for `script` the scenario file."),
             key("author", Kind::Identity, "", "Who its commits are by; `NAME (Adjutant) <NAME@adjutant.localhost>` when it is absent."),
             key("model", Kind::Text, "", "The model that the program is told to use."),

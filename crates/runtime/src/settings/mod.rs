@@ -24,6 +24,7 @@ pub use schema::schema;
 pub use show::show;
 pub use template::{Found, template};
 
+use crate::agents::AdapterKind;
 use kernel::config::{self, Colour, Micros, Proposals, Restore, Review, Role, ToolRule};
 use machines::names::{AgentName, ServiceName};
 use machines::run::AgentKind;
@@ -107,7 +108,7 @@ pub struct Test {
 /// `[agents.NAME]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
-    pub adapter: Adapter,
+    pub adapter: AdapterKind,
     /// Never empty.
     pub command: Vec<String>,
     pub author: Author,
@@ -265,15 +266,6 @@ machines::wire_enum! {
     pub enum Isolation {
         Clone = "clone",
         Worktree = "worktree",
-    }
-}
-
-machines::wire_enum! {
-    /// How an agent's program is spoken to.
-    pub enum Adapter {
-        Claude = "claude",
-        Command = "command",
-        Script = "script",
     }
 }
 
@@ -594,21 +586,6 @@ impl Health {
     }
 }
 
-impl Adapter {
-    /// The program that it is for, where the adapter knows one.
-    fn program(self) -> Option<&'static str> {
-        match self {
-            Adapter::Claude => Some("claude"),
-            Adapter::Command | Adapter::Script => None,
-        }
-    }
-
-    /// Whether a session outlives its process, so far as the adapter alone can tell.
-    fn resumes(self) -> bool {
-        crate::agents::adapter(machines::Wire::name(self)).is_some_and(|adapter| adapter.resumable())
-    }
-}
-
 /// Settings of all that was read without a problem. Whoever calls it looks at the problems before the settings.
 fn build(values: &mut Values) -> Settings {
     let services = services(values);
@@ -764,16 +741,12 @@ fn agent_of(
     scope: &Scope,
     services: &BTreeMap<ServiceName, (Service, Vec<String>)>,
 ) -> Option<Agent> {
-    let adapter: Adapter = scope.word("adapter");
+    let kind: AdapterKind = scope.word("adapter");
+    let adapter = kind.adapter();
     let command = scope.list("command").or_else(|| adapter.program().map(|program| vec![program.to_owned()]));
     if command.is_none() && !scope.is_misread("command") {
-        let message =
-            format!("agent `{name}` has no `command`, and adapter `{adapter}` knows none by itself");
-        let hint = match adapter {
-            Adapter::Script => "name the scenario file, such as command = [\"demo.script\"]",
-            _ => "give the whole command line, such as command = [\"my-agent\", \"--quiet\"]",
-        };
-        values.problem(scope.place("command"), message, hint);
+        let message = format!("agent `{name}` has no `command`, and adapter `{kind}` knows none by itself");
+        values.problem(scope.place("command"), message, adapter.command_hint());
     }
     let mut used: Vec<ServiceName> =
         scope.text("service").and_then(|name| ServiceName::new(name).ok()).into_iter().collect();
@@ -793,7 +766,7 @@ fn agent_of(
         values.problem(scope.place("service"), message, "leave one: an agent waits for one service");
     }
     Some(Agent {
-        adapter,
+        adapter: kind,
         command: command?,
         author: scope
             .text("author")
@@ -807,7 +780,7 @@ fn agent_of(
         max_turns: scope.number("max_turns"),
         env: scope.list("env").unwrap_or_default(),
         service: used.into_iter().next(),
-        resume: scope.flag("resume").unwrap_or(adapter.resumes()),
+        resume: scope.flag("resume").unwrap_or(adapter.resumable()),
         budget: scope.money("budget_usd"),
     })
 }

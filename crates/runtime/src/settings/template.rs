@@ -1,7 +1,7 @@
 //! The file that `adj init` writes: every key with its sentence, those that matter now in force, the others commented.
 
-use super::Adapter;
 use super::keys::{Key, SECTIONS, Section};
+use crate::agents::AdapterKind;
 use crate::workplace::tests;
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub struct Found {
     /// The branch that work lands on; `main` where nothing is said.
     pub main: Option<String>,
     /// The agent program that is installed here.
-    pub adapter: Option<Adapter>,
+    pub adapter: Option<AdapterKind>,
     /// The tests of the repository.
     pub tests: tests::Found,
 }
@@ -82,25 +82,19 @@ pub fn template(found: &Found) -> String {
 /// What is in force from the start.
 fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
+    let kind = found.adapter.unwrap_or(AdapterKind::Claude);
     match (section.path, key.path) {
         ("project", "main") => Some(quoted(found.main.as_deref().unwrap_or("main"))),
         ("fleet", "agent" | "workers" | "review") => Some(key.default.to_owned()),
         ("test", "command") => found.tests.command().map(quoted),
-        ("agents.*", "adapter") => {
-            Some(quoted(machines::Wire::name(found.adapter.unwrap_or(Adapter::Claude))))
-        }
+        ("agents.*", "adapter") => Some(quoted(machines::Wire::name(kind))),
         // A task of real size takes more turns than the kind's own limit has.
         ("agents.*", "max_turns") => example_of("agents.*.max_turns").map(str::to_owned),
-        ("agents.*", "env") => match found.adapter.unwrap_or(Adapter::Claude) {
-            Adapter::Claude => {
-                Some(r#"["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"]"#.to_owned())
-            }
-            _ => None,
-        },
-        ("agents.*", "command") => match found.adapter {
-            Some(Adapter::Command | Adapter::Script) => Some(r#"["your-agent"]"#.to_owned()),
-            _ => None,
-        },
+        ("agents.*", "env") => {
+            let names: Vec<_> = kind.adapter().variables().iter().map(|name| quoted(name)).collect();
+            (!names.is_empty()).then(|| format!("[{}]", names.join(", ")))
+        }
+        ("agents.*", "command") if kind.adapter().program().is_none() => Some(r#"["your-agent"]"#.to_owned()),
         ("sandbox", "caches") if !found.tests.caches().is_empty() => {
             let caches: Vec<_> = found.tests.caches().into_iter().map(quoted).collect();
             Some(format!("[{}]", caches.join(", ")))

@@ -181,7 +181,7 @@ fn what_cannot_be_meant_is_refused() {
 
 #[test]
 fn every_adapter_of_the_settings_is_there_and_every_other_word_of_theirs_is_refused() {
-    let known: Vec<_> = Adapter::ALL.iter().map(|adapter| adapter.name()).collect();
+    let known: Vec<_> = AdapterKind::ALL.iter().map(|adapter| adapter.name()).collect();
     let there: Vec<_> = crate::agents::ADAPTERS.iter().map(|adapter| adapter.name()).collect();
     assert_eq!(known, there);
     for (key, word, instead) in super::keys::NOT_YET {
@@ -397,14 +397,14 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
     folder.write("Cargo.toml", "");
     let found = Found {
         main: Some("tru\"nk".to_owned()),
-        adapter: Some(Adapter::Claude),
+        adapter: Some(AdapterKind::Claude),
         tests: crate::workplace::tests::find(&folder.path),
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(settings.project.main, "trunk");
     assert_eq!(settings.test.command.as_deref(), Some("cargo test"));
-    assert_eq!(settings.fleet_agent().adapter, Adapter::Claude);
+    assert_eq!(settings.fleet_agent().adapter, AdapterKind::Claude);
     assert_eq!(settings.fleet_agent().command, ["claude"]);
     assert_eq!(settings.sandbox.caches, ["~/.cargo/registry", "~/.cargo/git"]);
 
@@ -419,7 +419,7 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
     assert!(in_force.contains("\nworktree.create = "));
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 
-    for adapter in [None, Some(Adapter::Command), Some(Adapter::Script)] {
+    for adapter in [None, Some(AdapterKind::Command), Some(AdapterKind::Script)] {
         let text = template(&Found { adapter, ..Found::default() });
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }

@@ -7,13 +7,15 @@
 mod reader;
 pub mod replay;
 
-use super::{Adapter, AgentError, Input, Launch, Order, Reader, Stdin};
+use super::{Adapter, AgentError, Input, Launch, Login, Order, Reader, Stdin};
 use nix::libc;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// The variables by which the program gets its credentials.
+const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
 /// The name of its language, for [`super::deny`].
 pub const PROTOCOL: &str = "claude";
 
@@ -127,6 +129,47 @@ impl Adapter for Claude {
 
     fn reader(&self, order: &Order) -> Box<dyn Reader> {
         Box::new(reader::Claude::new(order))
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        Some("claude")
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"]
+    }
+
+    /// Its own login is in the user's home, where it cannot look.
+    fn login(&self) -> Option<&'static dyn Login> {
+        Some(&Claude)
+    }
+
+    fn deny(&self, line: &[u8], reason: &str) -> Option<Vec<u8>> {
+        deny(line, reason)
+    }
+}
+
+impl Login for Claude {
+    fn refused(&self, agent: &str, passed: &[String], is_set: &dyn Fn(&str) -> bool) -> String {
+        let passed: Vec<&str> =
+            KEYS.into_iter().filter(|key| passed.iter().any(|name| name == key)).collect();
+        match (passed.first(), passed.iter().find(|key| is_set(key))) {
+            (_, Some(set)) => format!("{set} is set, and what it holds is not accepted"),
+            (Some(unset), None) => format!(
+                "`agents.{agent}.env` passes {unset} on, but it is not set: set it and start `adj run` again"
+            ),
+            (None, None) => format!(
+                "pass a key on with `env = [\"ANTHROPIC_API_KEY\"]` in `[agents.{agent}]`, or the token of `claude setup-token` \
+                 with `env = [\"CLAUDE_CODE_OAUTH_TOKEN\"]`"
+            ),
+        }
+    }
+
+    fn missing_hint(&self, agent: &str) -> String {
+        format!(
+            "set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token`, and name it in \
+             [agents.{agent}] env"
+        )
     }
 }
 

@@ -12,8 +12,8 @@ pub use player::{PlayError, play};
 pub use scenario::{Scenario, ScenarioError};
 
 use super::{
-    Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin, TEXT_BYTES_MAX,
-    said_done, shortened,
+    Adapter, AgentError, CommandIs, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,
+    TEXT_BYTES_MAX, said_done, shortened,
 };
 use kernel::command::{StepFailure, Usage};
 use machines::run::{ToolCall, ToolStatus};
@@ -80,6 +80,18 @@ impl Adapter for Script {
 
     fn reader(&self, _: &Order) -> Box<dyn Reader> {
         Box::new(Scripted { priced: true, ..Scripted::default() })
+    }
+
+    fn command_hint(&self) -> &'static str {
+        "name the scenario file, such as command = [\"demo.script\"]"
+    }
+
+    fn command_is(&self) -> CommandIs {
+        CommandIs::File("scenario")
+    }
+
+    fn deny(&self, line: &[u8], reason: &str) -> Option<Vec<u8>> {
+        deny(line, reason)
     }
 }
 

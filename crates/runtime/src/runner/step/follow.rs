@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use kernel::Effect;
 use kernel::command::{CUT_OFF, Happened, StepFailure, Usage};
-use machines::Wire;
 use machines::names::AgentName;
 use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
@@ -530,29 +529,15 @@ fn exit_of(exit: &Exit) -> agents::Exit {
     agents::Exit { code: exit.code, signal: exit.signal, reason }
 }
 
-/// The variables by which the program of a `claude` agent gets its credentials.
-const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
-
 /// What to do about credentials that a service does not accept, by what is passed on to the agent.
 fn credentials(shared: &Shared, agent: &AgentName) -> String {
     let in_force = shared.in_force();
     let Some(settings) = in_force.settings.agents.get(agent) else { return String::new() };
-    if settings.adapter.name() != "claude" {
-        return format!("see to the credentials of agent `{agent}`");
-    }
-    let passed: Vec<&str> =
-        KEYS.into_iter().filter(|key| settings.env.iter().any(|name| name == key)).collect();
-    match (passed.first(), passed.iter().find(|key| std::env::var_os(key).is_some_and(|key| !key.is_empty())))
-    {
-        (_, Some(set)) => format!("{set} is set, and what it holds is not accepted"),
-        (Some(unset), None) => {
-            format!(
-                "`agents.{agent}.env` passes {unset} on, but it is not set: set it and start `adj run` again"
-            )
+    match settings.adapter.adapter().login() {
+        None => format!("see to the credentials of agent `{agent}`"),
+        Some(login) => {
+            let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            login.refused(agent.as_str(), &settings.env, &is_set)
         }
-        (None, None) => format!(
-            "pass a key on with `env = [\"ANTHROPIC_API_KEY\"]` in `[agents.{agent}]`, or the token of `claude setup-token` \
-             with `env = [\"CLAUDE_CODE_OAUTH_TOKEN\"]`"
-        ),
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kernel::Effect;
 use kernel::command::{Happened, StepFailure, Usage};
-use machines::Wire;
 use machines::names::EffectId;
 use smol_str::SmolStr;
 
@@ -71,8 +70,7 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         .agents
         .get(&started.agent)
         .ok_or_else(|| format!("there is no agent `{}` in adjutant.toml", started.agent))?;
-    let adapter = agents::adapter(agent.adapter.name())
-        .ok_or_else(|| format!("bug: the settings know an adapter `{}` that is not there", agent.adapter))?;
+    let adapter = agent.adapter.adapter();
     let tree = shared.tree(&place.tree)?;
     let folders = surroundings::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
     let main = {
