@@ -2,7 +2,7 @@
 
 mod api;
 mod cli;
-mod outside;
+mod real_world;
 mod server;
 
 fn main() -> std::process::ExitCode {

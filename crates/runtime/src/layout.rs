@@ -25,6 +25,10 @@ pub use trees::{LANDING, TRASH, TreesError};
 /// In the repository's git directory.
 const STATE: &str = "adjutant";
 const LOG: &str = "adjutant.db";
+/// The repository that is ours alone.
+pub const LAND: &str = "land.git";
+/// Where output, input and end of steps and tests lie.
+pub const STEPS: &str = "steps";
 
 /// The project's folders and files, from its root: the user's main checkout, or a bare repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +85,7 @@ impl Layout {
 
     /// What one step, gate or merged test printed, how it ended, and how to reach its keeper.
     pub fn steps(&self) -> PathBuf {
-        self.state.join("steps")
+        self.state.join(STEPS)
     }
 
     pub fn step(&self, effect: &EffectId) -> PathBuf {
@@ -96,7 +100,7 @@ impl Layout {
     /// A short name for this project on this machine.
     fn hash(&self, bytes: usize) -> String {
         use std::os::unix::ffi::OsStrExt;
-        hex(&Sha256::digest(self.root.as_os_str().as_bytes())[..bytes])
+        crate::hex::hex(&Sha256::digest(self.root.as_os_str().as_bytes())[..bytes])
     }
 
     /// What an agent keeps between steps outside of its tree: its sessions and its own configuration.
@@ -120,12 +124,8 @@ impl Layout {
     }
 
     fn land(&self) -> PathBuf {
-        self.state.join("land.git")
+        self.state.join(LAND)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The git directory that belongs to a root, without asking git: every command needs it.

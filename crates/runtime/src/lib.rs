@@ -6,6 +6,7 @@ pub mod clock;
 pub mod crash;
 pub mod files;
 pub mod git;
+pub mod hex;
 pub mod keeper;
 pub mod layout;
 pub mod log;

@@ -28,6 +28,17 @@ machines::wire_enum! {
     }
 }
 
+impl From<&Prompt> for Kind {
+    fn from(prompt: &Prompt) -> Kind {
+        match prompt {
+            Prompt::Init { .. } => Kind::Init,
+            Prompt::Step { .. } => Kind::Step,
+            Prompt::TestFailure { .. } => Kind::TestFailure,
+            Prompt::MergeConflict { .. } => Kind::MergeConflict,
+        }
+    }
+}
+
 machines::wire_enum! {
     /// What a template may name.
     pub enum Variable {
@@ -99,15 +110,15 @@ impl Variables {
 
     /// The kind of text that the kernel asks for; its output and notes are taken over.
     pub fn take(&mut self, prompt: &Prompt) -> Kind {
-        let (kind, output, notes) = match prompt {
-            Prompt::Init { notes } => (Kind::Init, "", notes),
-            Prompt::Step { notes } => (Kind::Step, "", notes),
-            Prompt::TestFailure { output, notes } => (Kind::TestFailure, output.as_str(), notes),
-            Prompt::MergeConflict { output, notes } => (Kind::MergeConflict, output.as_str(), notes),
+        let (output, notes) = match prompt {
+            Prompt::Init { notes } | Prompt::Step { notes } => ("", notes),
+            Prompt::TestFailure { output, notes } | Prompt::MergeConflict { output, notes } => {
+                (output.as_str(), notes)
+            }
         };
         self.output = output.to_owned();
         self.notes = notes.clone();
-        kind
+        prompt.into()
     }
 }
 

@@ -12,7 +12,7 @@ pub const HIDDEN: &str = "[ADJ_TOKEN hidden]";
 
 /// The form in which hashes of tokens are kept.
 pub fn hash(token: &[u8]) -> String {
-    Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::hex::hex(&Sha256::digest(token))
 }
 
 /// Hides tokens in a stream of bytes, also where one comes in several pieces.

@@ -11,7 +11,8 @@ use kernel::Event;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::log::{Chain, Entry, Hash, Head, Log, LogError, NewRecord, Record, Seq};
+use crate::hex::{hex, unhex};
+use crate::log::{Chain, Entry, Head, Log, LogError, NewRecord, Record, Seq};
 use crate::owner::{Folded, OpenError, effect_of};
 
 /// The version of the format. A reader refuses a newer one.
@@ -214,19 +215,4 @@ impl Lines<'_> {
         let text = String::from_utf8(std::mem::take(&mut self.text));
         text.map(Some).map_err(|_| TransferError::Line { line, why: "it is not UTF-8".to_owned() })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Hash> {
-    let mut hash = [0; 32];
-    if text.len() != 2 * hash.len() || !text.is_ascii() {
-        return None;
-    }
-    for (place, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
-    }
-    Some(hash)
 }

@@ -174,7 +174,7 @@ impl Project {
 
     /// What is not in the log.
     pub fn outside(&self) -> Arc<dyn Outside> {
-        Arc::new(crate::outside::Real::new(self.layout.clone()))
+        Arc::new(crate::real_world::Real::new(self.layout.clone()))
     }
 
     /// What is there, as one document.

@@ -86,8 +86,10 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Unreachable, why)
             .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
-    let keys =
-        settings.agents.iter().filter_map(|(name, agent)| crate::outside::missing_key(name.as_str(), agent));
+    let keys = settings
+        .agents
+        .iter()
+        .filter_map(|(name, agent)| crate::real_world::missing_key(name.as_str(), agent));
     let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
     if command.detach {
         return detach(command, &project, context);
@@ -189,7 +191,7 @@ fn check_agent(settings: &Settings) -> Result<(), Failure> {
     let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
     let program = agent.command.first().map(String::as_str).unwrap_or_default();
     let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
-    if !needs_program || crate::outside::which(program).is_some() {
+    if !needs_program || crate::real_world::which(program).is_some() {
         return Ok(());
     }
     let shown = text::visible(program);

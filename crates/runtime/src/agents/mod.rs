@@ -12,6 +12,7 @@ mod done;
 pub mod script;
 mod transcript;
 
+pub use crate::prompts::Kind as PromptKind;
 pub use done::{DoneScan, said_done};
 pub use transcript::{Entry, EntryKind, visible};
 
@@ -166,28 +167,6 @@ pub struct Order {
     pub project_root: PathBuf,
     /// The `adj` executable.
     pub adj: PathBuf,
-}
-
-machines::wire_enum! {
-    /// Which template the prompt was made from.
-    pub enum PromptKind {
-        Init = "init",
-        Step = "step",
-        TestFailure = "test_failure",
-        MergeConflict = "merge_conflict",
-    }
-}
-
-impl From<&kernel::effect::Prompt> for PromptKind {
-    fn from(prompt: &kernel::effect::Prompt) -> Self {
-        use kernel::effect::Prompt;
-        match prompt {
-            Prompt::Init { .. } => PromptKind::Init,
-            Prompt::Step { .. } => PromptKind::Step,
-            Prompt::TestFailure { .. } => PromptKind::TestFailure,
-            Prompt::MergeConflict { .. } => PromptKind::MergeConflict,
-        }
-    }
 }
 
 /// How a step is started.

@@ -11,6 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::names::OURS;
 use super::references::{self, Change, Expected};
 use super::{GitError, Isolation, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
 
@@ -286,7 +287,7 @@ impl Repository {
 
     /// What was published before `land.git` was lost is known to it again.
     fn adopt_published(&self) -> Result<(), GitError> {
-        let published = references::read(self.user("reading what was published"), &["refs/adjutant/"])?;
+        let published = references::read(self.user("reading what was published"), &[OURS])?;
         let oids: Vec<Oid> = published.iter().map(|reference| reference.oid.clone()).collect();
         self.bring(&self.inner.git_dir.join("objects"), &oids, &[])?;
         let changes: Vec<Change<'_>> = published
@@ -394,7 +395,7 @@ impl Repository {
         self.ensure_land()?;
         let call = super::Call::hardened("reading a damaged land.git", &damaged).env("GIT_DIR", &damaged);
         // Best effort: a reference that cannot be read, or whose commits cannot, is only in the damaged one.
-        for reference in references::read(call, &["refs/adjutant/"]).unwrap_or_default() {
+        for reference in references::read(call, &[OURS]).unwrap_or_default() {
             let wanted = std::slice::from_ref(&reference.oid);
             if self.bring(&damaged.join("objects"), wanted, &[]).is_ok() {
                 self.set_in_land(&reference.name, &reference.oid)?;

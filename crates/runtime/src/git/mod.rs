@@ -51,7 +51,7 @@ pub use error::GitError;
 pub use identity::{Agent, Person};
 pub use inspect::Inspection;
 pub use landing::{Edit, Merged, Moved};
-pub use names::Oid;
+pub use names::{Oid, SALVAGE};
 pub use obstacles::Obstacle;
 pub use own_branch::WorktreePlaces;
 pub use publish::{BranchDeleted, Published, Taken};
@@ -274,7 +274,7 @@ impl Repository {
     }
 
     fn land_dir(&self) -> PathBuf {
-        self.inner.places.state.join("land.git")
+        self.inner.places.state.join(crate::layout::LAND)
     }
 
     /// A call in `land.git`.

@@ -4,6 +4,10 @@ use smol_str::SmolStr;
 
 use super::GitError;
 
+/// Everything of ours among a repository's references.
+pub const OURS: &str = "refs/adjutant/";
+/// Work that was saved, by task and effect.
+pub const SALVAGE: &str = "refs/adjutant/salvage/";
 /// The longest part of a path or reference that we make: worker, dash and task fit.
 const PART_BYTES_MAX: usize = 210;
 /// The longest reference or path that is taken from outside.

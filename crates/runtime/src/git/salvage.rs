@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use machines::names::TaskId;
 
 use super::identity::By;
-use super::names::{check_part, check_user_branch, tree_name};
+use super::names::{SALVAGE, check_part, check_user_branch, tree_name};
 use super::references::{self, Change, Expected};
 use super::tree::{Record, task_reference};
 use super::{GitError, Oid, Repository, locked, now, remove_folder};
@@ -216,17 +216,13 @@ impl Repository {
     pub fn salvage(&self) -> Result<Vec<SavedEntry>, GitError> {
         let listed = self
             .user("listing saved work")
-            .args([
-                "for-each-ref",
-                "--format=%(refname) %(objectname) %(creatordate:unix)",
-                "refs/adjutant/salvage/",
-            ])
+            .args(["for-each-ref", "--format=%(refname) %(objectname) %(creatordate:unix)", SALVAGE])
             .ok()?;
         let mut entries = Vec::new();
         for line in String::from_utf8_lossy(&listed).lines() {
             let fields: Vec<&str> = line.split(' ').collect();
             let [reference, oid, at] = fields[..] else { continue };
-            let path = reference.trim_start_matches("refs/adjutant/salvage/").split_once('/');
+            let path = reference.trim_start_matches(SALVAGE).split_once('/');
             let (Some((task, effect)), Some(commit)) = (path, Oid::new(oid)) else { continue };
             let changed = self
                 .user("reading saved work")
@@ -306,7 +302,7 @@ impl Repository {
         let commit = self.saved_commit(reference)?;
         match to {
             RestoreTo::Branch(name) => {
-                let made_up = reference.trim_start_matches("refs/adjutant/salvage/").replace('/', "-");
+                let made_up = reference.trim_start_matches(SALVAGE).replace('/', "-");
                 let name = name.clone().unwrap_or_else(|| format!("salvage/{made_up}"));
                 check_user_branch(&name)?;
                 let branch = format!("refs/heads/{name}");
@@ -357,12 +353,12 @@ impl Repository {
 
     fn saved_commit(&self, reference: &str) -> Result<Oid, GitError> {
         let nothing = || GitError::NothingSaved { reference: reference.chars().take(200).collect() };
-        let rest = reference.strip_prefix("refs/adjutant/salvage/").ok_or_else(nothing)?;
+        let rest = reference.strip_prefix(SALVAGE).ok_or_else(nothing)?;
         rest.split('/').try_for_each(|part| check_part("reference", part))?;
         self.user_reference(reference)?.map(|found| found.oid).ok_or_else(nothing)
     }
 }
 
 pub(super) fn saved_reference(task: &TaskId, effect: &str) -> String {
-    format!("refs/adjutant/salvage/{task}/{effect}")
+    format!("{SALVAGE}{task}/{effect}")
 }

@@ -282,7 +282,7 @@ impl Keep {
         let mut random = [0; 32];
         let mut source = File::open("/dev/urandom").map_err(KeeperError::io("opened", "/dev/urandom"))?;
         source.read_exact(&mut random).map_err(KeeperError::io("read", "/dev/urandom"))?;
-        let key: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = crate::hex::hex(&random);
         let pid = std::process::id() as i32;
         let started = process::stat(pid).map_or(0, |stat| stat.started);
         let keeper = Keeper { pid, started, boot: process::boot(), key: key.clone() };

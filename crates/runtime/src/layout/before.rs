@@ -57,7 +57,7 @@ pub(super) fn move_state(layout: &Layout) -> Option<Moved> {
 
 fn moved(old: &Path, new: &Path) -> io::Result<bool> {
     let lock = File::options().read(true).write(true).open(old.join(format!("{LOG}.lock")))?;
-    if lock.try_lock().is_err() || is_at_work(&old.join("steps")) {
+    if lock.try_lock().is_err() || is_at_work(&old.join(super::STEPS)) {
         return Ok(false);
     }
     // An empty one may be there; anything else is somebody's.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use machines::names::TaskId;
 use sha2::{Digest, Sha256};
 
-use super::{Layout, hex};
+use super::Layout;
+use crate::hex::hex;
 
 /// A temporary directory with a longer path than this leaves too little for a socket's name.
 const BASE_BYTES_MAX: usize = 40;

@@ -532,7 +532,7 @@ fn notices_damage_to_the_outbox(specimen: &mut dyn Specimen, damage: Damage) {
 pub(crate) fn equal_entries_make_equal_hashes(specimen: &mut dyn Specimen) {
     let log = specimen.log();
     numbered(log, 1..=2);
-    let hash: String = log.head().hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = crate::hex::hex(&log.head().hash);
     assert_eq!(hash, "17271fccdc1ad9c361ff848f0a6ad398b3e79af6e97f7cc5a838b90e33be77e7");
 }
 

@@ -239,8 +239,7 @@ pub struct Record {
 impl Record {
     pub fn of(shared: &Shared, tree: &Oid, command: &str) -> Record {
         let of = format!("{}\0{command}", shared.in_force().settings.tests());
-        let of: String =
-            Sha256::digest(of.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let of = crate::hex::hex(&Sha256::digest(of.as_bytes())[..8]);
         Record { path: shared.layout.tested().join(format!("{tree}-{of}")) }
     }
 

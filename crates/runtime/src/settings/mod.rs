@@ -484,7 +484,7 @@ impl Settings {
         let of =
             (&self.test, &self.hooks.worktree_create, &self.worktree, &self.sandbox, self.fleet.isolation);
         let digest = Sha256::digest(format!("{of:?}").as_bytes());
-        SmolStr::new(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        SmolStr::new(crate::hex::hex(&digest[..8]))
     }
 
     /// What is allowed and probably not meant.

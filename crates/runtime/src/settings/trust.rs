@@ -57,7 +57,7 @@ fn list(layout: &Layout) -> PathBuf {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::hex::hex(&Sha256::digest(bytes))
 }
 
 fn distrusted(layout: &Layout) -> Vec<String> {

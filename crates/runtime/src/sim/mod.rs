@@ -5,8 +5,8 @@
 //! crash the log folds to the World that was lost; at the end every task is DONE, or waits for a reason that the
 //! plan holds. Same seed, same trace, byte for byte.
 
-mod outside;
 mod people;
+mod played;
 mod random;
 mod stage;
 #[cfg(test)]

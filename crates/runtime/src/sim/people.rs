@@ -2,7 +2,7 @@
 //! outside and reports its own life.
 
 use super::Fault;
-use super::outside::Work;
+use super::played::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
 use kernel::command::{Ask, Decision, NewTask};
 use kernel::config;
@@ -93,7 +93,7 @@ pub fn propose(stage: &mut Stage, run: &RunId) -> Result<(), String> {
     let title = "more to do".to_owned();
     let new = NewTask { id: Some(id.clone()), title, run: Some(run.clone()), ..NewTask::default() };
     if stage.submit(Actor::Agent { name, role }, Ask::AddTask(new), None)?.is_ok() {
-        stage.outside.works.insert(id, Work::plain());
+        stage.played.works.insert(id, Work::plain());
     }
     Ok(())
 }

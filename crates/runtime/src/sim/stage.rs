@@ -1,6 +1,6 @@
 //! The stage: clock, log, World and outside world, and the loop that plays a life.
 
-use super::outside::{Down, Outside, TESTS, Work, service};
+use super::played::{Down, PlayedWorld, TESTS, Work, service};
 use super::random::Random;
 use super::{Fault, Moment, Plan, Report, What, people};
 use crate::log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
@@ -77,7 +77,7 @@ pub(super) struct Stage<'t> {
     pub clock_ahead: Millis,
     pub world: World,
     pub log: MemoryLog,
-    pub outside: Outside,
+    pub played: PlayedWorld,
     pub report: Report,
     /// How often the person has looked.
     pub looks: u64,
@@ -143,7 +143,7 @@ impl<'t> Stage<'t> {
             clock_ahead: 0,
             world: World::default(),
             log: MemoryLog::new(),
-            outside: Outside::default(),
+            played: PlayedWorld::default(),
             report: Report { tasks: plan.tasks, ..Report::default() },
             looks: 0,
             outbox: Outbox::default(),
@@ -306,7 +306,7 @@ impl<'t> Stage<'t> {
             }
             let steps_needed = self.random.below(3) as u32 + 1;
             let work = Work { tip: 1, steps_needed, steps_done: 0, green: true, changes, mishaps };
-            self.outside.works.insert(id.clone(), work);
+            self.played.works.insert(id.clone(), work);
             let priority = self.random.below(5) as u8;
             self.ticket(&id, "open", priority, depends_on.into_iter().collect(), "do it", false)?;
         }
@@ -453,27 +453,27 @@ impl<'t> Stage<'t> {
             if owner != self.owner {
                 return Ok(());
             }
-            let hits = self.outside.start_step(&self.world, &id, task, *turns_left, &mut self.random);
+            let hits = self.played.start_step(&self.world, &id, task, *turns_left, &mut self.random);
             hits.into_iter().for_each(|fault| self.hit(fault));
             self.later(delay, Item::Output(attempt));
             return Ok(());
         }
         if matches!(*effect, Effect::TestMain { .. })
-            && !self.outside.main_red
+            && !self.played.main_red
             && self.strikes(Fault::MainRed, 4)
         {
-            self.outside.main_red = true;
+            self.played.main_red = true;
             let at = self.random.between(10_000, 300_000);
             self.later(at, Item::MainMended);
         }
         if self.steady < self.disks.trees_full_until
-            && let Some(what) = self.outside.without_room(&effect)
+            && let Some(what) = self.played.without_room(&effect)
         {
             self.hit(Fault::FullDisk);
             return self.arrives(attempt, what);
         }
         let faults = self.plan.faults.clone();
-        let (what, hits) = self.outside.carry_out(&id, &effect, &faults, &mut self.random);
+        let (what, hits) = self.played.carry_out(&id, &effect, &faults, &mut self.random);
         hits.into_iter().for_each(|fault| self.hit(fault));
         if self.strikes(Fault::CrashAfterEffect, 12) {
             self.crash()?;
@@ -557,13 +557,13 @@ impl<'t> Stage<'t> {
                 // Someone sees to credentials that are not accepted as others see to a service.
                 let refused = resets_at.is_none() && self.random.once_in(3);
                 let asked = self.random.once_in(2);
-                self.outside.down = Some(Down { resets_at, refused });
-                self.outside.can_be_asked = asked;
+                self.played.down = Some(Down { resets_at, refused });
+                self.played.can_be_asked = asked;
                 self.later(minutes * 60_000 - 1, Item::ServiceComes);
                 Ok(())
             }
             Item::ServiceComes => {
-                self.outside.down = None;
+                self.played.down = None;
                 Ok(())
             }
             Item::Disturb(Fault::LowDisk) => {
@@ -589,7 +589,7 @@ impl<'t> Stage<'t> {
                 people::disturb(self, fault)
             }
             Item::MainMended => {
-                self.outside.main_red = false;
+                self.played.main_red = false;
                 // It may come before anybody knows that main is red; whoever mends it looks whether it is noticed.
                 let main = &self.world.main;
                 let to_come = main.under_way.is_some() || main.again;
@@ -611,8 +611,8 @@ impl<'t> Stage<'t> {
     fn output(&mut self, attempt: Attempt) -> Played {
         let step = &attempt.id;
         let fence = attempt.fence();
-        let down = self.outside.down.clone();
-        let Some(process) = self.outside.processes.get_mut(step) else { return Ok(()) };
+        let down = self.played.down.clone();
+        let Some(process) = self.played.processes.get_mut(step) else { return Ok(()) };
         if process.over && process.written.is_empty() {
             self.outbox.over(&fence);
             return Ok(());
@@ -642,7 +642,7 @@ impl<'t> Stage<'t> {
         }
         let owner = self.owner;
         while let Some(what) =
-            self.outside.processes.get(step).and_then(|process| process.written.front().cloned())
+            self.played.processes.get(step).and_then(|process| process.written.front().cloned())
         {
             // Whoever comes after its executor takes up what was written.
             if self.strikes(Fault::LostOutcome, 15) {
@@ -658,14 +658,14 @@ impl<'t> Stage<'t> {
             if let Some(what) = duplicated {
                 self.outcome(&fence, what)?;
             }
-            if let Some(process) = self.outside.processes.get_mut(step) {
+            if let Some(process) = self.played.processes.get_mut(step) {
                 process.written.pop_front();
             }
             if owner != self.owner {
                 return Ok(());
             }
         }
-        if self.outside.processes.get(step).is_some_and(|process| !process.over) {
+        if self.played.processes.get(step).is_some_and(|process| !process.over) {
             let delay = self.random.between(1_000, 20_000);
             self.later(delay, Item::Output(attempt));
         } else {
@@ -828,7 +828,7 @@ impl<'t> Stage<'t> {
             let run = worker.machine.task.as_ref().and_then(|id| self.world.run_of(id));
             let step = run.and_then(|run| run.step.clone());
             if let (true, Some(step)) = (gone || keeper_lost, &step) {
-                self.outside.processes.remove(step);
+                self.played.processes.remove(step);
             }
             let tree = match (gone, self.random.below(3)) {
                 (true, _) => worker::Tree::Missing,
@@ -855,7 +855,7 @@ impl<'t> Stage<'t> {
     /// What must be true of every life that has ended.
     fn end(&mut self) -> Played {
         for task in self.world.tasks.values().cloned().collect::<Vec<_>>() {
-            let merged = self.outside.merges.values().filter(|id| **id == task.id).count();
+            let merged = self.played.merges.values().filter(|id| **id == task.id).count();
             match (task.status(), merged) {
                 (Status::Done, count) if count != usize::from(task.has_code()) => {
                     return Err(format!("`{}` is DONE and was merged {count} times", task.id));
@@ -879,7 +879,7 @@ impl<'t> Stage<'t> {
                 }
             }
         }
-        for ticket in &self.outside.closed {
+        for ticket in &self.played.closed {
             let id = TaskId::new(ticket).map_err(|error| error.to_string())?;
             let closed = self.world.tasks.values().any(|t| {
                 t.ticket.as_ref() == Some(ticket) && matches!(t.status(), Status::Done | Status::Canceled)

@@ -211,7 +211,7 @@ impl Claude {
     /// may take the message for one that it has answered.
     fn uuid(&self, id: &str) -> String {
         let digest = Sha256::digest(format!("{}\0{id}", self.step));
-        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let hex = crate::hex::hex(&digest[..16]);
         format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
     }
 

@@ -14,9 +14,10 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::hex::{hex, unhex};
 use sha2::{Digest, Sha256};
 
-use crate::log::{Hash, Head, LogError};
+use crate::log::{Head, LogError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -47,7 +48,7 @@ impl Mark {
 
     /// All lines of one log have the same length, so that a line written over an older one covers it whole.
     fn line(&self) -> String {
-        let body = format!("{:020} {} {}", self.head.seq, super::hex(&self.head.hash), self.id);
+        let body = format!("{:020} {} {}", self.head.seq, hex(&self.head.hash), self.id);
         let check = checksum(&body);
         format!("{body} {check}\n")
     }
@@ -87,16 +88,5 @@ impl Marker {
 }
 
 fn checksum(body: &str) -> String {
-    super::hex(&Sha256::digest(body)[..8])
-}
-
-fn unhex(text: &str) -> Option<Hash> {
-    let mut hash = [0; 32];
-    if text.len() != 2 * hash.len() || !text.is_ascii() {
-        return None;
-    }
-    for (place, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
-    }
-    Some(hash)
+    hex(&Sha256::digest(body)[..8])
 }

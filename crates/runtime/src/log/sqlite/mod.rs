@@ -858,9 +858,3 @@ fn beside(database: &Path, ending: &str) -> PathBuf {
     name.push(ending);
     PathBuf::from(name)
 }
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
-}

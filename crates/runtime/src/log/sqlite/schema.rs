@@ -181,7 +181,7 @@ fn run(connection: &Connection, migration: &Migration) -> rusqlite::Result<()> {
 }
 
 fn checksum(migration: &Migration) -> String {
-    super::hex(&Sha256::digest(migration.sql))
+    crate::hex::hex(&Sha256::digest(migration.sql))
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<i64, LogError> {

@@ -1,10 +1,11 @@
-//! The world outside, as far as a life needs it: branches, main, processes under their keepers, a service.
+//! The world as it is played, as far as a life needs it: branches, main, processes under their keepers, a service.
 //!
 //! Like the real executors, it looks before it acts and knows its own work by the effect's id: an effect that is
 //! carried out twice is done once.
 
 use super::Fault;
 use super::random::Random;
+use crate::git::SALVAGE;
 use kernel::command::{Happened, RedBy, StepFailure, Usage};
 use kernel::{Effect, Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
@@ -13,7 +14,7 @@ use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, Default)]
-pub struct Outside {
+pub struct PlayedWorld {
     pub works: BTreeMap<TaskId, Work>,
     pub processes: BTreeMap<EffectId, Process>,
     /// What was done, and how it came out.
@@ -105,7 +106,7 @@ const STEP_MISHAPS: &[Fault] = &[
 const MERGE_MISHAPS: &[Fault] =
     &[Fault::Conflict, Fault::NeverLands, Fault::RedMerge, Fault::TestsInDoubt, Fault::TestsNotStarted];
 
-impl Outside {
+impl PlayedWorld {
     /// Starts a step: what the agent will print, and how it will end.
     pub fn start_step(
         &mut self,
@@ -274,11 +275,9 @@ impl Outside {
                     None => Happened::GateRed { output: "no such tree".to_owned(), tip: None, by },
                 }
             }
-            Effect::SaveWork { .. } => {
-                Happened::WorkSaved { reference: format!("refs/adjutant/salvage/{effect_id}") }
-            }
+            Effect::SaveWork { .. } => Happened::WorkSaved { reference: format!("{SALVAGE}{effect_id}") },
             Effect::RemoveTree { .. } => {
-                Happened::TreeRemoved { reference: Some(format!("refs/adjutant/salvage/{effect_id}")) }
+                Happened::TreeRemoved { reference: Some(format!("{SALVAGE}{effect_id}")) }
             }
             Effect::TestMerge { task, tip } => match mishap(&mut self.works, task, MERGE_MISHAPS) {
                 Some(Fault::RedMerge) => {
