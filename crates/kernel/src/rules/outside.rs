@@ -88,10 +88,11 @@ pub(crate) fn run_event(
         return outside_refused(d, run_id, event, refusal);
     }
     renew_outside(d, &id);
-    if let run::Event::Step { tool_calls, .. } = event {
-        if !detect_loop(d, &id, run_id)? && !detect_failures(d, &id, run_id)? {
-            outside_limit(d, run_id, tool_calls)?;
-        }
+    if let run::Event::Step { tool_calls, .. } = event
+        && !detect_loop(d, &id, run_id)?
+        && !detect_failures(d, &id, run_id)?
+    {
+        outside_limit(d, run_id, tool_calls)?;
     }
     outside_ended(d, &id, run_id, event)?;
     let mut reply = run_reply(d, run_id)?;
