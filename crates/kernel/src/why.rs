@@ -503,8 +503,9 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
     let last = last_line(&text);
     let line =
         if !printed || last.is_empty() || first.contains(&last) { first } else { format!("{first}: {last}") };
-    // What is one line only has been said.
-    let more = Some(last_lines(&text)).filter(|lines| printed && lines.trim().trim_end_matches('.') != line);
+    // Where every line of it stands in that one, it has been said.
+    let said = |part: &str| line.contains(part.trim().trim_end_matches('.'));
+    let more = Some(last_lines(&text)).filter(|lines| printed && !lines.lines().all(said));
     Some((line, more))
 }
 

@@ -129,6 +129,25 @@ fn a_failed_step_is_told_once_and_why_names_its_cause_while_it_is_waited_for() {
     fleet.stop();
 }
 
+/// A question is answered, not reviewed; a program that is not there is named once.
+#[test]
+fn why_says_a_missing_program_once_and_a_review_of_a_question_names_what_answers_it() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}"), DONE]);
+    let repository = Repository::new("said-once", &text, &["t-1"]);
+    repository.set(&[("sh tests.sh", "no-such-tool"), ("[test]", "[test]\ncheck_main = false")]);
+    assert_eq!(repository.adj("run --until-idle").code, 1);
+    let why = repository.ok("why t-1");
+    assert_eq!(why.matches("no-such-tool").count(), 2, "the command, and what the shell says of it: {why}");
+    // No room is left for another step.
+    repository.set(&[("[test]", "[budget]\ntask_usd = 0.1\n[test]")]);
+    repository.ok("retry t-1");
+    assert_eq!(repository.adj("run --until-idle").code, 1);
+    assert_eq!(repository.task("t-1")["status"], "NEEDS_APPROVAL");
+    let refused = repository.refused("review t-1 --changes more");
+    assert!(refused.contains("waits for an answer") && refused.contains("adj approve"), "{refused}");
+    assert!(!refused.contains("--decision"), "there is no such option: {refused}");
+}
+
 #[test]
 fn the_board_lists_tasks_in_the_order_in_which_they_are_taken() {
     let repository = Repository::new("board-order", "", &[]);
