@@ -156,7 +156,7 @@ impl World {
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
                 task.test_output = None;
                 task.has_code = Some(e.has_code);
-                task.needs_person.clone_from(&e.needs_person);
+                task.needs_person = e.needs_person;
                 if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
                     place.tip = Some(tip.clone());
                 }
@@ -270,12 +270,8 @@ impl World {
                     self.day_approval = None;
                 }
                 let approval = self.approvals.get_mut(&e.id).ok_or_else(|| no("approval", &e.id))?;
-                Arc::make_mut(approval).decided = Some(Decided {
-                    by: e.by.clone(),
-                    at: e.at,
-                    decision: e.decision.clone(),
-                    note: e.note.clone(),
-                });
+                Arc::make_mut(approval).decided =
+                    Some(Decided { by: e.by.clone(), at: e.at, decision: e.decision, note: e.note.clone() });
                 Ok(())
             }
             Event::CallAllowed(e) => {

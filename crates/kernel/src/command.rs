@@ -4,6 +4,7 @@ use crate::Millis;
 use crate::config::{Config, Micros};
 use crate::event::Event;
 use crate::rules::Rule;
+use crate::words::{GateFact, Raise, StepEnding};
 use machines::machine::{FieldError, Role};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
@@ -217,9 +218,6 @@ pub struct NewTask {
     pub run: Option<RunId>,
 }
 
-/// What a step says that ended because the fleet stopped.
-pub const CUT_OFF: &str = "interrupted";
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenTicket {
@@ -250,9 +248,9 @@ pub struct Decision {
     /// Where the task goes, if not where it came from.
     #[serde(default)]
     pub to: Option<Status>,
-    /// Turns or money added; by default the limit once more.
+    /// Added to the limit that was reached; by default the limit once more.
     #[serde(default)]
-    pub raise: Option<u64>,
+    pub raise: Option<Raise>,
     /// At the turn limit: the run is complete as it is.
     #[serde(default)]
     pub complete: bool,
@@ -310,7 +308,7 @@ pub enum Happened {
     },
     /// The step ended well. `usage` is what was not reported with its turns.
     StepFinished {
-        done: bool,
+        ending: StepEnding,
         output: String,
         tip: Option<SmolStr>,
         usage: Usage,
@@ -345,7 +343,7 @@ pub enum Happened {
 
     GateGreen {
         tip: SmolStr,
-        needs_person: Option<SmolStr>,
+        facts: Vec<GateFact>,
     },
     GateRed {
         output: String,

@@ -13,6 +13,9 @@ pub type Micros = u64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// What people call the branch that work lands on.
+    #[serde(skip_serializing_if = "is_main")]
+    pub main: SmolStr,
     pub fleet: Fleet,
     pub agents: BTreeMap<AgentName, Agent>,
     pub budget: Budget,
@@ -28,6 +31,12 @@ pub struct Config {
     /// them before an agent is started; absent, main is not tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<SmolStr>,
+}
+
+const MAIN: SmolStr = SmolStr::new_static("main");
+
+fn is_main(name: &SmolStr) -> bool {
+    *name == MAIN
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,6 +197,7 @@ impl Default for Config {
         let fleet = Fleet::default();
         let agents = BTreeMap::from([(fleet.agent.clone(), Agent::default())]);
         Self {
+            main: MAIN,
             fleet,
             agents,
             budget: Budget { step: 500_000, ..Budget::default() },

@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Verdict};
 use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, Proposed, SentBack, Tariff};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
@@ -183,7 +184,7 @@ events! {
     PlaceTaken = "place_taken" { id: TaskId } in |e| of_task(&e.id);
     EmptyDiffSeen = "empty_diff_seen" { id: TaskId } in |e| of_task(&e.id);
     /// What the gate let through: whether it holds code, and why a person must look at it.
-    GatePassed = "gate_passed" { id: TaskId, tip: Option<SmolStr>, has_code: bool, needs_person: Option<SmolStr> } in |e| of_task(&e.id);
+    GatePassed = "gate_passed" { id: TaskId, tip: Option<SmolStr>, has_code: bool, needs_person: Option<PersonNeeded> } in |e| of_task(&e.id);
     WaitsForApproval = "waits_for_approval" { id: TaskId, approval: ApprovalId } in |e| of_task(&e.id);
     WaitsForService = "waits_for_service" { id: TaskId, service: Option<ServiceName> } in |e| of_task(&e.id);
     UnfinishedAdded = "unfinished_added" { id: TaskId, effect: EffectId } in |e| of_task(&e.id);
@@ -208,7 +209,7 @@ events! {
     /// The user's checkout is in the way; it is tried again.
     LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);
     /// The landing ended without main having moved.
-    LandingEnded = "landing_ended" { id: TaskId, why: SmolStr } in |e| of_task(&e.id);
+    LandingEnded = "landing_ended" { id: TaskId, why: LandingEnd } in |e| of_task(&e.id);
     TaskLanded = "task_landed" { id: TaskId, landed: Landed } in |e| of_task(&e.id);
 
     /// `by_person`: it is theirs, and stays until they remove it. The fleet makes and retires its own.
@@ -252,7 +253,7 @@ events! {
         /// The budget that was reached, as it stood.
         #[serde(default, skip_serializing_if = "Option::is_none")] limit: Option<Micros>,
     } in |e| format!("approval/{}", e.id);
-    ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: SmolStr, note: String } in |e| format!("approval/{}", e.id);
+    ApprovalDecided = "approval_decided" { id: ApprovalId, by: SmolStr, at: Millis, decision: Verdict, note: String } in |e| format!("approval/{}", e.id);
     /// A person has allowed this very call for the rest of the task.
     CallAllowed = "call_allowed" { id: TaskId, call: AskedCall, approval: ApprovalId } in |e| of_task(&e.id);
     /// Nobody waits for the answer in the process any more; it goes into the next prompt.
@@ -260,7 +261,7 @@ events! {
 
     EffectAsked = "effect_asked" { id: EffectId, what: Effect } in |e| of_effect(e.what.task());
     /// Done, or no longer wanted.
-    EffectEnded = "effect_ended" { id: EffectId, task: Option<TaskId>, how: SmolStr } in |e| of_effect(e.task.as_ref());
+    EffectEnded = "effect_ended" { id: EffectId, task: Option<TaskId>, how: EffectEnd } in |e| of_effect(e.task.as_ref());
     EffectFailed = "effect_failed" { id: EffectId, task: Option<TaskId>, error: String, tries: u32 } in |e| of_effect(e.task.as_ref());
 
     /// `workers`: how many it is to have, where somebody said so.

@@ -7,6 +7,7 @@ use crate::command::*;
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::rules::{self, Rule};
+use crate::words::EffectEnd;
 use crate::world::{Holder, Run, Task, Worker};
 use crate::{Millis, World, authority};
 use machines::machine::{Advanced, Caller, advance};
@@ -177,10 +178,10 @@ impl<'c> Draft<'c> {
     }
 
     /// The effect is done, or no longer wanted.
-    pub fn end(&mut self, id: &EffectId, how: &'static str) {
+    pub fn end(&mut self, id: &EffectId, how: EffectEnd) {
         if let Some(effect) = self.world.effects.get(id) {
             let task = effect.task().cloned();
-            self.emit(EffectEnded { id: id.clone(), task, how: SmolStr::new_static(how) });
+            self.emit(EffectEnded { id: id.clone(), task, how });
         }
     }
 
@@ -192,7 +193,7 @@ impl<'c> Draft<'c> {
 
     pub fn clear_timer(&mut self, timer: &Timer) {
         if let Some(id) = self.world.timers.get(timer).cloned() {
-            self.end(&id, "cleared");
+            self.end(&id, EffectEnd::Cleared);
         }
     }
 

@@ -20,6 +20,7 @@ pub mod invariants;
 mod rules;
 mod shell;
 pub mod why;
+pub mod words;
 pub mod world;
 
 pub use command::{Actor, Answer, Ask, Command, Commit, Happened, Outcome, Refusal, Reply};

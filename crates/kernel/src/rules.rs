@@ -33,6 +33,7 @@ use crate::event::*;
 use crate::handle::{
     Draft, Ruled, check_dependencies, check_text, fnv, forbidden, holder_worker, run_reply, spawn, system_for,
 };
+use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Raise, StepEnding, Verdict};
 use crate::world::{
     ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED,
 };
@@ -116,6 +117,7 @@ rules! {
     TurnLimitAborted: "abort at the turn limit" => "run ABORT, task BLOCKED (manual) or CANCELED";
     ClaimedDone: "DONE in the final message, or no steps left" => "worker done, gate";
     GateGreen: "the gate is green" => "task REVIEW with deliverable, checklist and cost; run COMPLETE; worker idle";
+    PersonNeeded: "the gate is green, and the agent ran out of steps, no tests were found, or the branch changes adjutant.toml; or nothing was changed; or the task was handed in without the gate" => "a person must look at it, whatever the policy";
     GateRed: "the gate is red" => "worker working with the output, or stuck when no fix is left";
     GateEmpty: "the diff is empty" => "one fix round that says so; then REVIEW by a person";
     ReviewedByPolicy: "in REVIEW under policy auto, also where the policy becomes that while the task waits" => "the policy approves, unless the work needs a person";
@@ -140,5 +142,3 @@ rules! {
     Escalated: "a task is escalated, or its run paused by a person" => "run PAUSE, task NEEDS_APPROVAL (escalation), worker idle";
     OutsideRun: "an agent that runs outside starts or ends a run" => "it takes the lease, or gives it back";
 }
-
-const PERSON_NEEDED_BY_HAND: &str = "by_hand";

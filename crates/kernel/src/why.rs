@@ -299,18 +299,6 @@ pub fn agent_configured(world: &World, task: &Task) -> Option<Guard> {
     Some(guard("agentConfigured", there, detail))
 }
 
-/// Why a person must look at a task, whatever the policy.
-pub fn needs_person(reason: &str) -> &str {
-    match reason {
-        "no_changes" => "it changes nothing",
-        "no_tests" => "no tests were found",
-        "max_steps" => "it took all its steps",
-        "touches_config" => "it changes adjutant.toml",
-        "by_hand" => "it was moved to REVIEW by hand, so no checks ran",
-        other => other,
-    }
-}
-
 fn accepted(task: &Task, proposed: &Proposed) -> Guard {
     let (waits, id) = (task.is_waiting_proposal(), &task.id);
     let detail = match waits {
@@ -569,7 +557,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 match (&task.approved, &task.needs_person) {
                     (Some(approved), _) => format!("by {}", approved.by),
                     (None, Some(reason)) => {
-                        format!("a person must look at it ({}): `adj review {id}`", needs_person(reason))
+                        format!("a person must look at it ({}): `adj review {id}`", reason.text())
                     }
                     (None, None) => format!("review = \"{}\": `adj review {id}`", world.config.fleet.review),
                 },

@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::words::{PersonNeeded, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Suspendable;
@@ -128,7 +129,7 @@ pub struct Task {
     /// Whether the gate has found the diff empty already.
     pub empty_diffs: u32,
     /// Why the policy may not approve it.
-    pub needs_person: Option<SmolStr>,
+    pub needs_person: Option<PersonNeeded>,
     /// Who moved it to REVIEW, where it was not the gate: what was handed in is a claim.
     #[serde(default)]
     pub handed_in_by: Option<SmolStr>,
@@ -497,7 +498,7 @@ impl AskedCall {
 pub struct Decided {
     pub by: SmolStr,
     pub at: Millis,
-    pub decision: SmolStr,
+    pub decision: Verdict,
     pub note: String,
 }
 

@@ -9,10 +9,11 @@ use super::types::task::{
 };
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
-use super::{Call, Problem, field, view, word};
+use super::{Call, Problem, field, view, word, wrong};
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
+use kernel::words::Raise;
 use kernel::world::Task;
 use machines::Wire;
 use machines::names::{ApprovalId, TaskId};
@@ -321,8 +322,17 @@ pub fn approval(call: &Call, id: ApprovalId, _: Nothing, _: Nothing) -> Result<A
 }
 
 pub fn decide(call: &Call, id: ApprovalId, _: Nothing, decide: Decide) -> Result<Approval, Problem> {
-    let Decide { approve, note, to, raise, complete, always } = decide;
+    let Decide { approve, note, to, raise_turns, raise_usd, complete, always } = decide;
     let to = to.map(|to| word::<Status>("to", &to)).transpose()?;
+    let raise = match (raise_turns, raise_usd) {
+        (None, None) => None,
+        (Some(turns), None) => Some(Raise::Turns(turns)),
+        (None, Some(usd)) if usd.is_finite() && usd > 0.0 => Some(Raise::Money((usd * 1e6).round() as u64)),
+        (None, Some(_)) => return Err(wrong("raiseUsd", "raiseUsd must be more than 0".to_owned())),
+        (Some(_), Some(_)) => {
+            return Err(wrong("raiseUsd", "a limit is of turns or of money, not of both".to_owned()));
+        }
+    };
     let decision = Decision { approve, note, to, raise, complete, always };
     call.submit(Ask::Decide { id: id.clone(), decision })?;
     approval(call, id, Nothing {}, Nothing {})

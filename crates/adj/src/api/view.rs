@@ -150,10 +150,10 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
         submission: machine.submission.as_ref().map(|handed_in| submission(handed_in)),
         gate: gate(task),
         claims: claims(task),
-        needs_person: task.needs_person.as_ref().map(|reason| types::task::NeedsPerson {
-            reason: text(reason),
-            text: kernel::why::needs_person(reason).to_owned(),
-        }),
+        needs_person: task
+            .needs_person
+            .as_ref()
+            .map(|reason| types::task::NeedsPerson { reason: text(reason), text: reason.text().to_owned() }),
         review_cycles: machine.review_cycles,
         landing_rounds: machine.landing_rounds,
         came_from: machine.came_from,

@@ -297,21 +297,28 @@ pub struct Approve {
 pub fn approve(command: &Approve, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let asked = meant(&project, &command.decide.id)?;
-    let raise = command.raise.map(|raise| raised(raise, &asked)).transpose()?;
+    let (raise_turns, raise_usd) = match command.raise {
+        Some(raise) => raised(raise, &asked)?,
+        None => (None, None),
+    };
     let answer = command.decide.answer(true);
-    let answer = approval::Decide { raise, complete: command.complete, always: command.always, ..answer };
+    let (complete, always) = (command.complete, command.always);
+    let answer = approval::Decide { raise_turns, raise_usd, complete, always, ..answer };
     decided(&project, &asked.id, &answer, context)
 }
 
 /// By how much a limit is raised: dollars at a budget, else turns.
-fn raised(raise: f64, asked: &Approval) -> Result<u64, Failure> {
+fn raised(raise: f64, asked: &Approval) -> Result<(Option<u32>, Option<f64>), Failure> {
     let is_money = asked.cause == ApprovalCause::Budget;
     let amount = if is_money { raise * 1e6 } else { raise };
     if !amount.is_finite() || amount < 1.0 || (!is_money && raise.fract() != 0.0) {
         let what = if is_money { "dollars, such as 2.5" } else { "a whole number of turns" };
         return Err(Failure::new(super::Exit::Usage, format!("--raise takes {what}")));
     }
-    Ok(amount.round() as u64)
+    Ok(match is_money {
+        true => (None, Some(raise)),
+        false => (Some(raise as u32), None),
+    })
 }
 
 /// The question of that id, or the one that the task of that name waits for, or the worker's.

@@ -7,6 +7,7 @@ use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
 use kernel::why::{last_line, last_lines};
+use kernel::words::LandingEnd;
 use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
@@ -240,7 +241,7 @@ impl Story {
                 }
                 Some(match &passed.needs_person {
                     Some(reason) => {
-                        let why = needs(reason);
+                        let why = reason.text();
                         (Tone::You, format!("{id}: a person must look at it ({why}): adj review {id}"))
                     }
                     None if by_policy => (Tone::Plain, format!("{id}: the tests pass")),
@@ -311,7 +312,7 @@ impl Story {
                     None => None,
                 }
             }
-            Event::LandingEnded(ended) if ended.why == "main was moved" => self.wrong(
+            Event::LandingEnded(ended) if ended.why == LandingEnd::MainMoved => self.wrong(
                 "main moved during a landing",
                 format!("{}: main moved meanwhile; merged and tested anew", ended.id),
             ),
@@ -326,7 +327,7 @@ impl Story {
             }
             Event::TaskLanded(landed) => {
                 self.landed += 1;
-                Some((Tone::Good, format!("{} landed on main", landed.id)))
+                Some((Tone::Good, format!("{} landed on {}", landed.id, world.config.main)))
             }
             Event::Restarted(restarted) => {
                 Some((Tone::Plain, format!("{} is started over, from main", restarted.id)))
@@ -619,7 +620,7 @@ fn of_task(world: &World, task: &Task) -> Option<ForYou> {
             ("why", format!("{id} is BLOCKED ({reason}): {title}"))
         }
         Status::Review if waits_for_review(task) => match &task.needs_person {
-            Some(reason) => ("review", format!("{id} needs review, {}: {title}", needs(reason))),
+            Some(reason) => ("review", format!("{id} needs review, {}: {title}", reason.text())),
             None => ("review", format!("{id} is ready: {title}")),
         },
         Status::Review => ("why", format!("{id} waits to land: {}", task.held_up.as_ref()?)),
@@ -689,11 +690,6 @@ pub fn never_begins(world: &World, task: &Task) -> Option<String> {
 
 fn waits_for_review(task: &Task) -> bool {
     task.status() == Status::Review && task.approved.is_none()
-}
-
-/// Why the policy does not approve, in words.
-fn needs(reason: &str) -> &str {
-    kernel::why::needs_person(reason)
 }
 
 /// Whether a task goes no further before a person has done something.

@@ -18,9 +18,19 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
     }
     check_text(d, "note", Some(&decision.note))?;
     // Taken in silence, whoever meant another question would have allowed this one.
-    let at_limit = matches!(approval.cause, ApprovalCause::TurnLimit | ApprovalCause::Budget);
-    if decision.raise.is_some() && !at_limit {
-        return Err(Refusal::field("raise", format!("`{id}` asks for no limit to be raised")));
+    match (decision.raise, approval.cause) {
+        (None, _)
+        | (Some(Raise::Turns(_)), ApprovalCause::TurnLimit)
+        | (Some(Raise::Money(_)), ApprovalCause::Budget) => {}
+        (Some(Raise::Money(_)), ApprovalCause::TurnLimit) => {
+            return Err(Refusal::field("raise", format!("`{id}` asks for turns, not for money")));
+        }
+        (Some(Raise::Turns(_)), ApprovalCause::Budget) => {
+            return Err(Refusal::field("raise", format!("`{id}` asks for money, not for turns")));
+        }
+        (Some(_), _) => {
+            return Err(Refusal::field("raise", format!("`{id}` asks for no limit to be raised")));
+        }
     }
     if decision.complete && approval.cause != ApprovalCause::TurnLimit {
         return Err(Refusal::field("complete", format!("`{id}` does not ask whether a run is complete")));
@@ -29,19 +39,13 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         check_always(d, &approval, decision)?;
     }
     let word = match (decision.approve, decision.complete, decision.always) {
-        (true, _, true) => "always approved",
-        (true, true, _) => "completed",
-        (true, false, _) => "approved",
-        (false, ..) => "denied",
+        (true, _, true) => Verdict::Always,
+        (true, true, _) => Verdict::Completed,
+        (true, false, _) => Verdict::Approved,
+        (false, ..) => Verdict::Denied,
     };
     let by = SmolStr::new(d.command.actor.to_string());
-    d.emit(ApprovalDecided {
-        id: id.clone(),
-        by,
-        at: d.at(),
-        decision: SmolStr::new_static(word),
-        note: decision.note.clone(),
-    });
+    d.emit(ApprovalDecided { id: id.clone(), by, at: d.at(), decision: word, note: decision.note.clone() });
     if let (true, Some(task), Some(call)) = (decision.always, &approval.task, &approval.call) {
         d.emit(CallAllowed { id: task.clone(), call: call.clone(), approval: id.clone() });
     }
@@ -128,8 +132,10 @@ pub(super) fn decided_for(
         (ApprovalCause::TurnLimit, Some(run)) if decision.approve => {
             d.rule(Rule::TurnLimitContinued);
             let limit = d.run(run)?.machine.inner().max_turns;
-            let more =
-                u32::try_from(decision.raise.unwrap_or(u64::from(limit))).unwrap_or(run::TURN_LIMIT_MAX);
+            let more = match decision.raise {
+                Some(Raise::Turns(turns)) => turns,
+                Some(Raise::Money(_)) | None => limit,
+            };
             let to = limit.saturating_add(more).min(run::TURN_LIMIT_MAX);
             let status = decision.to.unwrap_or(came_from);
             leave_approval(d, id, status, note)?;

@@ -80,7 +80,7 @@ pub(crate) fn asked<'w>(
             Some(decided) => {
                 let this_day =
                     room.scope != BudgetScope::Day || crate::world::day_of(approval.asked_at) == day;
-                decided.decision == "denied" && approval.limit == Some(room.limit) && this_day
+                decided.decision == Verdict::Denied && approval.limit == Some(room.limit) && this_day
             }
         };
         of_all && whose && stands
@@ -143,7 +143,11 @@ pub(super) fn raise_budget(d: &mut Draft, approval: &crate::world::Approval, dec
     let share = budget::share(&d.world, &spender);
     // One more step must fit, however far the last one went past the limit, or the next would only ask again.
     let missing = rooms.iter().find(|room| room.scope == scope).map_or(0, |room| room.missing(share));
-    let by = match decision.raise {
+    let raise = match decision.raise {
+        Some(Raise::Money(raise)) => Some(raise),
+        Some(Raise::Turns(_)) | None => None,
+    };
+    let by = match raise {
         // A person's number is never made larger.
         Some(raise) if raise < missing => {
             let (raise, missing) = (budget::dollars(raise), budget::dollars(missing));

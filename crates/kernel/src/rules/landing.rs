@@ -13,9 +13,8 @@ pub(super) fn gate_outcome(
         d.emit(GateAlone { id: id.clone(), effect: None });
     }
     match what {
-        Happened::GateGreen { tip, needs_person } => {
-            let by_limit = max_steps_reached.then(|| SmolStr::new_static("max_steps"));
-            gate_green(d, id, worker, Some(tip), true, needs_person.clone().or(by_limit))
+        Happened::GateGreen { tip, facts } => {
+            gate_green(d, id, worker, Some(tip), true, PersonNeeded::of(facts, max_steps_reached))
         }
         Happened::GateEmpty { tip } => {
             d.rule(Rule::GateEmpty);
@@ -29,7 +28,7 @@ pub(super) fn gate_outcome(
                     RedBy::Branch,
                 )
             } else {
-                gate_green(d, id, worker, Some(tip), false, Some(SmolStr::new_static("no_changes")))
+                gate_green(d, id, worker, Some(tip), false, Some(PersonNeeded::NoChanges))
             }
         }
         Happened::GateRed { output, tip, by } => {
@@ -55,14 +54,16 @@ pub(super) fn gate_green(
     worker: Option<&WorkerName>,
     tip: Option<&SmolStr>,
     has_code: bool,
-    needs_person: Option<SmolStr>,
+    needs_person: Option<PersonNeeded>,
 ) -> Ruled {
     d.rule(Rule::GateGreen);
     let run =
         d.world.run_of(id).map(|run| (run.id.clone(), run.agent.clone(), run.machine.inner().current_turn));
     let by = run.as_ref().map_or(Actor::System, |(_, agent, _)| system_for(agent));
-    let because = needs_person.clone();
-    let untested = !has_code || because.as_deref() == Some("no_tests");
+    if needs_person.is_some() {
+        d.rule(Rule::PersonNeeded);
+    }
+    let untested = !has_code || needs_person == Some(PersonNeeded::NoTests);
     d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
     let task = d.task(id)?;
     let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
@@ -92,7 +93,8 @@ pub(super) fn gate_green(
     if let Some((run, _, turns)) = run
         && d.run(&run)?.state() == run::State::Running
     {
-        let result = because.map_or_else(|| "done".to_owned(), |reason| format!("done, but {reason}"));
+        let result =
+            needs_person.map_or_else(|| "done".to_owned(), |reason| format!("done, but {}", reason.text()));
         d.step_run(&run, run::Event::Complete { result, diff: None, turn_count: turns.max(1) })?;
     }
     match worker {
@@ -154,7 +156,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
     let judged = d.world.judged(task, &actor.sender());
     if !judged.may_approve(&actor.sender()) {
         return Err(forbidden("approve this task").hint(match &task.needs_person {
-            Some(reason) => format!("a person must look at it: {}", why::needs_person(reason)),
+            Some(reason) => format!("a person must look at it: {}", reason.text()),
             None => "an agent approves nothing of its own, and only a lead what others did".to_owned(),
         }));
     }
@@ -207,8 +209,8 @@ pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     if let Some(landing) =
         d.world.landing.clone().filter(|landing| landing.task == *id && landing.written.is_none())
     {
-        d.end(&landing.effect, "superseded");
-        d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("no longer approved") });
+        d.end(&landing.effect, EffectEnd::Superseded);
+        d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotApproved });
         let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: landing.effect.clone() });
         d.emit(UnfinishedAdded { id: id.clone(), effect: end });
     }
@@ -259,7 +261,7 @@ pub(super) fn landing_written(
 
 pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Ruled {
     d.rule(Rule::LandingFailed);
-    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("failed") });
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });
     let feedback =
         if output.trim().is_empty() { "The tests of the merge failed.".to_owned() } else { output };
@@ -281,7 +283,7 @@ pub(super) fn merge_red(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> 
     if by != RedBy::Environment {
         return landing_failed(d, id, output.to_owned());
     }
-    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("failed") });
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });
     if d.task(id)?.landing_doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
@@ -292,7 +294,7 @@ pub(super) fn merge_red(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> 
 pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> Ruled {
     d.rule(Rule::LandingHeldUp);
     let why = format!("{why}, run {command}");
-    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("held up") });
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
     d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)) });
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
     d.set_timer(Timer::Checkout { task: id.clone() }, due);

@@ -123,7 +123,7 @@ pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);
-    d.emit(LandingEnded { id: id.clone(), why: SmolStr::new_static("the tests could not be run") });
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotTested });
     d.emit(LandingDoubted { id: id.clone(), doubted: true });
     d.emit(Queued { id: id.clone() });
     test_main_again(d, "the tests of a merge could not be run");

@@ -23,7 +23,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             if let Happened::Failed { error } = what {
                 tried(d, id, error);
             } else {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 if let (Happened::StepEnded { tip, usage }, Some(run)) = (what, run) {
                     charge(d, run, 0, *usage);
                     tip_moved(d, task, tip.as_ref());
@@ -33,10 +33,10 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
         (Effect::AnswerCall { .. }, what) => match what {
             Happened::Failed { error } => tried(d, id, error),
-            _ => d.end(id, "done"),
+            _ => d.end(id, EffectEnd::Done),
         },
         (Effect::TellAgent { task, text, .. }, what) => {
-            d.end(id, "done");
+            d.end(id, EffectEnd::Done);
             let closed = matches!(d.task(task)?.status(), Status::Done | Status::Canceled);
             if !matches!(what, Happened::Told { heard: true }) && !closed {
                 d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
@@ -48,7 +48,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             Happened::Failed { error },
         ) => tried(d, id, error),
         (Effect::TestMain { .. }, what) => {
-            d.end(id, "done");
+            d.end(id, EffectEnd::Done);
             main_tests_outcome(d, what)?;
         }
         (Effect::RunGate { task, .. }, Happened::PutBack { what }) => put_back(d, task, what),
@@ -58,12 +58,12 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
         (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task, .. }, what) => match what {
             Happened::WorkSaved { reference } => {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 d.comment(task, "system", "saved", format!("work saved as {reference}"));
                 past_ended(d, task)?;
             }
             Happened::TreeRemoved { reference } => {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 d.emit(TreeStands { id: task.clone(), stands: false });
                 if matches!(*effect, Effect::RemoveTree { start_over: true, .. }) {
                     d.emit(PlaceTaken { id: task.clone() });
@@ -89,7 +89,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             other => tried(d, id, &describe(other)),
         },
         (Effect::TestMerge { task, tip }, what) => {
-            d.end(id, "done");
+            d.end(id, EffectEnd::Done);
             match what {
                 Happened::MergeGreen { merge, old, tickets } => {
                     landing_written(d, task, tip, merge, old, tickets)?;
@@ -104,31 +104,31 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
         (Effect::MoveMain { task, tip, merge, old }, what) => match what {
             Happened::MainMoved => {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 landed(d, task, Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() })?;
             }
             Happened::MainWasMoved => {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 d.rule(Rule::LandingRepeated);
-                d.emit(LandingEnded { id: task.clone(), why: SmolStr::new_static("main was moved") });
+                d.emit(LandingEnded { id: task.clone(), why: LandingEnd::MainMoved });
                 test_merge(d, task)?;
             }
             Happened::CheckoutInTheWay { why, command } => {
-                d.end(id, "done");
+                d.end(id, EffectEnd::Done);
                 held_up(d, task, why, command)?;
             }
             // It is written down: whether main was moved is known only to git, so it is asked again.
             other => tried(d, id, &describe(other)),
         },
         (Effect::WriteTicket { ticket, status, .. }, Happened::TicketWritten) => {
-            d.end(id, "done");
+            d.end(id, EffectEnd::Done);
             ticket_says(d, ticket, status);
         }
-        (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, "done"),
-        (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, "done"),
+        (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, EffectEnd::Done),
+        (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, EffectEnd::Done),
         (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. }, other) => tried(d, id, &describe(other)),
         (Effect::CheckHealth { service }, what) => {
-            d.end(id, "done");
+            d.end(id, EffectEnd::Done);
             let healthy = match what {
                 Happened::Health { healthy } => Some(*healthy),
                 Happened::HealthUnknown => None,
@@ -137,7 +137,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             health_seen(d, service, healthy)?;
         }
         (Effect::Timer { timer, .. }, _) => {
-            d.end(id, "due");
+            d.end(id, EffectEnd::Due);
             timer_due(d, timer)?;
         }
     }
@@ -163,7 +163,7 @@ fn conflict(files: &[String]) -> String {
 
 /// The effect of a run is over.
 pub(super) fn done(d: &mut Draft, effect: &EffectId, task: &TaskId) {
-    d.end(effect, "done");
+    d.end(effect, EffectEnd::Done);
     if d.world.run_of(task).is_some_and(|run| run.step.as_ref() == Some(effect)) {
         under_way(d, task, None);
     }

@@ -91,7 +91,7 @@ pub(super) fn left_approval(d: &mut Draft, id: &TaskId, approval: Option<Approva
             id: approval,
             by,
             at: d.at(),
-            decision: SmolStr::new_static("moved"),
+            decision: Verdict::Moved,
             note: format!("the task was moved to {to}"),
         });
     }
@@ -149,7 +149,8 @@ pub(super) fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
     }
     let tip = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
     release(d, id, ReleaseReason::Taken)?;
-    let needs_person = Some(SmolStr::new_static(PERSON_NEEDED_BY_HAND));
+    d.rule(Rule::PersonNeeded);
+    let needs_person = Some(PersonNeeded::ByHand);
     d.emit(GatePassed { id: id.clone(), has_code: tip.is_some(), tip, needs_person });
     Ok(())
 }
@@ -171,7 +172,7 @@ pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
 
 pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::Canceled);
-    close_approval(d, id, "canceled", "the task was canceled");
+    close_approval(d, id, Verdict::Canceled, "the task was canceled");
     tidy_up(d, id)
 }
 
@@ -352,7 +353,7 @@ pub(super) fn write_ticket(
     let older: Vec<_> =
         d.world.effects.iter().filter(|(_, effect)| older(effect)).map(|(id, _)| id.clone()).collect();
     for effect in older {
-        d.end(&effect, "superseded");
+        d.end(&effect, EffectEnd::Superseded);
     }
     let status = SmolStr::new_static(task::ticket_status(status));
     d.ask(Effect::WriteTicket { task: id.clone(), ticket, status, note });
@@ -840,7 +841,7 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
     if let (Some(run), true) = (&run, from != worker::State::Done)
         && let Some(step) = d.run(run)?.step.clone()
     {
-        d.end(&step, "superseded");
+        d.end(&step, EffectEnd::Superseded);
         d.emit(StepUnderWay { id: run.clone(), effect: None });
     }
     if tree_gone {

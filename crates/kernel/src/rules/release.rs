@@ -7,7 +7,7 @@ pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {
     let Some(run) = d.world.run(run_id) else { return };
     let (task, step) = (run.task.clone(), run.step.clone());
     if let Some(step) = step {
-        d.end(&step, "superseded");
+        d.end(&step, EffectEnd::Superseded);
         d.emit(StepUnderWay { id: run_id.clone(), effect: None });
         let end = d.ask(Effect::EndStep { task: task.clone(), run: Some(run_id.clone()), step });
         d.emit(UnfinishedAdded { id: task, effect: end });
@@ -18,7 +18,7 @@ pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {
 /// Ends a gate that runs without a worker.
 pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
     if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
-        d.end(&gate, "superseded");
+        d.end(&gate, EffectEnd::Superseded);
         d.emit(GateAlone { id: id.clone(), effect: None });
         let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
         d.emit(UnfinishedAdded { id: id.clone(), effect: end });
@@ -102,7 +102,7 @@ pub(super) fn block(d: &mut Draft, id: &TaskId, reason: BlockReason, comment: St
     let status = d.task(id)?.status();
     let decision = (status == Status::NeedsApproval).then(|| "blocked".to_owned());
     if matches!(status, Status::InProgress | Status::Review | Status::NeedsApproval) {
-        close_approval(d, id, "blocked", &comment);
+        close_approval(d, id, Verdict::Blocked, &comment);
         d.move_task(
             id,
             &by,
@@ -163,17 +163,11 @@ pub(super) fn enter_approval(
 }
 
 /// The question is settled by something else than its own decision. One that others wait for stays open.
-pub(super) fn close_approval(d: &mut Draft, id: &TaskId, decision: &'static str, note: &str) {
+pub(super) fn close_approval(d: &mut Draft, id: &TaskId, decision: Verdict, note: &str) {
     let Some(approval) = d.world.task(id).and_then(|task| task.approval.clone()) else { return };
     let Some(record) = d.world.approvals.get(&approval) else { return };
     if record.decided.is_none() && record.task.is_some() {
         let by = SmolStr::new(d.command.actor.to_string());
-        d.emit(ApprovalDecided {
-            id: approval,
-            by,
-            at: d.at(),
-            decision: SmolStr::new_static(decision),
-            note: note.to_owned(),
-        });
+        d.emit(ApprovalDecided { id: approval, by, at: d.at(), decision, note: note.to_owned() });
     }
 }

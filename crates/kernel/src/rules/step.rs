@@ -48,15 +48,15 @@ pub(super) fn step_outcome(
             let asked = AskedCall { tool: tool.clone(), argument: argument.clone(), input: input.clone() };
             call_asked(d, id, run, effect, call, asked, *turn)?;
         }
-        Happened::StepFinished { done: said_done, output, tip, usage } => {
+        Happened::StepFinished { ending, output, tip, usage } => {
             done(d, effect, id);
             charge(d, run, 0, *usage);
             tip_moved(d, id, tip.as_ref());
             session_used(d, id);
-            if !said_done && output == CUT_OFF {
+            if *ending == StepEnding::CutOff {
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
             }
-            step_finished(d, id, worker, run, *said_done, output)?;
+            step_finished(d, id, worker, run, *ending == StepEnding::Done, output)?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {
             done(d, effect, id);

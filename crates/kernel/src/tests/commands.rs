@@ -3,6 +3,7 @@
 use super::table::*;
 use crate::command::*;
 use crate::config::Role;
+use crate::words::StepEnding;
 use crate::{Actor, Commit, Event, handle};
 use machines::names::{AgentName, ChannelName};
 use machines::run;
@@ -94,9 +95,10 @@ fn only_the_system_reports_outcomes_and_only_people_decide() {
         always: false,
     };
     let decide = Ask::Decide { id: approval.clone(), decision: decision.clone() };
-    for meant_for_another in
-        [Decision { raise: Some(5), ..decision.clone() }, Decision { complete: true, ..decision.clone() }]
-    {
+    for meant_for_another in [
+        Decision { raise: Some(crate::words::Raise::Turns(5)), ..decision.clone() },
+        Decision { complete: true, ..decision.clone() },
+    ] {
         let ask = Ask::Decide { id: approval.clone(), decision: meant_for_another };
         assert_eq!(table.ann(ask).unwrap_err().status, 422);
     }
@@ -280,7 +282,7 @@ fn a_late_outcome_of_a_superseded_effect_changes_nothing() {
     let mut table = check(table, "cancel -> task t1 CANCELED");
     let before = table.world.clone();
     let what = Happened::StepFinished {
-        done: true,
+        ending: StepEnding::Done,
         output: String::new(),
         tip: None,
         usage: Usage { cost: Some(5), ..Usage::default() },

@@ -2,6 +2,7 @@
 
 use super::table::*;
 use crate::config::Review;
+use crate::words::StepEnding;
 use crate::{Actor, Ask, Happened, Outcome};
 
 /// Claimed, TreeReady, TurnTaken, ClaimedDone, GateGreen, Approved, LandingStarted, LandingWritten, Landed.
@@ -513,7 +514,10 @@ pub(super) fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
          step          -> worker A done
          green         -> task t1 REVIEW, queued t1 false",
     );
-    assert_eq!(table.world.task(&task("t1")).unwrap().needs_person.as_deref(), Some("max_steps"));
+    assert_eq!(
+        table.world.task(&task("t1")).unwrap().needs_person,
+        Some(crate::words::PersonNeeded::MaxSteps)
+    );
 }
 
 /// Outage, Restored: no error is counted, and the worker keeps its task.
@@ -1195,7 +1199,7 @@ pub(super) fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
     };
     let end = |cost| {
         let usage = Usage { cost, input_tokens: 0, output_tokens: 0 };
-        Happened::StepFinished { done: false, output: String::new(), tip: None, usage }
+        Happened::StepFinished { ending: StepEnding::NotDone, output: String::new(), tip: None, usage }
     };
     table.outcome("start_step", "t1", turn(1)).unwrap();
     table.outcome("start_step", "t1", end(None)).unwrap();

@@ -4,6 +4,7 @@ use crate::command::*;
 use crate::config::{Config, Review};
 use crate::effect::{Effect, Timer};
 use crate::invariants;
+use crate::words::{Raise, StepEnding};
 use crate::{Actor, Commit, Millis, World, handle};
 use machines::names::{EffectId, TaskId, WorkerName};
 use machines::run::{ToolCall, ToolStatus};
@@ -296,7 +297,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "step" | "done" => {
             let done = words[0] == "done";
             let what = Happened::StepFinished {
-                done,
+                ending: if done { StepEnding::Done } else { StepEnding::NotDone },
                 output: String::new(),
                 tip: Some(SmolStr::new_static("tip1")),
                 usage,
@@ -342,7 +343,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "green" => table.outcome(
             "run_gate",
             id,
-            Happened::GateGreen { tip: SmolStr::new_static("tip1"), needs_person: None },
+            Happened::GateGreen { tip: SmolStr::new_static("tip1"), facts: Vec::new() },
         ),
         "red" => table.gate_red(id, RedBy::Tests),
         "in-doubt" => table.gate_red(id, RedBy::InDoubt),
@@ -398,7 +399,11 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         }
         "yes" | "no" | "complete" => {
             let approval = table.world.task(&task(id)).unwrap().approval.clone().expect("a question is open");
-            let raise = words.get(2).map(|raise| raise.parse().unwrap());
+            let budget = table.world.approvals[&approval].cause == machines::task::ApprovalCause::Budget;
+            let raise = words.get(2).map(|raise| match budget {
+                true => Raise::Money(raise.parse().unwrap()),
+                false => Raise::Turns(raise.parse().unwrap()),
+            });
             let decision = Decision { complete: words[0] == "complete", raise, ..yes(words[0] != "no") };
             table.ann(Ask::Decide { id: approval, decision })
         }

@@ -3,6 +3,7 @@
 
 use super::table::*;
 use crate::command::*;
+use crate::words::StepEnding;
 use crate::{Actor, Effect, Timer, World, handle, invariants};
 use machines::names::ServiceName;
 use machines::run;
@@ -74,7 +75,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         }
         Effect::StartStep { .. } => {
             let finished = |done| Happened::StepFinished {
-                done,
+                ending: if done { StepEnding::Done } else { StepEnding::NotDone },
                 output: String::new(),
                 tip: Some(text("tip1")),
                 usage: usage(),
@@ -125,8 +126,8 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::AnswerCall { .. } => vec![Happened::CallAnswered],
         Effect::TellAgent { .. } => vec![Happened::Told { heard: true }, Happened::Told { heard: false }],
         Effect::RunGate { .. } => vec![
-            Happened::GateGreen { tip: text("tip1"), needs_person: None },
-            Happened::GateGreen { tip: text("tip1"), needs_person: Some(text("adjutant.toml")) },
+            Happened::GateGreen { tip: text("tip1"), facts: Vec::new() },
+            Happened::GateGreen { tip: text("tip1"), facts: vec![crate::words::GateFact::TouchesConfig] },
             gate_red(RedBy::Tests),
             gate_red(RedBy::InDoubt),
             gate_red(RedBy::Environment),

@@ -160,7 +160,7 @@ fn need(world: &World, event: &Event) -> Option<Need> {
                 None if by_policy => return None,
                 None => "human".to_owned(),
             };
-            let why = passed.needs_person.as_deref().map(kernel::why::needs_person);
+            let why = passed.needs_person.map(|reason| reason.text());
             let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
             Some(Need {
                 kind: "review",

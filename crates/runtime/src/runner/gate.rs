@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kernel::Ask;
 use kernel::command::{Happened, Outcome, RedBy};
+use kernel::words::GateFact;
 use kernel::world::Place;
 use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
@@ -98,8 +99,7 @@ async fn look(
         shared.notice(format!(
             "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
         ));
-        let needs_person = Some(SmolStr::new_static("no_tests"));
-        return Ok(Some(Happened::GateGreen { tip: name, needs_person }));
+        return Ok(Some(Happened::GateGreen { tip: name, facts: vec![GateFact::NoTests] }));
     };
     let whose = Whose { task, run: known.run.as_ref(), worker };
     let tests = Tests {
@@ -116,8 +116,8 @@ async fn look(
     Ok(match tested {
         Tested::Green => {
             remember(shared, known, &tip, &command).await;
-            let needs_person = found.touches_config.then(|| SmolStr::new_static("touches_config"));
-            Some(Happened::GateGreen { tip: name, needs_person })
+            let facts = found.touches_config.then_some(GateFact::TouchesConfig).into_iter().collect();
+            Some(Happened::GateGreen { tip: name, facts })
         }
         Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),
         Tested::Ended => None,

@@ -3,19 +3,46 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use machines::Wire;
 use machines::names::TaskId;
 
 use super::gate::Whose;
 use super::kept_command::{self, KeptCommand, Ran};
 use super::{Shared, endings, surroundings};
 use crate::keeper::{Exit, Reason};
-use crate::settings::Hook;
+use crate::settings::{Hook, Hooks};
 
 /// What of a failing hook is told.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 
+machines::wire_enum! {
+    /// Where a hook of the settings runs in a tree, by the name of its key.
+    pub enum HookPoint {
+        WorktreeCreate = "worktree.create",
+        WorktreeRemove = "worktree.remove",
+        StepBefore = "step.before",
+        StepAfter = "step.after",
+    }
+}
+
+impl HookPoint {
+    fn of(self, hooks: &Hooks) -> &Option<Hook> {
+        match self {
+            HookPoint::WorktreeCreate => &hooks.worktree_create,
+            HookPoint::WorktreeRemove => &hooks.worktree_remove,
+            HookPoint::StepBefore => &hooks.step_before,
+            HookPoint::StepAfter => &hooks.step_after,
+        }
+    }
+}
+
 /// Runs a hook in a task's tree, as the agent would: in its sandbox and environment. False: it was ended.
-pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskId) -> Result<bool, String> {
+pub async fn in_tree(
+    shared: &Arc<Shared>,
+    point: HookPoint,
+    name: &str,
+    task: &TaskId,
+) -> Result<bool, String> {
     let place = shared.world().task(task).and_then(|task| task.place.clone());
     let place = place.ok_or_else(|| format!("task `{task}` has no tree"))?;
     let world = shared.world();
@@ -25,28 +52,20 @@ pub async fn in_tree(shared: &Arc<Shared>, point: &str, name: &str, task: &TaskI
 }
 
 /// The name that a hook at this point is run by, for an effect.
-pub fn name(point: &str, effect: &str) -> String {
-    format!("{effect}.{}", point.replace('.', "-"))
+pub fn name(point: HookPoint, effect: &str) -> String {
+    format!("{effect}.{}", point.name().replace('.', "-"))
 }
 
 /// As `in_tree`, in a folder of the task's other than its tree.
 pub async fn in_folder(
     shared: &Arc<Shared>,
-    point: &str,
+    point: HookPoint,
     effect: &str,
     whose: Whose<'_>,
     cwd: PathBuf,
 ) -> Result<bool, String> {
     let in_force = shared.in_force();
-    let hooks = &in_force.settings.hooks;
-    let hook = match point {
-        "worktree.create" => &hooks.worktree_create,
-        "worktree.remove" => &hooks.worktree_remove,
-        "step.before" => &hooks.step_before,
-        "step.after" => &hooks.step_after,
-        _ => &None,
-    };
-    let Some(Hook { command, timeout }) = hook else { return Ok(true) };
+    let Some(Hook { command, timeout }) = point.of(&in_force.settings.hooks) else { return Ok(true) };
     let folders =
         surroundings::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
     let kept = KeptCommand {

@@ -203,7 +203,7 @@ pub async fn prepare(shared: &Arc<Shared>, id: &str, whose: Whose<'_>, merge: &O
     if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
         return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
-    let hook = "worktree.create";
+    let hook = hooks::HookPoint::WorktreeCreate;
     for name in [id.to_owned(), hooks::name(hook, id)] {
         kept_command::begin_anew(shared, &name).await?;
     }

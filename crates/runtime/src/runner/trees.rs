@@ -66,7 +66,10 @@ async fn prepared(
         shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
     }
     if !ready {
-        if !hooks::in_tree(shared, "worktree.create", id.as_str(), task).await.map_err(failed)? {
+        if !hooks::in_tree(shared, hooks::HookPoint::WorktreeCreate, id.as_str(), task)
+            .await
+            .map_err(failed)?
+        {
             return Ok(None);
         }
         let made = made(&shared.layout, task);
@@ -184,7 +187,7 @@ pub async fn remove(
         shared.blocking(move || repository.stands(&of, &tree)).await
     };
     match stands {
-        Ok(true) => match hooks::in_tree(shared, "worktree.remove", id.as_str(), task).await {
+        Ok(true) => match hooks::in_tree(shared, hooks::HookPoint::WorktreeRemove, id.as_str(), task).await {
             Ok(true) => {}
             Ok(false) => return None,
             // The tree goes all the same: what git does not have of it is in the trash for days.

@@ -447,6 +447,7 @@ impl Settings {
             (name.clone(), agent)
         });
         config::Config {
+            main: self.project.main.as_str().into(),
             fleet: config::Fleet {
                 agent: self.fleet.agent.clone(),
                 workers: self.fleet.workers,

@@ -6,6 +6,7 @@ use super::played::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
 use kernel::command::{Ask, Decision, NewTask};
 use kernel::config;
+use kernel::words::Raise;
 use kernel::{Actor, Millis};
 use machines::names::{RunId, TaskId, WorkerName};
 use machines::run::{self, ToolCall, ToolStatus};
@@ -55,7 +56,12 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
         let approve = !stage.random.once_in(5);
         let task = approval.task.as_ref().and_then(|task| stage.world.task(task));
         let codeless = task.is_some_and(|task| !task.has_code());
-        let at_limit = matches!(approval.cause, task::ApprovalCause::TurnLimit | task::ApprovalCause::Budget);
+        let more = stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1);
+        let raise = more.and_then(|more| match approval.cause {
+            task::ApprovalCause::TurnLimit => Some(Raise::Turns(u32::try_from(more).unwrap_or(u32::MAX))),
+            task::ApprovalCause::Budget => Some(Raise::Money(more)),
+            _ => None,
+        });
         let decision = Decision {
             approve,
             note: if stage.random.once_in(2) { "go on".to_owned() } else { String::new() },
@@ -64,7 +70,7 @@ fn decide_approvals(stage: &mut Stage) -> Result<(), String> {
                 (false, 0) if stage.has(Fault::Cancel) => Some(Status::Canceled),
                 _ => None,
             },
-            raise: stage.random.once_in(2).then(|| stage.random.below(3_000_000) + 1).filter(|_| at_limit),
+            raise,
             complete: approve && approval.cause == task::ApprovalCause::TurnLimit && stage.random.once_in(3),
             always: approve && approval.call.is_some() && stage.random.once_in(4),
         };

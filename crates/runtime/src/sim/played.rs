@@ -7,6 +7,7 @@ use super::Fault;
 use super::random::Random;
 use crate::git::SALVAGE;
 use kernel::command::{Happened, RedBy, StepFailure, Usage};
+use kernel::words::{GateFact, StepEnding};
 use kernel::{Effect, Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
 use machines::run::{ToolCall, ToolStatus};
@@ -260,8 +261,8 @@ impl PlayedWorld {
                     Some(Fault::TestsNotStarted) => RedBy::Environment,
                     _ => RedBy::Tests,
                 };
-                let needs_person = (faults.contains(&Fault::ReviewByPerson) && random.once_in(4))
-                    .then(|| SmolStr::new_static("adjutant.toml"));
+                let touches = faults.contains(&Fault::ReviewByPerson) && random.once_in(4);
+                let facts = touches.then_some(GateFact::TouchesConfig).into_iter().collect();
                 match self.works.get_mut(task) {
                     Some(work) if !work.changes => {
                         // Sometimes the agent finds something to change after all.
@@ -271,7 +272,7 @@ impl PlayedWorld {
                     Some(work) if red.is_some() || !work.green => {
                         Happened::GateRed { output: "1 test failed".to_owned(), tip: Some(work.tip()), by }
                     }
-                    Some(work) => Happened::GateGreen { tip: work.tip(), needs_person },
+                    Some(work) => Happened::GateGreen { tip: work.tip(), facts },
                     None => Happened::GateRed { output: "no such tree".to_owned(), tip: None, by },
                 }
             }
@@ -462,6 +463,7 @@ impl Script {
     fn finish(&mut self, done: bool, tip: SmolStr, random: &mut Random) {
         let usage = if random.once_in(3) { usage(random) } else { Usage::default() };
         let output = if done { "DONE" } else { "more to do" }.to_owned();
-        self.outputs.push_back(Happened::StepFinished { done, output, tip: Some(tip), usage });
+        let ending = if done { StepEnding::Done } else { StepEnding::NotDone };
+        self.outputs.push_back(Happened::StepFinished { ending, output, tip: Some(tip), usage });
     }
 }

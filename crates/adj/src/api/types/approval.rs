@@ -74,9 +74,12 @@ pub struct Decide {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<Status>>")]
     pub to: Option<String>,
-    /// By how much the limit is raised: turns, or millionths of a dollar.
+    /// At the turn limit: how many turns are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raise: Option<u64>,
+    pub raise_turns: Option<u32>,
+    /// At a budget: how many dollars are added to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raise_usd: Option<f64>,
     /// At the turn limit: the work is complete as it is.
     #[serde(default, skip_serializing_if = "is_false")]
     pub complete: bool,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Effect;
-use kernel::command::{CUT_OFF, Happened, StepFailure, Usage};
+use kernel::command::{Happened, StepFailure, Usage};
+use kernel::words::StepEnding;
 use machines::names::AgentName;
 use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
@@ -454,7 +455,8 @@ impl<'a> Follower<'a> {
         let limit = self.shared.in_force().settings.fleet.step_timeout.as_secs();
         match (ended, exit.reason) {
             (Ended::Finished { done, output, usage }, _) => {
-                Happened::StepFinished { done, output, tip, usage }
+                let ending = if done { StepEnding::Done } else { StepEnding::NotDone };
+                Happened::StepFinished { ending, output, tip, usage }
             }
             (_, reason @ (Reason::Processes(_) | Reason::Memory(_))) => {
                 let passed = endings::passed(&reason).unwrap_or_default();
@@ -469,10 +471,12 @@ impl<'a> Follower<'a> {
             }
             // We ended it because the fleet stops: the next step goes on from here.
             (_, Reason::Ended) if self.interrupted.is_some() || self.ending.is_none() => {
-                Happened::StepFinished { done: false, output: CUT_OFF.to_owned(), tip, usage }
+                let ending = StepEnding::CutOff;
+                Happened::StepFinished { ending, output: "interrupted".to_owned(), tip, usage }
             }
             (Ended::Failed { .. }, _) if self.interrupted.is_some() => {
-                Happened::StepFinished { done: false, output: CUT_OFF.to_owned(), tip, usage }
+                let ending = StepEnding::CutOff;
+                Happened::StepFinished { ending, output: "interrupted".to_owned(), tip, usage }
             }
             (_, Reason::Alone) => failed("the step was alone for too long", StepFailure::Lost, usage),
             (Ended::Failed { error, why, usage }, _) => failed(error, why, usage),

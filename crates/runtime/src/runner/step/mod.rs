@@ -121,7 +121,7 @@ pub async fn carry_out(
         return Ok(None);
     }
     let task = follower.step.file.task.clone();
-    if let Err(error) = hooks::in_tree(shared, "step.after", id.as_str(), &task).await {
+    if let Err(error) = hooks::in_tree(shared, hooks::HookPoint::StepAfter, id.as_str(), &task).await {
         shared.notice(format!("{task}: {error}"));
     }
     let what = follower.outcome(ended).await;

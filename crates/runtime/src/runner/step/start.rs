@@ -36,7 +36,8 @@ pub async fn begin(
         _ => {}
     }
     if let Effect::StartStep { task, .. } = effect {
-        let over = hooks::in_tree(shared, "step.before", id.as_str(), task).await.map_err(fail)?;
+        let over =
+            hooks::in_tree(shared, hooks::HookPoint::StepBefore, id.as_str(), task).await.map_err(fail)?;
         if !over || !shared.world().effects.contains_key(id) {
             return Ok(None);
         }

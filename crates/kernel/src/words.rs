@@ -1,0 +1,106 @@
+//! Words that decide. Each is an enum with one spelling in the log and on the wire, so that whoever adds one is shown every
+//! place that must know it.
+
+use crate::config::Micros;
+use serde::{Deserialize, Serialize};
+
+machines::wire_enum! {
+    /// What the gate found that is not for it to judge.
+    pub enum GateFact {
+        NoTests = "no_tests",
+        TouchesConfig = "touches_config",
+    }
+}
+
+machines::wire_enum! {
+    /// Why a person must look at a task, whatever the policy.
+    pub enum PersonNeeded {
+        NoChanges = "no_changes",
+        NoTests = "no_tests",
+        MaxSteps = "max_steps",
+        TouchesConfig = "touches_config",
+        /// It came to REVIEW without our gate.
+        ByHand = "by_hand",
+    }
+}
+
+impl PersonNeeded {
+    /// Which of the facts needs a person first. Every one of them does.
+    pub fn of(facts: &[GateFact], max_steps_reached: bool) -> Option<PersonNeeded> {
+        let by_fact = facts.iter().map(|fact| match fact {
+            GateFact::NoTests => PersonNeeded::NoTests,
+            GateFact::TouchesConfig => PersonNeeded::TouchesConfig,
+        });
+        by_fact.min().or(max_steps_reached.then_some(PersonNeeded::MaxSteps))
+    }
+
+    pub fn text(self) -> &'static str {
+        match self {
+            PersonNeeded::NoChanges => "it changes nothing",
+            PersonNeeded::NoTests => "no tests were found",
+            PersonNeeded::MaxSteps => "it took all its steps",
+            PersonNeeded::TouchesConfig => "it changes adjutant.toml",
+            PersonNeeded::ByHand => "it was moved to REVIEW by hand, so no checks ran",
+        }
+    }
+}
+
+machines::wire_enum! {
+    /// How a landing ended that did not move main.
+    pub enum LandingEnd {
+        /// Somebody else moved main: the merge is made and tested again.
+        MainMoved = "main was moved",
+        NotApproved = "no longer approved",
+        Failed = "failed",
+        HeldUp = "held up",
+        NotTested = "the tests could not be run",
+    }
+}
+
+machines::wire_enum! {
+    /// How an effect left the outbox.
+    pub enum EffectEnd {
+        Done = "done",
+        /// Nobody wants it any more.
+        Superseded = "superseded",
+        /// A timer that is not needed any more.
+        Cleared = "cleared",
+        /// A timer whose time came.
+        Due = "due",
+    }
+}
+
+machines::wire_enum! {
+    /// What became of a question.
+    pub enum Verdict {
+        Approved = "approved",
+        /// The very same call is allowed for the rest of the task.
+        Always = "always approved",
+        /// The run is complete as it is.
+        Completed = "completed",
+        Denied = "denied",
+        /// The task was moved by hand, which settles it.
+        Moved = "moved",
+        Canceled = "canceled",
+        Blocked = "blocked",
+    }
+}
+
+machines::wire_enum! {
+    /// How a step ended well.
+    pub enum StepEnding {
+        /// The agent says DONE.
+        Done = "done",
+        NotDone = "not_done",
+        /// The fleet stopped in the middle of a turn.
+        CutOff = "cut_off",
+    }
+}
+
+/// By how much a limit is raised, and in what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Raise {
+    Turns(u32),
+    Money(Micros),
+}
