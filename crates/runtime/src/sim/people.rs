@@ -233,9 +233,10 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
                 |worker: &std::sync::Arc<kernel::world::Worker>| worker.machine.status == worker::State::Done;
             let done: Vec<_> =
                 stage.world.workers.values().filter(|w| at_gate(w)).map(|w| w.name.clone()).collect();
-            let from = if done.is_empty() { &all } else { &done };
+            // Whoever waits for the gate cannot be killed; the other two end it there.
+            let (from, ways) = if done.is_empty() { (&all, 4) } else { (&done, 2) };
             if let Some(worker) = stage.random.pick(from).cloned() {
-                match stage.random.below(4) {
+                match stage.random.below(ways) {
                     0 => ask(stage, Ask::Cleanup { worker, force: true })?,
                     1 => {
                         ask(stage, Ask::Clean { worker })?;
