@@ -45,7 +45,8 @@ fn a_main_of_another_name_in_a_folder_with_a_space() {
     assert!(refused.stderr.contains("tr\u{fc}nk/1"), "the way out is said: {}", refused.stderr);
     repository.write("adjutant.toml", &format!("[project]\nmain = \"tr\u{fc}nk/1\"\n{SETTINGS}"));
     repository.commit("Settings");
-    repository.ok("run --until-idle");
+    let said = repository.ok("run --until-idle");
+    assert!(said.contains("o-1 landed on tr\u{fc}nk/1"), "by the name that it has: {said}");
     assert!(repository.read(".tickets/o-1.md").contains("status: closed"));
     assert_eq!(repository.git("status --porcelain"), "");
 }
