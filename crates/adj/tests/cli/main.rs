@@ -2,6 +2,8 @@
 
 mod agents;
 mod answers;
+#[path = "../../../machines/src/tests/diff.rs"]
+mod diff;
 mod fleet;
 mod general;
 mod keeper;
@@ -78,6 +80,7 @@ pub fn snapshot(name: &str, text: &str) {
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "{name} is not what is printed now; ADJ_WRITE_SNAPSHOTS=1 writes it. Printed:\n{text}\nIn the snapshot:\n{there}"
+        "{name} is not what is printed now; ADJ_WRITE_SNAPSHOTS=1 writes it:\n{}",
+        diff::diff(&there, text)
     );
 }

@@ -412,6 +412,7 @@ fn every_promise_names_the_tests_that_drive_it() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/promises.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises writes it"
+        "docs/promises.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises writes it:\n{}",
+        super::diff::diff(&written, &page)
     );
 }

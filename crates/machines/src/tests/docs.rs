@@ -28,7 +28,8 @@ fn check(name: &str, page: &str) {
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == page,
-        "docs/machines/{name} is not what the tables say; ADJ_WRITE_DOCS=1 cargo test -p adjutant-machines docs writes it"
+        "docs/machines/{name} is not what the tables say; ADJ_WRITE_DOCS=1 cargo test -p adjutant-machines docs writes it:\n{}",
+        super::diff::diff(&there, page)
     );
 }
 
