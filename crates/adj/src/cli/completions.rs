@@ -12,7 +12,7 @@ To install:
   zsh   adj completions zsh > \"${fpath[1]}/_adj\"
   fish  adj completions fish > ~/.config/fish/completions/adj.fish")]
 pub struct Completions {
-    /// The shell to complete in
+    /// Shell
     #[arg(value_parser = shells())]
     shell: Shell,
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Demo {
-    /// Where the sample repository is made, if not in a new temporary folder
+    /// Directory for the sample repository [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
         (0, true) => Ok(()),
         _ if globals.json => Err(Failure::told(Exit::Failed)),
         (_, false) => Err(Failure::new(Exit::Failed, "main is not green after the demo")),
-        (left, _) => Err(Failure::new(Exit::Failed, format!("{left} tasks were not done"))
+        (left, _) => Err(Failure::new(Exit::Failed, format!("{left} tasks are not done"))
             .hint(format!("look with `adj --project {} board`", shown(&dir)))),
     }
 }
@@ -99,7 +99,7 @@ fn make_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     let mut entries = std::fs::read_dir(&dir).map_err(|error| failed(&dir, error))?;
     if entries.next().is_some() {
         return Err(Failure::new(Exit::Usage, format!("`{}` is not empty", shown(&dir)))
-            .hint("name a folder that is not there yet, or leave --dir out"));
+            .hint("name a new directory, or omit --dir"));
     }
     dir.canonicalize().map_err(|error| failed(&dir, error))
 }

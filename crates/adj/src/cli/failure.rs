@@ -13,12 +13,12 @@ pub const HELP: &str = "\
 To start: `adj demo`. In your own repository: `adj init`, `adj doctor`, `adj run`.
 
 Exit codes:
-  0  done
-  1  failed, or not everything was done
-  2  wrong usage or bad input
-  3  refused by a rule; the answer says what is allowed
+  0  success
+  1  failure, or only a part was done
+  2  wrong usage or invalid input
+  3  not allowed in this state or for this caller; the message says what is
   4  not found
-  5  a server or service cannot be reached";
+  5  server or service not reachable";
 
 /// The kinds of end that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

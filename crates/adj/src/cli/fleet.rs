@@ -22,14 +22,15 @@ Example:
   adj ps
   adj ps --json | jq -r '.[] | select(.status == \"stuck\").name'
 
-AGE is how long a worker has had its task, or has been there. ~ marks a cost that is partly estimated; `adj cost`
-says how.";
+AGE is the time since the worker got its task, or since it was created. ~ marks a cost that is partly estimated (see \
+`adj cost --help`).";
 
 pub const QUEUE_HELP: &str = "\
 Example:
   adj queue
 
-One lands at a time, by priority and then in the order of approval: merged, tested as merged, and only then is it main.";
+Tasks are merged one at a time, by priority and then in the order of approval. Main moves only after the tests of the \
+merge have passed.";
 
 pub fn ps(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
@@ -145,10 +146,10 @@ Example:
   adj spawn 3
   adj spawn Ada --agent coder")]
 pub struct Spawn {
-    /// A name, or how many workers; without either, one, named by the next free letter
+    /// Name of the new worker, or number of workers [default: one, named with the next free letter]
     #[arg(value_name = "NAME|COUNT")]
     what: Option<String>,
-    /// Which agent it is, if not the fleet's
+    /// Agent that it runs [default: fleet.agent]
     #[arg(long)]
     agent: Option<String>,
 }
@@ -180,15 +181,14 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
 #[command(after_help = "\
 Example:
   adj approvals
-  adj approvals q12               the whole call, as it would run
+  adj approvals q12               show the whole call
   adj approve q12, or adj deny q12 --note 'why not'
 
-The list has one line for each; `… +3 lines` marks a call that is longer. Work that waits for a review is not among \
-them: `adj review` lists it.")]
+Each request is one line; `… +3 lines` marks a longer call. `adj review` lists the tasks that wait for a review.")]
 pub struct Approvals {
-    /// Show this one whole
+    /// Show only this request, in full
     id: Option<String>,
-    /// Decided ones too
+    /// Include decided requests
     #[arg(long, short, conflicts_with = "id")]
     all: bool,
 }
@@ -255,26 +255,26 @@ pub const APPROVE_HELP: &str = "\
 Example:
   adj approvals
   adj approve q12 --note 'only this once'
-  adj approve q12 --always        the same call is not asked about again in this task
-  adj approve q12 --raise 20      20 turns more at the turn limit, 20 dollars more at a budget
-  adj approve q12 --complete      at the turn limit: what there is goes to the gate";
+  adj approve q12 --always        do not ask again for this call in this task
+  adj approve q12 --raise 20      add 20 turns to a turn limit, or 20 dollars to a budget
+  adj approve q12 --complete      at the turn limit: check the work as it is";
 
 pub const DENY_HELP: &str = "\
 Example:
   adj deny q12 --note 'use the staging server'
 
-What was asked for is not done. An agent that waits for a tool call is told no, with the note, and goes on. At a budget, a \
-turn limit or another question the task is BLOCKED. --to sends it to another status instead.";
+A tool call is not run; the agent gets the note and continues. At a budget, a turn limit or another request the task \
+is BLOCKED. --to sets another status instead.";
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// The question's id, as `adj approvals` lists it, or the task or worker that it is about
+    /// Id of the request from `adj approvals`, or its task or worker
     #[arg(value_name = "ID|TASK|WORKER")]
     id: String,
-    /// Why; it is told to whoever asked
+    /// Reason; the agent gets this text
     #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
     note: String,
-    /// Where the task goes, if not back to where it came from
+    /// New status of the task [default: the one before the request]
     #[arg(long, value_name = "STATUS", value_parser = super::task::words::<machines::task::Status>())]
     to: Option<String>,
 }
@@ -283,13 +283,13 @@ pub struct Decide {
 pub struct Approve {
     #[command(flatten)]
     decide: Decide,
-    /// Raise the limit by this: turns at the turn limit, dollars at a budget [default: the limit once more]
+    /// Raise the limit by this many turns or dollars [default: the limit itself]
     #[arg(long, value_name = "AMOUNT", conflicts_with = "complete")]
     raise: Option<f64>,
-    /// At the turn limit: the work is complete as it is, and goes to the gate
+    /// At the turn limit: accept the work as complete, and check it
     #[arg(long, conflicts_with = "to")]
     complete: bool,
-    /// Allow exactly this call, with all that it brings, for the rest of the task
+    /// Allow exactly this call, with the same arguments, for the rest of the task
     #[arg(long, conflicts_with_all = ["complete", "raise"])]
     always: bool,
 }
@@ -408,11 +408,11 @@ pub fn queue(context: Context) -> Result<(), Failure> {
 Example:
   adj cost --by day
 
-~ marks steps that named no price: they are estimated by their tokens, at what those of the same model's other \
-steps cost, or of the same agent's where the settings name no model. Where no such step has a price, it is unknown, \
-and budget.step_usd of each such step stays set aside.")]
+~ marks steps without a reported price. Their cost is estimated from their tokens and the price of other steps of the \
+same model, or of the same agent if the settings name no model. If no such step has a price, the cost is unknown, and \
+budget.step_usd stays reserved for each of them.")]
 pub struct Cost {
-    /// task, step, agent, day, worker or run
+    /// Group by task, step, agent, day, worker or run
     #[arg(long, default_value = "task", value_name = "WHAT")]
     by: String,
 }

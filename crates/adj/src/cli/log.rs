@@ -29,13 +29,13 @@ Example:
 
 With --json it prints the transitions of --machines, or with --all every event.")]
 pub struct History {
-    /// A task, a worker or a run; without one, everything
+    /// Task, worker or run [default: everything]
     #[arg(value_name = "TASK|WORKER|RUN")]
     of: Option<String>,
-    /// Every transition of a task, worker or run, with who asked for it
+    /// Print every state transition, and who requested it
     #[arg(long, short, conflicts_with = "all")]
     machines: bool,
-    /// Every event of the log
+    /// Print every event of the log
     #[arg(long, short)]
     all: bool,
 }
@@ -103,11 +103,11 @@ fn told_as_story(items: &[Item], context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj why            the whole fleet: what fails, and what each task waits for
+  adj why            the whole fleet: failures, and what each task waits for
   adj why c-abc1
-  adj why -v A       also what is all right")]
+  adj why -v A       also the conditions that hold")]
 pub struct Why {
-    /// A task or a worker; without one, the whole fleet
+    /// Task or worker [default: the whole fleet]
     #[arg(value_name = "TASK|WORKER")]
     of: Option<String>,
     /// Print every condition, not only those that fail
@@ -223,7 +223,7 @@ pub fn verify(context: Context) -> Result<(), Failure> {
     let started = now();
     let Some(log) = project.read_log()? else {
         return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
-            .hint("it is begun with the first task"));
+            .hint("the first task creates it"));
     };
     let mut checks: Vec<(&str, String)> = Vec::new();
     let strangers = log.strangers().map_err(Problem::from)?;
@@ -323,7 +323,7 @@ fn kept_answers(log: &dyn Log) -> Result<u64, Failure> {
 
 #[derive(Debug, Args)]
 pub struct Transfer {
-    /// `-` for standard output or input
+    /// File; `-` is standard output for export and standard input for import
     file: PathBuf,
 }
 
@@ -346,7 +346,7 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(Failure::not_found(format!("there is no folder `{}` to write to", shown(folder)))
-            .hint("make it first, or name a file elsewhere"));
+            .hint("create it first, or name another file"));
     }
     // Beside the target first: a file of that name is either whole or not there.
     let mut beside = path.clone().into_os_string();

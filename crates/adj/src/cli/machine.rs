@@ -13,18 +13,18 @@ use std::io::{self, BufRead, Read};
 pub enum Command {
     /// List the machines
     Ls,
-    /// Print a machine: its states, and every row of its table
+    /// Print a machine's states and transitions
     Show {
-        /// turn, worker, task, architect or run
+        /// Machine: turn, worker, task, architect or run
         name: String,
-        /// As a table to read, a drawing for Mermaid or Graphviz, or JSON for programs (--json too)
+        /// Output format: text table, Mermaid, Graphviz or JSON (same as --json)
         #[arg(long, value_name = "FORMAT", default_value = "table", ignore_case = true, value_parser = formats())]
         format: Format,
     },
-    /// Try a machine: read events as JSON lines, print what comes of each
+    /// Read events as JSON lines and print the result of each
     #[command(after_help = STEP_HELP)]
     Step {
-        /// turn, worker, task, architect or run
+        /// Machine: turn, worker, task, architect or run
         name: String,
     },
 }

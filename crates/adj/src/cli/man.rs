@@ -9,7 +9,7 @@ To install:
   adj man > ~/.local/share/man/man1/adj.1
   adj man machine step | man -l -")]
 pub struct Man {
-    /// The command whose page to print, such as `machine step`; without one, the page of adj itself
+    /// Command, such as `machine step` [default: adj itself]
     command: Vec<String>,
 }
 

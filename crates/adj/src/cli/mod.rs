@@ -97,7 +97,7 @@ enum Command {
     Shell(shell::Shell),
     /// Stop a worker's agent now; its work is saved
     Kill(worker::Kill),
-    /// Retry a stuck worker
+    /// Retry a failed task
     Retry(worker::Retry),
     /// Remove a worker's working tree; its content is saved first
     Cleanup(worker::Cleanup),
@@ -109,13 +109,13 @@ enum Command {
     /// Stop the fleet; all state is kept
     Stop(worker::Stop),
 
-    /// Show a task's diff against main
+    /// Show a task's changes against main
     Diff(review::Diff),
     /// Review finished work: approve it or request changes
     Review(review::Review),
     /// Approve a task and queue it for merging
     Merge(review::Merge),
-    /// Revert a task that has landed: tested and merged like any other
+    /// Revert a merged task, in a new task that is tested and merged
     Undo(review::Undo),
     /// List approved tasks that are waiting to merge
     #[command(after_help = fleet::QUEUE_HELP)]
@@ -134,12 +134,12 @@ enum Command {
 
     /// Show cost and tokens
     Cost(fleet::Cost),
-    /// Show what happened
+    /// Show the history of a task, a worker or the whole fleet
     History(log::History),
     /// Explain what a task, a worker or the fleet is waiting for
     Why(log::Why),
 
-    /// Show, check and trust settings
+    /// Show, check and trust the settings
     #[command(subcommand)]
     Config(settings::Config),
     /// Show the prompts that agents get
@@ -153,7 +153,7 @@ enum Command {
     Export(log::Transfer),
     /// Import an exported log
     Import(log::Transfer),
-    /// Show and step the five state machines
+    /// Print the five state machines and try events on them
     #[command(subcommand)]
     Machine(machine::Command),
     /// Run a fleet on a sample repository; needs no model and no key

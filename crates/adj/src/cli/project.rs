@@ -66,7 +66,7 @@ impl Project {
         let root = start.ancestors().find(|folder| folder.join(".git").exists() || is_bare(folder));
         let root = root.ok_or_else(|| {
             Failure::not_found(format!("`{}` is not in a git repository", shown(&start)))
-                .hint("go to one, name one with --project DIR, or make one with `git init`")
+                .hint("change to one, name one with --project DIR, or create one with `git init`")
         })?;
         let root = main_worktree(root).unwrap_or_else(|| root.to_owned());
         let (layout, moved) = Layout::open(root);
@@ -88,9 +88,9 @@ impl Project {
     fn served(server: &str, globals: &Globals) -> Result<Project, Failure> {
         let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
         let Some(path) = server.strip_prefix("unix:") else {
-            return Err(cannot().hint(
-                "this version talks to an owner on this machine: --server unix:PATH, or leave it out",
-            ));
+            return Err(
+                cannot().hint("only a fleet on this machine is supported: --server unix:PATH, or omit it")
+            );
         };
         let socket = std::path::absolute(path).map_err(|_| cannot())?;
         let folder = server::folder_of(&socket);
@@ -359,8 +359,8 @@ impl Project {
             Some((status, body)) => Err(Failure::of_problem(status, body)),
             None if self.named => {
                 let socket = shown(self.client.socket());
-                Err(Failure::new(Exit::Unreachable, format!("nobody listens at `{socket}`"))
-                    .hint("start the owner there with `adj run`, or leave out --server and ADJ_SERVER"))
+                Err(Failure::new(Exit::Unreachable, format!("no fleet is running at `{socket}`"))
+                    .hint("start it with `adj run`, or omit --server and ADJ_SERVER"))
             }
             None => Ok(None),
         }
@@ -504,7 +504,7 @@ fn encoded(query: &impl Serialize) -> Result<String, Failure> {
 /// An answer as what it should be.
 fn understood<A: DeserializeOwned>(answer: Value) -> Result<A, Failure> {
     serde_json::from_value(answer).map_err(|error| {
-        Failure::new(Exit::Unreachable, format!("the owner's answer is not understood: {error}"))
+        Failure::new(Exit::Unreachable, format!("cannot read the answer of the running fleet: {error}"))
             .hint("it may be of another version: `adj stop`, then `adj run` again")
     })
 }

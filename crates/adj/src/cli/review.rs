@@ -23,16 +23,16 @@ Example:
   adj diff c-abc1
   adj merge c-abc1
 
-What is approved is the tip that is printed; should the branch move on, it is asked for again. `adj queue` shows \
-where it stands, and `adj run` lands it.")]
+Approves the commit that is printed. If the branch changes afterwards, the task needs a new approval. `adj queue` shows \
+its place, and `adj run` merges it.")]
 pub struct Merge {
-    /// A worker, or a task in REVIEW
+    /// Task in REVIEW, or the worker that finished it
     #[arg(value_name = "NAME|TASK")]
     what: String,
-    /// Why; it is kept with the approval
+    /// Reason, stored with the approval
     #[arg(long, short, default_value = "", hide_default_value = true, value_name = "TEXT")]
     note: String,
-    /// The commit that you looked at: refused if the task is at another one by now
+    /// Commit that you reviewed; fails if the task is at another one
     #[arg(long, value_name = "OID")]
     tip: Option<String>,
 }
@@ -48,10 +48,10 @@ pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
 Example:
   adj undo c-abc1
 
-A commit that reverts what the task brought to main becomes a task of its own. It is tested and landed like any other:
-main moves when its tests pass. Where later changes are in the way, the `git revert` to do by hand is printed.")]
+Creates a task with a commit that reverts the task's changes. It is tested and merged like any other. If later changes \
+conflict with it, the `git revert` command to run by hand is printed.")]
 pub struct Undo {
-    /// A task that has landed
+    /// Merged task
     #[arg(value_name = "TASK")]
     task: String,
 }
@@ -69,23 +69,23 @@ pub fn undo(command: &Undo, context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj review                      what waits for a review
+  adj review                      list tasks that wait for a review
   adj review c-abc1
   adj review c-abc1 --approve
   adj review c-abc1 --changes 'the error message must name the file'
 
-Approved work joins the queue (`adj queue`); with --changes the task goes back to work and the agent is told the text.")]
+Approved work is queued for merging (`adj queue`). With --changes the agent gets the text and continues to work.")]
 pub struct Review {
-    /// The task, or the worker that has it or handed it over; without one, list what waits for a review
+    /// Task, or the worker that works on it or finished it [default: list all that wait for a review]
     #[arg(value_name = "TASK|WORKER")]
     task: Option<String>,
-    /// Say yes: it may land
+    /// Approve the work for merging
     #[arg(long, conflicts_with = "changes", requires = "task")]
     approve: bool,
-    /// Say what must be changed
+    /// Request these changes
     #[arg(long, value_name = "TEXT", requires = "task")]
     changes: Option<String>,
-    /// Why it is approved
+    /// Reason for the approval
     #[arg(
         long,
         short,
@@ -95,7 +95,7 @@ pub struct Review {
         requires = "approve"
     )]
     note: String,
-    /// The commit that you looked at: refused if the task is at another one by now
+    /// Commit that you reviewed; fails if the task is at another one
     #[arg(long, value_name = "OID")]
     tip: Option<String>,
 }
@@ -316,10 +316,10 @@ Example:
   adj diff c-abc1 --stat
   adj diff c-abc1 | less")]
 pub struct Diff {
-    /// The task, or the worker that has it
+    /// Task, or the worker that works on it
     #[arg(value_name = "TASK|WORKER")]
     task: String,
-    /// Only the files, with how much changed in each
+    /// Show only the changed files and the number of changed lines
     #[arg(long)]
     stat: bool,
 }

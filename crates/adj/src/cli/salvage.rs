@@ -13,43 +13,43 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List what was saved, newest first
+    /// List saved work, newest first
     #[command(after_help = "\
 Example:
   adj salvage list
 
-Each is a commit of your repository too, under refs/adjutant/salvage: nothing but git is needed to read it.")]
+Each entry is also a git ref under refs/adjutant/salvage, so git alone can read it.")]
     List,
-    /// Show what a piece of saved work changed
+    /// Show the changes in saved work
     #[command(after_help = "\
 Example:
   adj salvage show c-abc1/e12")]
     Show {
-        /// As `adj salvage list` names it
+        /// Entry from `adj salvage list`
         #[arg(value_name = "REF")]
         reference: String,
     },
-    /// Put saved work into a new branch or a new folder
+    /// Restore saved work to a new branch or directory
     #[command(after_help = "\
 Example:
   adj salvage restore c-abc1/e12
   adj salvage restore c-abc1/e12 --branch rescued
   adj salvage restore c-abc1/e12 --to /tmp/rescued
 
-Nothing is overwritten: the branch or folder must not be there yet.")]
+The branch or directory must not exist yet.")]
     Restore(Restore),
 }
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("where"))]
 pub struct Restore {
-    /// As `adj salvage list` names it
+    /// Entry from `adj salvage list`
     #[arg(value_name = "REF")]
     reference: String,
-    /// A new branch of your repository; its name is made up where neither is given
+    /// New branch [default: a generated name, if --to is not given either]
     #[arg(long, value_name = "NAME", group = "where")]
     branch: Option<String>,
-    /// A new folder
+    /// New directory
     #[arg(long, value_name = "DIR", group = "where")]
     to: Option<PathBuf>,
 }

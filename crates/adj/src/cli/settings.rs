@@ -14,8 +14,9 @@ pub const INIT_HELP: &str = "\
 Example:
   cd my-project && adj init
 
-Writes adjutant.toml with the settings that most people look at first, shows where state and trees will be, and checks \
-this machine. Nothing else is written, and a file that is there is left as it is.";
+Writes a short adjutant.toml with the settings to decide on: agent, tests, review, workers, budget. Prints where state \
+and working trees are stored, and checks this machine. An existing file is not changed. `adj config defaults` prints \
+every other setting.";
 
 pub fn init(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
@@ -29,11 +30,10 @@ Example:
   adj doctor
   adj doctor --tests
 
-Looks at git, the agents' programs, the sandbox, the settings and the disk. It changes nothing. Ends with 1 where \
-something keeps the fleet from working. With --tests it runs main's own tests in a fresh tree, as gate and landing do; \
-agents start only where they pass.")]
+Checks git, the agents' programs, the sandbox, the settings and the disk, and changes nothing. The exit code is 1 if \
+the fleet cannot work. With --tests it runs the tests of main in a new working tree; agents start only if they pass.")]
 pub struct Doctor {
-    /// Run main's own tests and show what they print where they fail
+    /// Run the tests of main, and print their output if they fail
     #[arg(long)]
     tests: bool,
 }
@@ -85,7 +85,7 @@ fn test_main(project: &Project, context: Context) -> Result<(), Failure> {
         writeln!(context.out, "{}", visible_code(line))?;
     }
     Err(Failure::new(Exit::Failed, "the tests fail on main itself, so no agent starts").hint(
-        "fix main, or [test], [worktree] and [hooks] in adjutant.toml; a running fleet sees it by itself",
+        "fix main, or [test], [worktree] and [hooks] in adjutant.toml; a running fleet notices the change",
     ))
 }
 
@@ -127,78 +127,99 @@ fn findings(found: &[Finding], exit: Exit, context: Context) -> Result<(), Failu
 
 #[derive(Debug, Subcommand)]
 pub enum Config {
-    /// Print the settings in force, as adjutant.toml would say them
+    /// Print the settings in force, in the format of adjutant.toml
     #[command(after_help = "\
 Example:
   adj config show")]
     Show,
-    /// Check adjutant.toml without using it
+    /// Print every setting with its default and one sentence about it
+    #[command(after_help = "\
+Example:
+  adj config defaults | less
+
+The output is a valid adjutant.toml. A key that is commented out has no default; its value is an example.")]
+    Defaults,
+    /// Check adjutant.toml for errors
     #[command(after_help = "\
 Example:
   adj config check && git commit adjutant.toml
 
-Ends with 2 where the file is wrong.")]
+The exit code is 2 if the file is invalid.")]
     Check,
     /// Print the JSON Schema of adjutant.toml, for editors
     #[command(after_help = "\
 Example:
   adj config schema > adjutant.schema.json")]
     Schema,
-    /// Trust adjutant.toml as it is now
+    /// Trust the current adjutant.toml
     #[command(after_help = "\
 Example:
   git diff HEAD~ adjutant.toml
   adj config trust
 
-Settings that came in with an agent's branch hold only after this: they name programs that run as you.")]
+Settings that an agent changed take effect only after this command, because they name programs that run as you.")]
     Trust,
-    /// Go on with the defaults after adjutant.toml was deleted
+    /// Use the defaults after adjutant.toml was deleted
     #[command(after_help = "\
 Example:
   git rm adjutant.toml
   adj config forget
 
-A settings file that is gone, as on a branch without it, leaves the last settings in force. This ends that.")]
+When adjutant.toml is missing, for example on a branch without it, the last settings stay in force until this command.")]
     Forget,
 }
 
 pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
-    let project = Project::find(&context.globals)?;
+    // The defaults are the program's: they are printed outside a project too.
+    let project = || Project::find(&context.globals);
     match command {
+        Config::Defaults => {
+            let text = runtime::settings::defaults();
+            if context.globals.json {
+                return Ok(writeln!(context.out, "{}", text::json(&Defaults { text: &text }))?);
+            }
+            print(&text, context)
+        }
         Config::Show => {
-            let config: Configured = project.get("/config")?;
+            let config: Configured = project()?.get("/config")?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
             print(&config.text, context)
         }
         Config::Check => {
-            let found: Vec<Finding> = project.get_all("/config/check", &Nothing {})?;
+            let found: Vec<Finding> = project()?.get_all("/config/check", &Nothing {})?;
             if found.is_empty() && !context.globals.json && !context.globals.quiet {
                 return Ok(writeln!(context.out, "adjutant.toml is valid")?);
             }
             findings(&found, Exit::Usage, context)
         }
         Config::Schema => {
-            let schema: ConfigSchema = project.get("/config/schema")?;
+            let schema: ConfigSchema = project()?.get("/config/schema")?;
             let text = if context.globals.json { text::json(&schema) } else { text::json_lines(&schema) };
             Ok(writeln!(context.out, "{text}")?)
         }
         Config::Trust => {
-            let config: Configured = project.post("/config/trust", &Nothing {})?;
+            let config: Configured = project()?.post("/config/trust", &Nothing {})?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
             Ok(writeln!(context.out, "{}  trusted", visible(&dash(config.file)))?)
         }
         Config::Forget => {
-            let config: Configured = project.post("/config/forget", &Nothing {})?;
+            let config: Configured = project()?.post("/config/forget", &Nothing {})?;
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
             Ok(writeln!(context.out, "the defaults are in force")?)
         }
     }
+}
+
+/// What `adj config defaults --json` prints.
+#[derive(Serialize)]
+struct Defaults<'t> {
+    text: &'t str,
 }
 
 fn print(text: &str, context: Context) -> Result<(), Failure> {
@@ -210,12 +231,12 @@ fn print(text: &str, context: Context) -> Result<(), Failure> {
 
 #[derive(Debug, Subcommand)]
 pub enum Prompt {
-    /// List the prompts, and where each comes from
+    /// List the prompts and their source
     #[command(after_help = "\
 Example:
   adj prompt ls")]
     Ls,
-    /// Print a prompt's template, or with --task what a task's agent would get
+    /// Print a prompt template, or with --task the prompt of a task
     #[command(after_help = "\
 Example:
   adj prompt show step > step.md
@@ -225,9 +246,9 @@ To use your own, name the file in adjutant.toml:
   [prompts]
   step = \"step.md\"")]
     Show {
-        /// init, step, test_failure or merge_conflict
+        /// Prompt: init, step, test_failure or merge_conflict
         name: String,
-        /// Fill it in for this task, or the worker's, as its agent would get it now
+        /// Fill in the template for this task, or the task of this worker
         #[arg(long, value_name = "TASK")]
         task: Option<String>,
     },

@@ -18,15 +18,14 @@ Example:
   adj shell A -- git log --oneline -5
   adj shell c-abc1 -- sh -c 'make test'
 
-It runs in the sandbox and with the environment of the task's agent: only the tree, its
-temporary directory and `sandbox.caches` can be written. While it is open the fleet starts
-nothing in that tree and does not remove it. What you leave there is taken for the agent's
-work. The exit code is the command's own.")]
+The shell has the sandbox and the environment of the task's agent: only the working tree, its temporary directory and \
+`sandbox.caches` are writable. While the shell is open, the fleet does not use or remove the tree. Your changes there \
+become part of the task. The exit code is that of the command.")]
 pub struct Shell {
-    /// The task, or the worker that has it
+    /// Task, or the worker that works on it
     #[arg(value_name = "TASK|WORKER")]
     name: String,
-    /// What to run instead of your shell
+    /// Command to run instead of a shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -55,7 +54,7 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
         terminal,
     };
     let spec = shell::spec(layout, &settings, &adj, &visit).map_err(|why| {
-        Failure::new(Exit::Refused, format!("there is no way into the tree of `{id}`: {why}"))
+        Failure::new(Exit::Refused, format!("cannot open a shell in the working tree of `{id}`: {why}"))
             .hint(format!("`adj why {id}` says what it waits for; `adj diff {id}` shows its changes"))
     })?;
     if !context.globals.quiet {

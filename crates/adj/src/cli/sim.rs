@@ -19,42 +19,42 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Sim {
-    /// The first seed: one seed is one life of a fleet, the same every time
+    /// First seed; a seed gives the same simulation every time
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How many lives, one seed after the other
+    /// Number of simulations, with consecutive seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     runs: u64,
-    /// Tasks in each life
+    /// Tasks in each simulation
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=200))]
     tasks: u32,
-    /// Workers in each life
+    /// Workers in each simulation
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=26))]
     workers: u32,
-    /// What may go wrong: none, passing, all, or names with commas between; each seed takes some of it
+    /// Faults to inject: none, passing, all, or a comma-separated list; each seed uses some of them
     #[arg(long, value_name = "FAULTS", default_value = "passing")]
     faults: String,
-    /// Every life has exactly these faults, instead of the some that its seed takes
+    /// Inject all of these faults in every simulation
     #[arg(long)]
     exact: bool,
-    /// Print every line of what happens
+    /// Print every event
     #[arg(long)]
     trace: bool,
-    /// List every rule, row and fault with how often it was hit
+    /// Print how often every rule, table row and fault occurred
     #[arg(long)]
     coverage: bool,
 }
 
 const HELP: &str = "\
-After every commit all invariants are checked. After every crash the log must fold to what was lost.
-At the end every task is DONE, or waits for a reason that the life's faults hold. The first life in
-which one of that is not so ends the command with 1, and with the command that plays it again.
+Checks all invariants after every commit, and that the log restores the whole state after every crash. At the end every \
+task must be DONE, or wait for a reason that the injected faults explain. The first failure ends the command with exit \
+code 1 and prints the command that repeats it.
 
-Faults that pass by themselves (`passing`) leave every task DONE without a person.
+`passing` faults resolve without a person: every task must end as DONE.
 
 Examples:
-  adj sim                                  one life of a fleet
-  adj sim --runs 1000 --faults all         a thousand lives with whatever goes wrong
+  adj sim                                  one simulation
+  adj sim --runs 1000 --faults all         a thousand simulations with all kinds of faults
   adj sim --faults conflict,outage --exact --trace";
 
 /// Lives that wait are listed up to here; the others are counted.
@@ -65,7 +65,7 @@ const PROGRESS_AFTER: Duration = Duration::from_millis(700);
 pub fn run(command: &Sim, context: Context) -> Result<(), Failure> {
     let allowed = faults(&command.faults)?;
     if command.seed.checked_add(command.runs - 1).is_none() {
-        return Err(Failure::new(Exit::Usage, "there are not that many seeds after this one"));
+        return Err(Failure::new(Exit::Usage, "--seed plus --runs is larger than the largest seed"));
     }
     let (json, quiet) = (context.globals.json, context.globals.quiet);
     let mut trace: Vec<String> = Vec::new();

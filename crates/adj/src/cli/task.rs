@@ -23,49 +23,55 @@ pub enum Command {
     Add(Add),
     /// List the tasks that are not closed
     Ls(List),
-    /// Show a task with all that is known of it
+    /// Show everything about a task
     #[command(after_help = "\
 Example:
   adj task show c-abc1")]
-    Show { id: String },
-    /// Change what a task says
+    Show {
+        /// Task
+        id: String,
+    },
+    /// Edit a task's title, body, priority, plan, reviewer or agent
     Edit(Edit),
     /// Move a task to another status
     #[command(after_help = MOVE_HELP)]
     Move(Box<Move>),
-    /// Give a task to one or more agents
+    /// Set which agents may take a task
     #[command(after_help = "\
 Example:
   adj task assign c-abc1 coder
 
-This says which agent may take it; `adj assign WORKER TASK` gives it to a worker now.")]
+`adj assign WORKER TASK` gives the task to one worker, at once.")]
     Assign {
+        /// Task
         id: String,
+        /// Agents from adjutant.toml
         #[arg(required = true, value_name = "AGENT")]
         agents: Vec<String>,
         #[command(flatten)]
         once: Once,
     },
-    /// Let the fleet work on tasks that agents proposed
+    /// Accept tasks that agents proposed
     #[command(after_help = "\
 Example:
   adj task accept t-7
   adj task accept t-7 t-8
 
-`adj board` shows which are proposed; `adj task cancel t-9` refuses one.")]
+`adj board` shows which tasks are proposed. `adj task cancel t-9` rejects one.")]
     Accept {
+        /// Proposed tasks
         #[arg(required = true, value_name = "TASK")]
         ids: Vec<String>,
     },
-    /// Comment on a task; the agent hears what a person says at once, or with its next step
+    /// Comment on a task; its agent gets the text at once or with its next step
     #[command(after_help = "\
 Example:
   adj task comment c-abc1 'use the list of the other page'")]
     Comment {
-        /// The task, or the worker that has it
+        /// Task, or the worker that works on it
         #[arg(value_name = "TASK|WORKER")]
         id: String,
-        /// The text; `-` reads standard input
+        /// Text; `-` reads standard input
         text: String,
         #[command(flatten)]
         once: Once,
@@ -75,40 +81,40 @@ Example:
 Example:
   adj task cancel c-abc1
 
-What was committed stays on the task's branch (`adj task show c-abc1` names it) until trash.age has passed; \
-what was not committed is saved: `adj salvage list`.")]
+Commits stay on the task's branch (see `adj task show c-abc1`) until trash.age has passed. Uncommitted changes are \
+saved: `adj salvage list`.")]
     Cancel {
-        /// The task, or the worker that has it
+        /// Task, or the worker that works on it
         #[arg(value_name = "TASK|WORKER")]
         id: String,
-        /// What answers the question, where the task waits for a decision
+        /// Answer to the pending request; required if the task waits for one
         #[arg(long, value_name = "TEXT")]
         decision: Option<String>,
         #[command(flatten)]
         once: Once,
     },
-    /// Start a task over: new branch, tree and session, from main
+    /// Restart a task from main with a new branch, working tree and session
     #[command(after_help = "\
 Example:
   adj task restart c-abc1
   adj task restart c-abc1 --note 'without a new dependency'
 
-What runs for it is ended and its old branch is deleted. The commits of that branch and what was not committed \
-are saved: `adj salvage list`. `adj retry c-abc1` goes on with the same branch instead.")]
+Stops the task's agent and deletes the old branch. Its commits and uncommitted changes are saved first: `adj salvage \
+list`. `adj retry c-abc1` continues on the same branch instead.")]
     Restart {
-        /// The task, or the worker that has it; any that is not DONE or CANCELED
+        /// Task that is not DONE or CANCELED, or the worker that works on it
         #[arg(value_name = "TASK|WORKER")]
         id: String,
-        /// Where the new branch begins; there is no other place than main
+        /// Start of the new branch; only main is supported
         #[arg(long, value_name = "BRANCH", default_value = "main", value_parser = ["main"], hide_default_value = true)]
         from: String,
-        /// What is to be done differently; the agent is told
+        /// What to do differently; the agent gets this text
         #[arg(long, short, value_name = "TEXT")]
         note: Option<String>,
         #[command(flatten)]
         once: Once,
     },
-    /// Say which task must be done before which
+    /// Add and remove dependencies between tasks
     #[command(subcommand)]
     Dep(Dep),
 }
@@ -122,14 +128,14 @@ Example:
   adj board --json | jq '.BLOCKED[].id'";
 
 const MOVE_HELP: &str = "\
-What a move requires is in `adj machine show task`. It can be given by option, or as a whole by --payload:
+`adj machine show task` lists what each move requires. Give it by options, or as one JSON object by --payload:
   adj task move t-1 IN_PROGRESS --plan 'read it' --plan 'fix it' --plan 'test it'
   adj task move t-1 BLOCKED --payload '{\"reason\":\"manual\"}'";
 
 /// For a request that may be made twice.
 #[derive(Debug, Args)]
 pub struct Once {
-    /// Idempotency key: a request that is repeated with the same key is carried out once
+    /// Idempotency key: a repeated request is executed once
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 }
@@ -140,35 +146,35 @@ Example:
   adj task add 'Name the file in the error message' --body 'Where, and how to know it is done.'
   adj task add 'Write the page' --depends-on t-1 --priority 1 --body - < page.md
 
-Prints the id. For tasks that are files beside the code, write tickets: one in .tickets for each.")]
+Prints the task's id. To keep tasks as files in the repository, write one ticket file per task into .tickets.")]
 pub struct Add {
-    /// What is to be done, in one line
+    /// Title, in one line
     title: String,
-    /// What is to be done, in full; `-` reads standard input
+    /// Description: what to do, and how to check it; `-` reads standard input
     #[arg(long, short, value_name = "TEXT")]
     body: Option<String>,
-    /// The task's id; made up where none is given
+    /// Id of the new task [default: generated]
     #[arg(long)]
     id: Option<String>,
-    /// What kind of work it is
+    /// Type of work
     #[arg(long = "type", value_name = "TYPE", value_parser = words::<TaskType>())]
     task_type: Option<String>,
-    /// From 0, the most urgent, to 4
+    /// Priority, from 0 (most urgent) to 4
     #[arg(long, short, value_name = "0-4", value_parser = clap::value_parser!(u8).range(0..=4))]
     priority: Option<u8>,
-    /// A task that must be done first; may be given again
+    /// Task that must be done first; repeatable
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
-    /// One bullet of the work plan; 3 to 6 are needed
+    /// One item of the work plan; repeat it 3 to 6 times
     #[arg(long, value_name = "BULLET")]
     plan: Vec<String>,
-    /// Who reviews it
+    /// Reviewer
     #[arg(long, value_name = "AGENT")]
     reviewer: Option<String>,
-    /// The agent that does it, if not the one of [fleet]
+    /// Agent that works on it [default: fleet.agent]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The closed task that this one takes up again
+    /// Closed task that this one continues
     #[arg(long, value_name = "ID")]
     reopens: Option<String>,
     #[command(flatten)]
@@ -177,24 +183,25 @@ pub struct Add {
 
 #[derive(Debug, Args)]
 pub struct Edit {
-    /// The task, or the worker that has it
+    /// Task, or the worker that works on it
     #[arg(value_name = "TASK|WORKER")]
     id: String,
+    /// New title
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// `-` reads standard input
+    /// New description; `-` reads standard input
     #[arg(long, short, value_name = "TEXT")]
     body: Option<String>,
-    /// From 0, the most urgent, to 4
+    /// Priority, from 0 (most urgent) to 4
     #[arg(long, short, value_name = "0-4", value_parser = clap::value_parser!(u8).range(0..=4))]
     priority: Option<u8>,
-    /// One bullet of the work plan; all of them are replaced
+    /// One item of the new work plan, which replaces the old one; repeat it 3 to 6 times
     #[arg(long, value_name = "BULLET")]
     plan: Vec<String>,
-    /// Who reviews it
+    /// Reviewer
     #[arg(long, value_name = "AGENT")]
     reviewer: Option<String>,
-    /// The agent that does it from the next claim on; `none` takes the choice back
+    /// Agent that works on it from the next assignment on; `none` resets it to fleet.agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     #[command(flatten)]
@@ -208,49 +215,49 @@ Example:
   adj task ls --status BLOCKED --status REVIEW
   adj task ls --all --json")]
 pub struct List {
-    /// Only tasks of this status; may be given again
+    /// List only tasks with this status; repeatable
     #[arg(long, short, value_name = "STATUS")]
     status: Vec<String>,
-    /// Only tasks of this agent
+    /// List only tasks of this agent
     #[arg(long, value_name = "AGENT")]
     assignee: Option<String>,
-    /// Closed tasks too
+    /// Include closed tasks
     #[arg(long, short)]
     all: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Move {
-    /// The task, or the worker that has it
+    /// Task, or the worker that works on it
     #[arg(value_name = "TASK|WORKER")]
     id: String,
     /// INBOX, ASSIGNED, IN_PROGRESS, REVIEW, NEEDS_APPROVAL, BLOCKED, DONE or CANCELED
     status: String,
-    /// All that the move brings, as a JSON object; `-` reads standard input
+    /// Everything that the move requires, as a JSON object; `-` reads standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// An agent that it is given to; may be given again
+    /// Agent to assign; repeatable
     #[arg(long, value_name = "AGENT")]
     assignee: Vec<String>,
-    /// One bullet of the work plan; 3 to 6 are needed
+    /// One item of the work plan; repeat it 3 to 6 times
     #[arg(long, value_name = "BULLET")]
     plan: Vec<String>,
-    /// What a review asks to be changed
+    /// Changes that a review requests
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
-    /// Why it is blocked; required for BLOCKED
+    /// Reason for blocking; required for BLOCKED
     #[arg(long, value_name = "REASON", value_parser = words::<BlockReason>())]
     reason: Option<String>,
-    /// Why a person is asked; required for NEEDS_APPROVAL
+    /// Reason for asking a person; required for NEEDS_APPROVAL
     #[arg(long, value_name = "CAUSE", value_parser = words::<ApprovalCause>())]
     cause: Option<String>,
-    /// What answers the question that it waited for; required to leave NEEDS_APPROVAL
+    /// Answer to the pending request; required to leave NEEDS_APPROVAL
     #[arg(long, value_name = "TEXT")]
     decision: Option<String>,
-    /// What was not clear before; required where too many reviews blocked it
+    /// What was unclear before; required if the task is blocked by too many reviews
     #[arg(long, value_name = "TEXT")]
     clarification: Option<String>,
-    /// Why it is approved; required for DONE
+    /// Reason for the approval; required for DONE
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
@@ -264,16 +271,20 @@ pub(super) fn words<T: Wire>() -> clap::builder::PossibleValuesParser {
 
 #[derive(Debug, Subcommand)]
 pub enum Dep {
-    /// ID waits until ON is done
+    /// Make task ID wait until task ON is done
     Add {
+        /// Task that waits
         id: String,
+        /// Task that must be done first
         on: String,
         #[command(flatten)]
         once: Once,
     },
-    /// ID no longer waits for ON
+    /// Remove a dependency: task ID no longer waits for task ON
     Rm {
+        /// Task that waits
         id: String,
+        /// Task that it no longer waits for
         on: String,
         #[command(flatten)]
         once: Once,
@@ -437,7 +448,10 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
         false => {
             writeln!(context.out, "{}", task.line.id)?;
             if task.line.is_waiting_proposal() {
-                Project::hint(&context.globals, "it is proposed; it is worked on when a person accepts it");
+                Project::hint(
+                    &context.globals,
+                    "it is proposed; a person must accept it with `adj task accept`",
+                );
             }
             Ok(())
         }
@@ -477,7 +491,7 @@ fn move_body(moved: Move) -> Result<types::Move, Failure> {
 }
 
 fn bad_payload(why: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("--payload is not right: {}", visible(why)))
+    Failure::new(Exit::Usage, format!("--payload is invalid: {}", visible(why)))
         .hint("it takes a JSON object, such as '{\"reason\":\"manual\"}'")
 }
 

@@ -15,10 +15,10 @@ Example:
   adj peek A -n 40
   adj peek c-abc1")]
 pub struct Peek {
-    /// The worker or the task
+    /// Worker or task
     #[arg(value_name = "WORKER|TASK")]
     name: String,
-    /// How much of the end to show
+    /// Number of lines
     #[arg(short = 'n', long, default_value_t = 20, value_name = "LINES", value_parser = clap::value_parser!(u16).range(1..=1000))]
     lines: u16,
 }
@@ -56,26 +56,26 @@ fn transcript(
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj logs c-abc1          all steps of a task, whichever workers took them
+  adj logs c-abc1          all steps of a task, by all its workers
   adj logs A -f
   adj logs A --raw > transcript.jsonl
   adj logs c-abc1 --tests
 
-With --json and -f, each entry is a document in a line of its own.")]
+With --json and -f, each line is one JSON document.")]
 pub struct Logs {
-    /// The worker or the task; a worker that was removed too
+    /// Worker or task; removed workers too
     #[arg(value_name = "WORKER|TASK")]
     name: String,
-    /// Go on as it grows, until nobody is at work
+    /// Follow new entries until no agent works on it
     #[arg(long, short)]
     follow: bool,
-    /// Only the lines that the agent's program wrote, as they were
+    /// Print the unchanged output of the agent's program
     #[arg(long, conflicts_with = "json")]
     raw: bool,
-    /// The output of the task's last test run, at the gate or at the landing
+    /// Print the output of the task's last test run
     #[arg(long, conflicts_with_all = ["raw", "follow"])]
     tests: bool,
-    /// The output of the hooks that were run for the task
+    /// Print the output of the task's hooks
     #[arg(long, conflicts_with_all = ["raw", "follow", "tests"])]
     hooks: bool,
 }

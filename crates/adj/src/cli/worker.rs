@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 Example:
   adj assign A c-abc1
 
-A task that is BLOCKED can be given again this way. `adj why c-abc1` says what else a task may wait for.")]
+This also resumes a BLOCKED task. `adj why c-abc1` explains what else a task waits for.")]
 pub struct Assign {
-    /// The worker; it must be idle
+    /// Idle worker
     name: String,
-    /// The task or ticket
+    /// Task or ticket
     task: String,
-    /// What was not clear before; required where too many reviews blocked the task
+    /// What was unclear before; required if the task is blocked by too many reviews
     #[arg(long, value_name = "TEXT")]
     clarification: Option<String>,
 }
@@ -38,10 +38,10 @@ pub struct Assign {
 Example:
   adj kill A
 
-What it committed stays on its branch, such as agent/A-c-abc1; what it did not is saved: `adj salvage list`. The task is \
-BLOCKED until a person gives it to a worker again.")]
+Commits stay on the worker's branch, such as agent/A-c-abc1. Uncommitted changes are saved: `adj salvage list`. The \
+task is BLOCKED until you assign it again.")]
 pub struct Kill {
-    /// The worker, or the task that it has; it must be ready, working or stuck
+    /// Worker that is ready, working or stuck, or its task
     #[arg(value_name = "WORKER|TASK")]
     name: String,
 }
@@ -49,16 +49,16 @@ pub struct Kill {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj why t-1       says what went wrong
+  adj why t-1       explain what failed
   adj retry t-1
-  adj retry --all   every task that failed
+  adj retry --all   retry every failed task
 
-It is tried at once, on the same branch. `adj task restart t-1` begins it again from main.")]
+Retries at once, on the same branch. `adj task restart t-1` starts again from main.")]
 pub struct Retry {
-    /// The task that failed, or the worker that is stuck with it
+    /// Failed task, or the worker that is stuck with it
     #[arg(value_name = "TASK|WORKER", required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Every task that is BLOCKED because something failed, and every service that is waited for
+    /// Retry every task that is BLOCKED by a failure, and every unreachable service
     #[arg(long)]
     all: bool,
 }
@@ -68,12 +68,12 @@ pub struct Retry {
 Example:
   adj cleanup A --force
 
-The worker stays and is idle; `adj clean` removes workers too. The work is kept: `adj salvage list` shows where.")]
+The worker becomes idle; `adj clean` removes workers too. `adj salvage list` shows where the work is saved.")]
 pub struct Cleanup {
-    /// The worker, or the task that it has
+    /// Worker, or its task
     #[arg(value_name = "WORKER|TASK")]
     name: String,
-    /// End a process that is still at work there
+    /// Also stop a process that is still running there
     #[arg(long)]
     force: bool,
 }
@@ -204,18 +204,17 @@ Example:
   adj clean --yes
   adj clean --trash
 
-Nothing is lost: what a tree holds is saved first, and `adj salvage list` shows where. Tasks and history stay.
+The content of each working tree is saved first; `adj salvage list` shows where. Tasks and history are kept.
 
-The trash holds what git does not have of removed trees, such as ignored files.\n\
-`--trash` deletes it and removes no worker.")]
+The trash contains files of removed working trees that git does not store, such as ignored files.")]
 pub struct Clean {
-    /// Empty the trash, and remove no worker
+    /// Only empty the trash; remove no workers
     #[arg(long)]
     trash: bool,
-    /// Only say what would be removed
+    /// Print what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -348,10 +347,10 @@ pub fn state(context: Context) -> Result<(), Failure> {
 Example:
   adj stop
 
-Running calls may end first, for up to 30 seconds (fleet.stop_timeout); then they are cut off, and the agent is told so \
-when it goes on. Nothing is lost: `adj run` goes on from there.")]
+Running tool calls have up to 30 seconds (fleet.stop_timeout) to finish; then they are aborted, and the agent is told \
+when it continues. All work is kept: `adj run` continues from there.")]
 pub struct Stop {
-    /// End steps at once
+    /// Abort running steps at once
     #[arg(long)]
     now: bool,
 }

@@ -155,7 +155,7 @@ async fn talk(stream: UnixStream, shared: Arc<Shared>, seat: Seat) {
 /// Tells whoever has as many connections open as it may.
 async fn turn_away(stream: UnixStream) {
     let refuse = service_fn(|_: hyper::Request<Incoming>| async {
-        let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "as many connections are open as may be")
+        let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "too many connections are open")
             .hint("close some, and try again");
         let mut response = respond(problem.status, &api::routes::document(&problem.document()));
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -217,7 +217,7 @@ async fn answered(shared: &Arc<Shared>, mut request: Request) -> Response {
         // A bug, and the request's alone: the owner's thread is another.
         Err(_) => {
             let problem = Problem::new(500, "BUG", "the request could not be answered")
-                .hint("please report it, with what was asked");
+                .hint("please report it, with the request");
             respond(problem.status, &api::routes::document(&problem.document()))
         }
     }

@@ -38,9 +38,8 @@ pub(super) fn events(
         None => Cursor::number(asked.after),
     };
     let Ok(place) = shared.waiting.clone().try_acquire_owned() else {
-        return Err(
-            Problem::new(503, "TOO_MANY_READERS", "as many read the log as may").hint("try again later")
-        );
+        return Err(Problem::new(503, "TOO_MANY_READERS", "too many event streams are open")
+            .hint("close one, or try again later"));
     };
     let (send, mut receive) = mpsc::channel(RECORDS_AHEAD);
     let shared = shared.clone();

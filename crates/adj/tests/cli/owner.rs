@@ -169,6 +169,7 @@ const DAY: &[&str] = &[
     "history",
     "history c-1",
     "config show",
+    "config defaults",
     "config check",
     "config schema",
     "config trust",
@@ -541,7 +542,7 @@ fn a_named_owner_is_the_only_one_who_answers() {
     let here = Repository::new();
     let elsewhere = Repository::new();
     let at = format!("unix:{}", socket(&here).display());
-    elsewhere.fails(&["task", "add", "x", "--server", &at], 5, "nobody listens at");
+    elsewhere.fails(&["task", "add", "x", "--server", &at], 5, "no fleet is running at");
     let owner = Owner::start(&here);
     elsewhere.ok(&["task", "add", "x", "--server", &at]);
     let ran: Ran = elsewhere.command(&["task", "ls"]).env("ADJ_SERVER", &at).output().unwrap().into();

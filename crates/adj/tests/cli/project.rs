@@ -128,7 +128,7 @@ fn what_a_rule_refuses_bad_input_and_what_is_not_there_end_differently() {
     here.fails(&["task", "add", "x", "--priority", "9"], 2, "9 is not in 0..=4");
     here.fails(&["task", "move", "c-1", "LIMBO"], 2, "there is no status `LIMBO`");
     here.fails(&["task", "move", "c-1", "DONE"], 3, "allowed: ASSIGNED, CANCELED");
-    here.fails(&["task", "move", "c-1", "ASSIGNED", "--payload", "{\"a\""], 2, "--payload is not right: EOF");
+    here.fails(&["task", "move", "c-1", "ASSIGNED", "--payload", "{\"a\""], 2, "--payload is invalid: EOF");
     here.fails(&["task", "move", "c-1", "ASSIGNED", "--payload", "[]"], 2, "it is not an object");
     here.fails(&["task", "move", "c-1", "ASSIGNED", "--payload", "{\"role\":1}"], 2, "unknown field `role`");
     here.fails(&["task", "ls", "--status", "open"], 2, "there is no status `open`");

@@ -4,6 +4,9 @@
 use super::keys::{Kind, SECTIONS, Section};
 use std::fmt::Write;
 
+#[path = "../../../machines/src/tests/diff.rs"]
+mod diff;
+
 #[test]
 fn docs_are_what_the_keys_say() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
@@ -15,7 +18,8 @@ fn docs_are_what_the_keys_say() {
     assert!(
         there == page,
         "docs/configuration.md is not what the table of keys says; \
-         ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs writes it"
+         ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs writes it:\n{}",
+        diff::diff(&there, &page)
     );
 }
 
@@ -24,7 +28,8 @@ pub(super) fn page() -> String {
         "<!-- Written from `crates/runtime/src/settings/keys.rs`. To change it, change that and run\n     \
          `ADJ_WRITE_DOCS=1 cargo test -p adjutant-runtime docs`. -->\n# Configuration\n\n\
          `adjutant.toml` stands at the root of the project and is committed with it. Everything in it has a default, so an\n\
-         empty file, or none, is fine. `adj init` writes one with every key in it, most of them commented.\n\n\
+         empty file, or none, is fine. `adj init` writes a short one with what you must decide; `adj config defaults` prints\n\
+         every key with its default.\n\n\
          - It is read from your own checkout only, never from an agent's branch.\n\
          - An unknown key is an error that names the nearest known one. All problems are told at once, each with its line,\n  \
          its column and what to do.\n\

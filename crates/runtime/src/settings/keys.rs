@@ -115,7 +115,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_fix_rounds", Kind::Number(0, MANY), "3", "How often a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "How long one step of an agent may take."),
             key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C let running calls go on before they are cut off."),
-            key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves what passed the gate."),
+            key("review", Kind::Choice(|| vec![Review::Auto.name(), Review::Human.name()]), r#""human""#, "Who approves work that passed its checks: you, or nobody."),
             key("plan", Kind::Choice(|| vec!["ticket"]), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When agents that wait for a service go on: when all services are healthy, or each when its own is."),
         ],
@@ -302,6 +302,8 @@ pub const SECTIONS: &[Section] = &[
 pub const NOT_YET: &[(&str, &str, &str)] = &[
     ("adapter", "codex", "adapter = \"command\" runs any program that reads its prompt from standard input, such as command = [\"codex\", \"exec\", \"-\"]"),
     ("adapter", "acp",   "write adapter = \"claude\", or adapter = \"command\" for a program that reads its prompt from standard input"),
+    ("review",  "architect", "write review = \"human\", or review = \"auto\" to merge without a review"),
+    ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("plan",    "agent", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];

@@ -22,7 +22,7 @@ pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
 pub use show::show;
-pub use template::{Found, template};
+pub use template::{Found, defaults, template};
 
 use crate::agents::AdapterKind;
 use kernel::config::{self, Colour, Micros, Proposals, Restore, Review, Role, ToolRule};

@@ -1,4 +1,5 @@
-//! The file that `adj init` writes: every key with its sentence, those that matter now in force, the others commented.
+//! Two settings files, both from the table of keys: the short one that `adj init` writes, with what a user must decide,
+//! and the whole one that `adj config defaults` prints.
 
 use super::keys::{Key, SECTIONS, Section};
 use crate::agents::AdapterKind;
@@ -18,6 +19,8 @@ pub struct Found {
 
 /// The name under which `adj init` writes the first agent.
 const FIRST_AGENT: &str = "coder";
+/// The column of the comments behind keys.
+const COMMENT_AT: usize = 32;
 /// Shown where a key has no default, so that one sees how it is written.
 #[rustfmt::skip]
 const EXAMPLES: &[(&str, &str)] = &[
@@ -51,40 +54,84 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("services.*.health", r#""tcp 127.0.0.1:5432""#),
 ];
 
+/// What `adj init` writes, in this order: what only the user can decide, and what was found here.
+#[rustfmt::skip]
+const SHORT: &[(&str, &str, &str)] = &[
+    ("project",  "main",      "Branch that finished work is merged into"),
+    ("fleet",    "agent",     "Agent of the workers: a name from [agents]"),
+    ("fleet",    "workers",   "Number of agents that work at the same time"),
+    ("fleet",    "review",    "Who approves finished work: \"human\" or \"auto\""),
+    ("test",     "command",   "Must pass before review and before every merge"),
+    ("agents.*", "adapter",   "Agent program: \"claude\", \"command\" (any program) or \"script\""),
+    ("agents.*", "command",   "The program and its arguments"),
+    ("agents.*", "env",       "Variables passed to the agent; its API key is one of them"),
+    ("agents.*", "max_turns", "Turns of one run before you are asked"),
+    ("budget",   "task_usd",  "Dollars for one task before you are asked; no limit if absent"),
+    ("budget",   "day_usd",   "Dollars for one day before you are asked; no limit if absent"),
+    ("sandbox",  "caches",    "Package caches that agents and tests may write to"),
+];
+
 /// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone.
 pub fn template(found: &Found) -> String {
     let mut text = String::from(
-        "# What Adjutant is told about this project. A line that begins with `#` shows the default, or an example\n\
-         # where there is none. `docs/configuration.md` explains every key; unknown keys are errors.\n",
+        "# Adjutant's settings for this project. Every other key has a default: `adj config defaults` prints them all.\n",
+    );
+    let mut last = "";
+    for &(path, name, about) in SHORT {
+        let section = SECTIONS.iter().find(|section| section.path == path).expect("a section of the table");
+        let key = section.keys.iter().find(|key| key.path == name).expect("a key of its section");
+        let line = match (setting(section, key, found), path, name) {
+            (Some(value), ..) => format!("{name} = {value}"),
+            (None, "test", _) | (None, "budget", _) => format!("# {name} = {}", example(section, key)),
+            // The default is right, and nothing was found that is not in it.
+            (None, ..) => continue,
+        };
+        if last != path {
+            let _ = write!(text, "\n[{}]\n", path.replace('*', FIRST_AGENT));
+            last = path;
+        }
+        let about = match (path, found.tests.first()) {
+            ("test", Some(tests)) => format!("{about}; found by {}", tests.by),
+            ("test", None) => "No tests were found: set the command, or every task needs you".to_owned(),
+            _ => about.to_owned(),
+        };
+        let _ = match line.len() > COMMENT_AT {
+            true => writeln!(text, "# {about}\n{line}"),
+            false => writeln!(text, "{line:<COMMENT_AT$} # {about}"),
+        };
+    }
+    text
+}
+
+/// Every key with its default: a settings file that changes nothing.
+pub fn defaults() -> String {
+    let mut text = String::from(
+        "# Every key of adjutant.toml with its default. A key behind `#` has none: its value is an example.\n",
     );
     for section in SECTIONS {
         let name = match section.path {
             "agents.*" => section.path.replace('*', FIRST_AGENT),
             _ => section.path.replace('*', "database"),
         };
-        // A named table in force would have to be complete, so only the fleet's agent is.
-        let off = if section.path == "services.*" { "# " } else { "" };
+        // A service that is named must be complete, and there is none by default.
+        let named = section.path == "services.*";
+        let off = if named { "# " } else { "" };
         let _ = write!(text, "\n# {}\n{off}[{name}]\n", section.about);
         for key in section.keys {
-            let set = setting(section, key, found);
-            let shown = set.clone().unwrap_or_else(|| example(section, key).to_owned());
-            let off = if set.is_some() { "" } else { "# " };
-            let line = format!("{off}{} = {shown}", key.path);
-            let _ = writeln!(text, "{line:<32} # {}", key.about);
-        }
-        if section.path == "test" {
-            let _ = writeln!(text, "{}", note(&found.tests));
+            let off = if named || key.default.is_empty() { "# " } else { "" };
+            let line = format!("{off}{} = {}", key.path, example(section, key));
+            let _ = writeln!(text, "{line:<COMMENT_AT$} # {}", key.about);
         }
     }
     text
 }
 
-/// What is in force from the start.
+/// What `adj init` puts in force.
 fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
     let kind = found.adapter.unwrap_or(AdapterKind::Claude);
     match (section.path, key.path) {
-        ("project", "main") => Some(quoted(found.main.as_deref().unwrap_or("main"))),
+        ("project", "main") => found.main.as_deref().map(quoted).filter(|main| *main != key.default),
         ("fleet", "agent" | "workers" | "review") => Some(key.default.to_owned()),
         ("test", "command") => found.tests.command().map(quoted),
         ("agents.*", "adapter") => Some(quoted(machines::Wire::name(kind))),
@@ -112,14 +159,4 @@ fn example(section: &Section, key: &Key) -> &'static str {
 
 fn example_of(path: &str) -> Option<&'static str> {
     EXAMPLES.iter().find(|(known, _)| *known == path).map(|(_, example)| *example)
-}
-
-fn note(found: &tests::Found) -> String {
-    match found.first() {
-        Some(tests) => format!("# Found by {}.", tests.by),
-        None => {
-            "# No tests were found here: name the command above, or the gate says that nothing was tested."
-                .to_owned()
-        }
-    }
 }

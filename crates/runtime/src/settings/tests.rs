@@ -110,8 +110,8 @@ fn every_problem_is_told_with_its_place_and_what_to_do() {
         "[fleet]\nworkrs = 3\nreview = \"humn\"\n[flet]\nx = 1\n[test]\ntimeout = \"15 minutes\"\n[budget]\nrun_usd = -1\n",
         &[
             "2:1: unknown key `fleet.workrs`; did you mean `fleet.workers`?",
-            "3:10: `fleet.review` must be one of `auto`, `architect`, `human`; did you mean `human`?; \
-             Who approves what passed the gate.",
+            "3:10: `fleet.review` must be one of `auto`, `human`; did you mean `human`?; \
+             Who approves work that passed its checks: you, or nobody.",
             "4:2: unknown key `flet`; did you mean `fleet`?",
             "7:11: `test.timeout` must be a time such as \"90s\", \"30m\", \"2h\" or \"1h30m\"; \
              How long the tests may take; longer is a failure.",
@@ -372,9 +372,9 @@ fn both_ends_of_every_range_are_kept_as_they_are() {
 }
 
 #[test]
-fn schema_template_and_page_name_every_key() {
+fn schema_defaults_and_page_name_every_key() {
     let schema = schema();
-    let template = template(&Found::default());
+    let defaults = defaults();
     let page = docs_test::page();
     for (section, key, _) in keys() {
         let mut at = &schema["properties"][section.head()];
@@ -385,14 +385,14 @@ fn schema_template_and_page_name_every_key() {
             at = &at["properties"][part];
         }
         assert_eq!(at["description"], key.about, "the schema of {}.{}", section.path, key.path);
-        assert!(template.contains(&format!("{} = ", key.path)), "the template lacks {}", key.path);
+        assert!(defaults.contains(&format!("{} = ", key.path)), "the defaults lack {}", key.path);
         assert!(page.contains(&format!("| `{}` |", key.path)), "the page lacks {}", key.path);
         assert!(key.about.ends_with('.'), "`{}` is a sentence", key.about);
     }
 }
 
 #[test]
-fn the_template_reads_as_it_is_and_with_every_line_in_force() {
+fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     let folder = crate::testing::Folder::new();
     folder.write("Cargo.toml", "");
     let found = Found {
@@ -408,21 +408,34 @@ fn the_template_reads_as_it_is_and_with_every_line_in_force() {
     assert_eq!(settings.fleet_agent().command, ["claude"]);
     assert_eq!(settings.sandbox.caches, ["~/.cargo/registry", "~/.cargo/git"]);
 
-    let in_force: Vec<_> = text
-        .lines()
-        .map(|line| match line.strip_prefix("# ") {
-            Some(rest) if rest.contains(" = ") || rest.starts_with('[') => rest,
-            _ => line,
-        })
-        .collect();
-    let in_force = in_force.join("\n");
-    assert!(in_force.contains("\nworktree.create = "));
+    assert!(text.lines().count() < 30, "it is short: {text}");
+    let in_force = in_force(&text);
+    assert!(in_force.contains("\nday_usd = "));
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 
     for adapter in [None, Some(AdapterKind::Command), Some(AdapterKind::Script)] {
         let text = template(&Found { adapter, ..Found::default() });
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
+}
+
+#[test]
+fn the_printed_defaults_change_nothing_and_their_examples_are_valid() {
+    let text = defaults();
+    let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(settings, Settings::parse("").expect("an empty file is valid"));
+    let in_force = in_force(&text);
+    assert!(in_force.contains("\nworktree.create = "));
+    Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
+}
+
+/// With the `#` of every commented key taken away.
+fn in_force(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.strip_prefix("# ") {
+        Some(rest) if rest.contains(" = ") || rest.starts_with('[') => rest,
+        _ => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Whatever stands behind a key: there are settings, or problems that point into the file; never a panic.

@@ -27,7 +27,7 @@ fn tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_
     assert_eq!(said.matches("code 0").count(), 3, "{said}");
     assert_eq!(said.matches("code 3").count(), 1, "{said}");
     assert!(said.contains("this run has proposed 3 tasks, and `limits.proposals` allows 3"), "{said}");
-    assert!(said.contains("hint: it is proposed; it is worked on when a person accepts it"), "{said}");
+    assert!(said.contains("hint: it is proposed; a person must accept it"), "{said}");
 
     let board = repository.ok("board");
     assert!(board.contains("t-1  More of first 1  (proposed by agent `player` on `first`)"), "{board}");
@@ -63,7 +63,10 @@ fn a_chain_of_tasks_that_the_policy_accepts_ends() {
     assert!(ran.stdout.contains("5 of 5 tasks DONE, 5 landed in this run"), "{}", ran.stdout);
     let said = repository.git("log --all --format= -p -- said-*");
     assert!(said.contains("`first` and what followed from it have proposed 4 tasks"), "{said}");
+}
 
+#[test]
+fn an_agent_adds_no_task_where_the_policy_refuses_proposals() {
     let repository = Repository::new("proposals-refuse", &proposer(1), &["first"]);
     repository.set(&[("[test]", "[policy]\nproposals = \"refuse\"\n[test]")]);
     repository.ok("run --until-idle");
@@ -81,39 +84,49 @@ fn writer(times: u32) -> String {
 }
 
 /// What comes to main with an agent's work is a proposal of that agent, as if it had said so.
-#[test]
-fn tickets_that_an_agent_commits_are_proposals_under_the_same_policy_and_limit() {
-    for merge in ["merge", "squash"] {
-        let repository = Repository::new(&format!("proposals-files-{merge}"), &writer(2), &["first"]);
-        repository.set(&[("[test]", &format!("[project]\nmerge = \"{merge}\"\n[test]"))]);
-        let ran = repository.adj("run --until-idle");
-        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stdout.contains("1 of 1 tasks DONE, 1 landed"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("2 tasks that agents proposed wait for you"), "{}", ran.stdout);
-        let task = repository.task("first-1");
-        assert_eq!(
-            (&task["status"], &task["proposed"]["state"]),
-            (&"INBOX".into(), &"waiting".into()),
-            "{task}"
-        );
-        assert_eq!(task["proposed"]["task"], "first", "{task}");
-        // A person's own ticket is a task, and a proposal that a person accepts is one too.
-        repository.ticket("mine", &[]);
-        repository.commit("Ask for mine");
-        repository.ok("task accept first-1");
-        let ran = repository.adj("run --until-idle");
-        assert!(ran.stdout.contains("3 of 3 tasks DONE, 2 landed"), "{}", ran.stdout);
-        assert_eq!(repository.task("first-2")["status"], "INBOX");
-    }
+#[track_caller]
+fn check_committed_tickets(merge: &str) {
+    let repository = Repository::new(&format!("proposals-files-{merge}"), &writer(2), &["first"]);
+    repository.set(&[("[test]", &format!("[project]\nmerge = \"{merge}\"\n[test]"))]);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 of 1 tasks DONE, 1 landed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("2 tasks that agents proposed wait for you"), "{}", ran.stdout);
+    let task = repository.task("first-1");
+    assert_eq!((&task["status"], &task["proposed"]["state"]), (&"INBOX".into(), &"waiting".into()), "{task}");
+    assert_eq!(task["proposed"]["task"], "first", "{task}");
+    // A person's own ticket is a task, and a proposal that a person accepts is one too.
+    repository.ticket("mine", &[]);
+    repository.commit("Ask for mine");
+    repository.ok("task accept first-1");
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("3 of 3 tasks DONE, 2 landed"), "{}", ran.stdout);
+    assert_eq!(repository.task("first-2")["status"], "INBOX");
+}
 
-    // What the policy accepts ends at the limit, and the rest waits: the files cannot be refused.
+#[test]
+fn tickets_that_an_agent_commits_are_proposals() {
+    check_committed_tickets("merge");
+}
+
+#[test]
+fn tickets_that_an_agent_commits_are_proposals_where_the_settings_squash() {
+    check_committed_tickets("squash");
+}
+
+/// What the policy accepts ends at the limit, and the rest waits, and the rest waits: the files cannot be refused.
+#[test]
+fn committed_tickets_that_the_policy_accepts_are_no_more_than_the_limit() {
     let repository = Repository::new("proposals-files-accept", &writer(2), &["first"]);
     repository.set(&[("[test]", "[limits]\nproposals = 4\n[policy]\nproposals = \"accept\"\n[test]")]);
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("5 of 5 tasks DONE, 5 landed"), "{}", ran.stdout);
     assert!(ran.stdout.contains("tasks that agents proposed wait for you"), "{}", ran.stdout);
+}
 
+#[test]
+fn committed_tickets_wait_where_the_policy_refuses_proposals() {
     let repository = Repository::new("proposals-files-refuse", &writer(1), &["first"]);
     repository.set(&[("[test]", "[policy]\nproposals = \"refuse\"\n[test]")]);
     repository.ok("run --until-idle");
