@@ -264,7 +264,7 @@ fn a_repository_that_is_renamed_takes_its_trees_along_and_a_copy_makes_its_own()
 }
 
 #[test]
-fn trees_lie_in_the_checkout_by_choice_and_not_where_git_tracks_the_folder() {
+fn trees_lie_in_the_checkout_by_choice() {
     let repository = Repository::new("places-inside", HOLDS, &["p-1"]);
     repository.set(&[("[fleet]", "[fleet]\ntrees = \"agents\"")]);
     let running = repository.start("run --until-idle");
@@ -274,7 +274,10 @@ fn trees_lie_in_the_checkout_by_choice_and_not_where_git_tracks_the_folder() {
     repository.go("p-1");
     running.done();
     repository.check(&["p-1"], TESTS);
+}
 
+#[test]
+fn trees_do_not_lie_where_git_tracks_the_folder() {
     let repository = Repository::new("places-tracked", PLAIN, &["p-1"]);
     repository.set(&[("[fleet]", "[fleet]\ntrees = \"agents\"")]);
     repository.write("agents/own.py", "theirs\n");

@@ -516,26 +516,35 @@ fn a_red_call_waits_and_is_done_only_where_a_person_allows_it() {
     assert!(words.contains(&"approved") && words.contains(&"denied"), "{words:?}");
 }
 
+/// An agent that makes a call which the tests below make yellow.
+const FETCH: &str = r#"{ ask = "Fetch", argument = "x" }, { write = "{task}.txt", text = "on\n" }, { commit = "Do {task}" }, { done = true }"#;
+
 #[test]
-fn a_yellow_call_asks_for_interns_only_and_a_tool_off_the_list_is_refused_to_all() {
-    let step = r#"{ ask = "Fetch", argument = "x" }, { write = "{task}.txt", text = "on\n" }, { commit = "Do {task}" }, { done = true }"#;
-    let settings = "[policy]\nyellow = [\"Fetch\"]\n[test]";
-    let repository = Repository::new("policy-yellow", &scenario(&[step]), &["t-1"]);
-    repository.set(&[("[test]", settings)]);
+fn a_yellow_call_of_a_specialist_asks_nobody() {
+    let repository = Repository::new("policy-yellow", &scenario(&[FETCH]), &["t-1"]);
+    repository.set(&[("[test]", "[policy]\nyellow = [\"Fetch\"]\n[test]")]);
     repository.ok("run --until-idle");
     repository.check(&["t-1"], "sh tests.sh");
     assert_eq!(repository.json("approvals --all"), json!([]));
+}
 
-    let repository = Repository::new("policy-intern", &scenario(&[step]), &["t-1"]);
-    repository
-        .set(&[("[test]", settings), ("adapter = \"script\"", "adapter = \"script\"\nrole = \"intern\"")]);
+#[test]
+fn a_yellow_call_of_an_intern_asks_a_person() {
+    let repository = Repository::new("policy-intern", &scenario(&[FETCH]), &["t-1"]);
+    repository.set(&[
+        ("[test]", "[policy]\nyellow = [\"Fetch\"]\n[test]"),
+        ("adapter = \"script\"", "adapter = \"script\"\nrole = \"intern\""),
+    ]);
     let running = repository.start("run");
     repository.wait_task("t-1", "NEEDS_APPROVAL");
     assert_eq!(question(&repository)["cause"], "yellow_action");
     answer(&repository, "approve ID");
     running.wait_for("t-1 landed");
     running.stop();
+}
 
+#[test]
+fn a_tool_off_the_list_is_refused() {
     let step = r#"{ write = "forbidden.txt", text = "x\n" }, { run = "echo on > {task}.txt; git add -A; git commit -qm Do" }, { done = true }"#;
     let repository = Repository::new("policy-tools", &scenario(&[step]), &["t-1"]);
     repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nallowed_tools = [\"Bash\"]")]);
@@ -578,7 +587,7 @@ fn an_unanswered_call_frees_the_worker_and_its_decision_goes_into_the_next_promp
 
 /// What the gate cannot vouch for, a person must look at, whatever the policy.
 #[test]
-fn no_tests_no_changes_and_no_steps_left_need_a_person() {
+fn no_changes_and_no_steps_left_need_a_person() {
     let text = format!(
         "[[scenario]]\ntask = \"t-empty\"\n[[scenario.step]]\ndo = [ {{ done = true }} ]\n[[scenario.step]]\ndo = [ {{ done = true }} ]\n{}",
         scenario(&[&format!("{WRITE}, {ON}"), ON, ON, ON])
@@ -601,7 +610,10 @@ fn no_tests_no_changes_and_no_steps_left_need_a_person() {
     repository.ok("run --until-idle");
     assert_eq!(repository.task("t-empty")["status"], "DONE");
     assert!(repository.read("t-steps.txt").starts_with("1\n1\n2\n"));
+}
 
+#[test]
+fn a_repository_without_tests_needs_a_person() {
     let repository = Repository::new("policy-no-tests", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
     repository.set(&[("command = \"sh tests.sh\"", "# none")]);
     let lines = waits_for_a_person(&repository);
