@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test test-agents many lines bench soak cuts lint doc
+.PHONY: help demo test quick test-agents many lines bench soak cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,10 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 
 test: ## Run every test, and compare the printed pages and snapshots
 	$(CARGO) test --workspace
+
+quick: ## Run every test but those that start a fleet or play thousands of simulated lives
+	$(CARGO) test --workspace --lib --bins -- --skip whatever_goes_wrong
+	$(CARGO) test --workspace --test cli -- --skip fleet::
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples
