@@ -23,6 +23,8 @@ const SILENCE: Duration = Duration::from_secs(2);
 const PING: Duration = Duration::from_secs(1);
 /// An owner that has no place for another connection is asked again after this long.
 const FULL: Duration = Duration::from_millis(100);
+/// How often a question is asked again of owners that end while they are asked.
+const ASKED_AGAIN_MAX: u32 = 5;
 /// No answer is larger than this.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
@@ -66,12 +68,16 @@ impl Client {
     }
 
     async fn ask(&self, request: &Request) -> Result<Option<(u16, Value)>, Failure> {
-        match self.ask_once(request).await {
-            // It may have ended just now, and a question can be asked again: of the next one, or without one.
-            Err(Trouble::Broken(_)) if request.method == Method::Get => self.ask_once(request).await,
-            answered => answered,
+        let mut answered = self.ask_once(request).await;
+        // It may have ended just now, and a question can be asked again: of the next one, which may be as short-lived, or
+        // without one.
+        for _ in 0..ASKED_AGAIN_MAX {
+            if request.method != Method::Get || !matches!(answered, Err(Trouble::Broken(_))) {
+                break;
+            }
+            answered = self.ask_once(request).await;
         }
-        .map_err(|trouble| self.failure(trouble, request.method))
+        answered.map_err(|trouble| self.failure(trouble, request.method))
     }
 
     /// Whoever has too many connections open is told so before anything is read of what it asks: it asks again.
