@@ -19,6 +19,7 @@ mod handle;
 pub mod invariants;
 mod rules;
 mod shell;
+pub mod waiting;
 pub mod why;
 pub mod words;
 pub mod world;

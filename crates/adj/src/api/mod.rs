@@ -16,6 +16,7 @@ mod scope;
 mod tests;
 pub mod types;
 mod view;
+mod waiting;
 #[cfg(test)]
 mod walk;
 

@@ -68,6 +68,11 @@ pub trait Outside: Send + Sync {
         None
     }
 
+    /// What the list of all that waits needs to know beside the log.
+    fn facts(&self) -> kernel::waiting::Facts {
+        kernel::waiting::Facts::default()
+    }
+
     /// What is wrong with the settings file, or odd; empty where all is well.
     fn config_check(&self) -> Result<Vec<Finding>, Problem>;
 

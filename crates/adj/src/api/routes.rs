@@ -5,7 +5,7 @@
 //! gives are the handler's types.
 
 use super::types::{self, Nothing};
-use super::{Call, Method, Problem, Request, Response, board, fleet, history, outside, scope};
+use super::{Call, Method, Problem, Request, Response, board, fleet, history, outside, scope, waiting};
 use kernel::World;
 use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -81,6 +81,7 @@ fn table() -> Vec<Subject> {
             route(Post,   "/fleet/stop",                     Kernel,        fleet::stop,                "Stop the fleet"),
             route(Post,   "/fleet/test-main",                Kernel,        fleet::test_main,           "Run main's own tests again"),
             route(Get,    "/why",                            People,        fleet::why_all,             "Explain what stands in the way of the fleet, and what each open task waits for"),
+            route(Get,    "/waiting",                        People,        waiting::list,              "List what waits for a person or a service, and what can be done about it"),
             route(Get,    "/cost",                           People,        board::cost,                "Sum up what was spent"),
         ]),
         subject("What happened", vec![

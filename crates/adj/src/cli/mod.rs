@@ -27,6 +27,7 @@ mod task;
 mod terminal;
 mod text;
 mod transcript;
+mod waiting;
 mod worker;
 
 pub use failure::{Exit, Failure};
@@ -120,6 +121,9 @@ enum Command {
     /// List approved tasks that are waiting to merge
     #[command(after_help = fleet::QUEUE_HELP)]
     Queue,
+    /// List all that waits for you, and what you can do about it
+    #[command(after_help = waiting::HELP)]
+    Waiting,
     /// List pending requests: tool calls, budgets and limits
     Approvals(fleet::Approvals),
     /// Approve a pending request
@@ -222,6 +226,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Review(command) => review::review(&command, context),
         Command::Merge(command) => review::merge(&command, context),
         Command::Undo(command) => review::undo(&command, context),
+        Command::Waiting => waiting::waiting(context),
         Command::Approvals(command) => fleet::approvals(&command, context),
         Command::Approve(command) => fleet::approve(&command, context),
         Command::Deny(command) => fleet::deny(&command, context),

@@ -157,6 +157,7 @@ const DAY: &[&str] = &[
     "merge c-1 --note fine",
     "merge c-1",
     "queue",
+    "waiting",
     "salvage list",
     "salvage show c-1/e1",
     "salvage show c-1",

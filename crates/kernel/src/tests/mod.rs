@@ -9,4 +9,5 @@ mod sabotage;
 mod samples;
 mod scripts;
 mod table;
+mod waiting;
 mod walk;

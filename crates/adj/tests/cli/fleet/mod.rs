@@ -35,6 +35,7 @@ mod shim;
 mod socket;
 mod stopping;
 mod tickets;
+mod waiting;
 mod way_in;
 
 use super::Ran;

@@ -163,6 +163,7 @@ const OTHERS: &[&str] = &[
     "history",
     "cost",
     "why",
+    "waiting",
     "salvage list",
     "doctor",
 ];

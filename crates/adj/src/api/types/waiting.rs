@@ -1,0 +1,69 @@
+//! What waits for a person or a service, and what can be done about it.
+
+use std::borrow::Cow;
+
+use super::Words;
+use kernel::waiting::{Choice, Decider, Kind};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// Something that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    #[schemars(with = "Words<Kind>")]
+    pub kind: Kind,
+    pub task: Option<String>,
+    pub worker: Option<String>,
+    pub approval: Option<String>,
+    pub service: Option<String>,
+    /// The task that is depended on, and will never be done.
+    pub dependency: Option<String>,
+    /// Since when; null where the log does not say.
+    pub since: Option<String>,
+    /// The tasks that it holds up, with those that depend on them.
+    pub blocks: Vec<String>,
+    /// Who may decide: a person, a lead too, or nobody but the service.
+    #[schemars(with = "Words<Decider>")]
+    pub who: Decider,
+    pub text: String,
+    /// What can be done about it, the most likely first.
+    pub options: Vec<Offered>,
+}
+
+/// Something that can be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Offered {
+    #[serde(flatten)]
+    #[schemars(with = "Named")]
+    pub choice: Choice,
+    /// What it will do.
+    pub text: String,
+}
+
+/// A choice, for the schema: its code, and the names that this code takes.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Named {
+    code: Codes,
+    task: Option<String>,
+    worker: Option<String>,
+    approval: Option<String>,
+    /// The task that is depended on.
+    on: Option<String>,
+}
+
+struct Codes;
+
+impl JsonSchema for Codes {
+    fn schema_name() -> Cow<'static, str> {
+        "Codes".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "enum": Choice::CODES})
+    }
+}

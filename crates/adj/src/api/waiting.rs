@@ -1,0 +1,34 @@
+//! All that waits for a person or a service.
+
+use super::types::waiting::{Offered, Waiting};
+use super::types::{Nothing, Page, Paging};
+use super::{Call, Problem, time};
+
+pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Waiting>, Problem> {
+    let (world, now) = (call.world_as_set(), call.request.at);
+    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), now);
+    Ok(paging.page(list.into_iter().map(Waiting::from).collect()))
+}
+
+impl From<kernel::waiting::Waiting> for Waiting {
+    fn from(waiting: kernel::waiting::Waiting) -> Waiting {
+        let kernel::waiting::Waiting { kind, about, since, blocks, who, text, options } = waiting;
+        let kernel::waiting::About { task, worker, approval, service, dependency } = about;
+        Waiting {
+            kind,
+            task: task.map(|id| id.to_string()),
+            worker: worker.map(|name| name.to_string()),
+            approval: approval.map(|id| id.to_string()),
+            service: service.map(|name| name.to_string()),
+            dependency: dependency.map(|id| id.to_string()),
+            since: since.map(time),
+            blocks: blocks.iter().map(ToString::to_string).collect(),
+            who,
+            text,
+            options: options
+                .into_iter()
+                .map(|choice| Offered { text: choice.text().to_owned(), choice })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `adj waiting`: all that waits for you, and the command lines that answer it.
+
+use super::project::Project;
+use super::terminal::Paint;
+use super::text::{self, Table, dash, visible};
+use super::{Context, Failure};
+use crate::api::types::Nothing;
+use crate::api::types::waiting::{Offered, Waiting};
+use kernel::waiting::Choice;
+
+pub const HELP: &str = "\
+Example:
+  adj waiting
+  adj waiting --json
+
+What holds up most comes first, then what waits longest; under each is what you can do about it, the most likely first.";
+
+/// So many of the tasks that something holds up are named.
+const BLOCKS_MAX: usize = 4;
+
+pub fn waiting(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let list: Vec<Waiting> = project.get_all("/waiting", &Nothing {})?;
+    let out = context.out;
+    if context.globals.json {
+        return Ok(writeln!(out, "{}", text::json(&list))?);
+    }
+    if list.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(out, "nothing waits for you")?);
+    }
+    let paint = Paint::stdout(&context.globals);
+    let mut table = Table::new(&["AGE", "KIND", "ABOUT", "BLOCKS"]);
+    for item in &list {
+        let age = item.since.as_deref().map_or_else(|| "-".to_owned(), text::age);
+        table.row([age, item.kind.to_string().replace('_', " "), about(item), blocks(&item.blocks)]);
+    }
+    let table = table.to_string();
+    let mut rows = table.lines();
+    writeln!(out, "{}", rows.next().unwrap_or_default())?;
+    for (row, item) in rows.zip(&list) {
+        writeln!(out, "{}", paint.bold(row))?;
+        writeln!(out, "{}", text::hanging("  ", &visible(&item.text)))?;
+        let commands: Vec<String> = item.options.iter().map(|option| command(&option.choice)).collect();
+        let wide = commands.iter().map(String::len).max().unwrap_or(0);
+        for (command, Offered { text, .. }) in commands.iter().zip(&item.options) {
+            let label = format!("  {} {command:wide$}  ", paint.cyan("→"));
+            writeln!(out, "{}", text::hanging(&label, &visible(text)))?;
+        }
+    }
+    Ok(())
+}
+
+fn about(item: &Waiting) -> String {
+    let ids = [&item.task, &item.worker, &item.approval, &item.service];
+    let ids: Vec<&str> = ids.into_iter().flatten().map(String::as_str).collect();
+    dash((!ids.is_empty()).then(|| ids.join(" ")))
+}
+
+fn blocks(tasks: &[String]) -> String {
+    match tasks.len() {
+        0 => "-".to_owned(),
+        count if count > BLOCKS_MAX => {
+            format!("{} and {} more", tasks[..BLOCKS_MAX].join(", "), count - BLOCKS_MAX)
+        }
+        _ => tasks.join(", "),
+    }
+}
+
+/// The command line that does it; what is left to say stands in capitals.
+pub fn command(choice: &Choice) -> String {
+    match choice {
+        Choice::ShowReview { task } => format!("adj review {task}"),
+        Choice::ApproveReview { task } => format!("adj review {task} --approve"),
+        Choice::RequestChanges { task } => format!("adj review {task} --changes TEXT"),
+        Choice::ApproveRequest { approval } | Choice::RaiseLimit { approval } => {
+            format!("adj approve {approval}")
+        }
+        Choice::ApproveAlways { approval } => format!("adj approve {approval} --always"),
+        Choice::CompleteAsIs { approval } => format!("adj approve {approval} --complete"),
+        Choice::DenyRequest { approval } => format!("adj deny {approval} --note TEXT"),
+        Choice::ShowRequest { approval } => format!("adj approvals {approval}"),
+        Choice::ExplainTask { task } => format!("adj why {task}"),
+        Choice::ExplainWorker { worker } => format!("adj why {worker}"),
+        Choice::RetryTask { task } => format!("adj retry {task}"),
+        Choice::RetryWorker { worker } => format!("adj retry {worker}"),
+        Choice::ClarifyTask { task } => format!("adj task move {task} IN_PROGRESS --clarification TEXT"),
+        Choice::RestartTask { task } => format!("adj task restart {task}"),
+        Choice::RestartWithNote { task } => format!("adj task restart {task} --note TEXT"),
+        Choice::KillWorker { worker } => format!("adj kill {worker}"),
+        Choice::CancelTask { task } | Choice::RefuseProposal { task } => format!("adj task cancel {task}"),
+        Choice::AcceptProposal { task } => format!("adj task accept {task}"),
+        Choice::RemoveDependency { task, on } => format!("adj task dep rm {task} {on}"),
+        Choice::ClearCheckout => "git status".to_owned(),
+        Choice::TrustSettings => "adj config trust".to_owned(),
+        Choice::ShowSettings => "adj config show".to_owned(),
+        Choice::ForgetSettings => "adj config forget".to_owned(),
+        Choice::CheckMachine => "adj doctor".to_owned(),
+        Choice::EmptyTrash => "adj clean --trash".to_owned(),
+        Choice::RetryServices => "adj retry --all".to_owned(),
+        Choice::TestMain => "adj doctor --tests".to_owned(),
+    }
+}

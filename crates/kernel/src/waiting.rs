@@ -1,0 +1,494 @@
+//! Waiting: everything that does not go on before a person or a service has done something, as one list.
+//!
+//! Whoever tells people what waits reads this list: the command line, the live view, notices. What can be done about it
+//! is a code with parameters here; the door that shows it words it as a command line or a button.
+
+use crate::World;
+use crate::why;
+use crate::world::{Approval, BudgetScope, Dependency, Health, Task, Worker};
+use machines::Millis;
+use machines::names::{ApprovalId, ServiceName, TaskId, WorkerName};
+use machines::task::{ApprovalCause, BlockReason, Status};
+use machines::worker::State;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+machines::wire_enum! {
+    pub enum Kind {
+        /// Finished work that nobody has approved.
+        Review = "review",
+        /// A call that the policy asks about, or a question that somebody has passed on.
+        Approval = "approval",
+        /// A run has taken all its turns.
+        TurnLimit = "turn_limit",
+        /// A budget is used up.
+        Budget = "budget",
+        /// A worker has failed too often.
+        StuckWorker = "stuck_worker",
+        BlockedTask = "blocked_task",
+        /// A task depends on one that was canceled, or that nobody knows.
+        DeadDependency = "dead_dependency",
+        /// Local changes keep approved work from landing.
+        CheckoutInTheWay = "checkout_in_the_way",
+        /// adjutant.toml came in with an agent's branch, or is gone; the settings of before are in force.
+        UntrustedSettings = "untrusted_settings",
+        FullDisk = "full_disk",
+        /// A service does not answer; it is tried again without anybody.
+        Outage = "outage",
+        RefusedCredentials = "refused_credentials",
+        /// Main's own tests fail, so no agent starts.
+        MainTestsRed = "main_tests_red",
+        /// An agent proposed a task.
+        Proposal = "proposal",
+        /// The file of a task's ticket is gone.
+        TicketGone = "ticket_gone",
+    }
+}
+
+machines::wire_enum! {
+    /// Who may decide.
+    pub enum Decider {
+        Person = "person",
+        /// A person, and by policy a lead.
+        Lead = "lead",
+        /// Nobody: it goes on when the service is back.
+        Service = "service",
+    }
+}
+
+/// Something that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub kind: Kind,
+    pub about: About,
+    /// Since when, where the log says so.
+    pub since: Option<Millis>,
+    /// The tasks that it holds up: those that it is about, and those that depend on them.
+    pub blocks: Vec<TaskId>,
+    pub who: Decider,
+    /// What waits, in one sentence.
+    pub text: String,
+    /// What can be done about it, the most likely first.
+    pub options: Vec<Choice>,
+}
+
+/// What it is about, as far as that has a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct About {
+    pub task: Option<TaskId>,
+    pub worker: Option<WorkerName>,
+    pub approval: Option<ApprovalId>,
+    pub service: Option<ServiceName>,
+    /// The task that is depended on.
+    pub dependency: Option<TaskId>,
+}
+
+/// What the World does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub untrusted_settings: Option<UntrustedSettings>,
+}
+
+/// adjutant.toml is not what a person has trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrustedSettings {
+    /// The file is not there at all.
+    pub gone: bool,
+    pub since: Option<Millis>,
+}
+
+macro_rules! choices {
+    ($($(#[$meta:meta])* $name:ident $({ $($field:ident: $of:ty),* })? = $code:literal, $does:literal;)*) => {
+        /// Something that can be done: a code, and the names that it takes.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "code")]
+        pub enum Choice {
+            $($(#[$meta])* #[serde(rename = $code)] $name $({ $($field: $of),* })?,)*
+        }
+
+        impl Choice {
+            pub const CODES: &[&str] = &[$($code),*];
+
+            pub fn code(&self) -> &'static str {
+                match self { $(Choice::$name $({ $($field: _),* })? => $code),* }
+            }
+
+            /// What it will do, in one sentence.
+            pub fn text(&self) -> &'static str {
+                match self { $(Choice::$name $({ $($field: _),* })? => $does),* }
+            }
+        }
+    };
+}
+
+choices! {
+    ShowReview { task: TaskId } = "show_review", "shows what it changes, and what its tests said";
+    ApproveReview { task: TaskId } = "approve_review", "lets it land: it is merged, tested, and main moves to it";
+    RequestChanges { task: TaskId } = "request_changes", "sends it back to work, and tells its agent the text";
+    ApproveRequest { approval: ApprovalId } = "approve_request", "allows it this once";
+    ApproveAlways { approval: ApprovalId } = "approve_always", "allows exactly this call for the rest of the task";
+    RaiseLimit { approval: ApprovalId } = "raise_limit", "raises the limit by as much again, and it goes on";
+    CompleteAsIs { approval: ApprovalId } = "complete_as_is", "takes what there is as the whole work, and tests it";
+    DenyRequest { approval: ApprovalId } = "deny_request", "refuses it, and tells whoever asked why";
+    ShowRequest { approval: ApprovalId } = "show_request", "shows the whole request";
+    ExplainTask { task: TaskId } = "explain_task", "shows what went wrong, and all that it waits for";
+    ExplainWorker { worker: WorkerName } = "explain_worker", "shows what went wrong";
+    RetryTask { task: TaskId } = "retry_task", "tries it again at once, on the same branch";
+    RetryWorker { worker: WorkerName } = "retry_worker", "tries again at once, on the same branch";
+    ClarifyTask { task: TaskId } = "clarify_task", "sends it back to work with what you make clear";
+    RestartTask { task: TaskId } = "restart_task", "begins it again from main; its work is saved";
+    RestartWithNote { task: TaskId } = "restart_with_note", "begins it again from main with what you make clear";
+    KillWorker { worker: WorkerName } = "kill_worker", "ends the worker; its work is saved";
+    CancelTask { task: TaskId } = "cancel_task", "ends the task; its work is saved";
+    RefuseProposal { task: TaskId } = "refuse_proposal", "cancels it: nobody works on it";
+    AcceptProposal { task: TaskId } = "accept_proposal", "lets the fleet work on it";
+    RemoveDependency { task: TaskId, on: TaskId } = "remove_dependency", "lets it begin without the other task";
+    ClearCheckout = "clear_checkout", "shows your local changes; commit or stash them, and it lands by itself";
+    TrustSettings = "trust_settings", "puts adjutant.toml into force as it is now";
+    ShowSettings = "show_settings", "shows the settings that are in force";
+    ForgetSettings = "forget_settings", "goes on with the defaults";
+    CheckMachine = "check_machine", "shows what is full";
+    EmptyTrash = "empty_trash", "deletes what is in the trash";
+    RetryServices = "retry_services", "tries the service again at once";
+    TestMain = "test_main", "tests main again, once it is fixed";
+}
+
+/// All that waits: what holds up most comes first, and of that what waits longest.
+pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
+    let mut list: Vec<Waiting> = Vec::new();
+    list.extend(outside.untrusted_settings.as_ref().map(settings));
+    list.extend(main_tests(world));
+    list.extend(full_disk(world));
+    list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
+    let open = world.approvals.values().filter(|approval| approval.decided.is_none());
+    list.extend(open.map(|approval| question(world, approval)));
+    list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
+    list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
+    // Without a moment it may be as old as any; that it is shown last among its equals hides nothing.
+    let age = |waiting: &Waiting| waiting.since.unwrap_or(Millis::MAX);
+    list.sort_by_cached_key(|waiting| {
+        (usize::MAX - waiting.blocks.len(), age(waiting), waiting.kind, waiting.about.clone())
+    });
+    list
+}
+
+impl Waiting {
+    /// Whether it goes on only when somebody has decided.
+    pub fn needs_someone(&self) -> bool {
+        self.who != Decider::Service
+    }
+}
+
+fn settings(untrusted: &UntrustedSettings) -> Waiting {
+    let (text, options) = match untrusted.gone {
+        true => (
+            "adjutant.toml is gone; the settings of before are in force",
+            vec![Choice::ShowSettings, Choice::ForgetSettings],
+        ),
+        false => (
+            "adjutant.toml came in with an agent's branch and is not trusted; the settings of before are in force",
+            vec![Choice::TrustSettings, Choice::ShowSettings],
+        ),
+    };
+    Waiting {
+        kind: Kind::UntrustedSettings,
+        about: About::default(),
+        since: untrusted.since,
+        blocks: Vec::new(),
+        who: Decider::Person,
+        text: text.to_owned(),
+        options,
+    }
+}
+
+fn main_tests(world: &World) -> Option<Waiting> {
+    let verdict = world.main_verdict()?;
+    let output = verdict.red.as_ref()?;
+    Some(Waiting {
+        kind: Kind::MainTestsRed,
+        about: About::default(),
+        since: Some(verdict.at),
+        blocks: held_up(world, to_be_worked_on(world, |_| true)),
+        who: Decider::Person,
+        text: format!("the tests fail on main itself, so no agent starts: {}", why::last_line(output)),
+        options: vec![Choice::TestMain],
+    })
+}
+
+fn full_disk(world: &World) -> Option<Waiting> {
+    let found = world.disk_full.as_ref()?;
+    let not_taken = |task: &Task| task.lease.is_none();
+    Some(Waiting {
+        kind: Kind::FullDisk,
+        about: About::default(),
+        since: None,
+        blocks: held_up(world, to_be_worked_on(world, not_taken)),
+        who: Decider::Person,
+        text: format!("the disk is full, so no task is taken: {found}"),
+        options: vec![Choice::CheckMachine, Choice::EmptyTrash],
+    })
+}
+
+fn away(world: &World, service: &ServiceName, health: &Health, now: Millis) -> Option<Waiting> {
+    if health.healthy {
+        return None;
+    }
+    let error = health.error.as_deref();
+    let (kind, who, text) = match health.refused {
+        true => (
+            Kind::RefusedCredentials,
+            Decider::Person,
+            format!("{service} does not accept the credentials ({})", error.unwrap_or("no answer")),
+        ),
+        false => {
+            let error = error.map(|error| format!(" ({error})")).unwrap_or_default();
+            let again = match why::tried_again(world, service, health, now).map(|due| due - now) {
+                _ if health.probe.is_some() => "; it is being tried now".to_owned(),
+                Some(wait) if wait > 0 => format!("; tried again in {}", why::duration(wait)),
+                Some(_) => "; the next try is due".to_owned(),
+                None => String::new(),
+            };
+            (Kind::Outage, Decider::Service, format!("{service} is unavailable{error}{again}"))
+        }
+    };
+    let needs = |task: &Task| {
+        let begun = world.run_of(&task.id).filter(|run| run.is_open()).map(|run| &run.agent);
+        let agent = begun.or_else(|| world.agent_needed(task));
+        agent.is_some_and(|agent| world.config.service_of(agent) == *service)
+    };
+    Some(Waiting {
+        kind,
+        about: About { service: Some(service.clone()), ..About::default() },
+        since: Some(health.since),
+        blocks: held_up(world, to_be_worked_on(world, needs)),
+        who,
+        text,
+        options: vec![Choice::RetryServices],
+    })
+}
+
+fn question(world: &World, approval: &Approval) -> Waiting {
+    let id = || approval.id.clone();
+    let (approve, deny) = (Choice::ApproveRequest { approval: id() }, Choice::DenyRequest { approval: id() });
+    let (kind, options) = match approval.cause {
+        ApprovalCause::Budget => (Kind::Budget, vec![Choice::RaiseLimit { approval: id() }, deny]),
+        ApprovalCause::TurnLimit => {
+            let complete = Choice::CompleteAsIs { approval: id() };
+            (Kind::TurnLimit, vec![Choice::RaiseLimit { approval: id() }, complete, deny])
+        }
+        ApprovalCause::RedAction | ApprovalCause::YellowAction | ApprovalCause::Escalation => {
+            let of_call = |choice: Choice| approval.call.as_ref().map(|_| choice);
+            let always = of_call(Choice::ApproveAlways { approval: id() });
+            let show = of_call(Choice::ShowRequest { approval: id() });
+            (Kind::Approval, [Some(approve), Some(deny), show, always].into_iter().flatten().collect())
+        }
+    };
+    // One question about the money of all is answered for each task that has come to wait for it.
+    let waits = |task: &Task| task.approval.as_ref() == Some(&approval.id);
+    let waiting = world.tasks.values().filter(|task| waits(task)).map(|task| task.id.clone());
+    let mut held: Vec<TaskId> = waiting.chain(approval.task.clone()).collect();
+    if approval.task.is_none() {
+        held.extend(match (approval.scope, &approval.agent) {
+            (Some(BudgetScope::Day), _) => to_be_worked_on(world, |_| true),
+            (_, Some(agent)) => to_be_worked_on(world, |task| world.agent_needed(task) == Some(agent)),
+            _ => Vec::new(),
+        });
+    }
+    let of = approval.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+    Waiting {
+        kind,
+        about: About { task: approval.task.clone(), approval: Some(id()), ..About::default() },
+        since: Some(approval.asked_at),
+        blocks: held_up(world, held),
+        who: Decider::Person,
+        text: format!("{of}{}", approval.question),
+        options,
+    }
+}
+
+/// What a task waits for, besides questions.
+fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
+    let mut list = Vec::new();
+    let file_gone = || world.ticket_of(task).and_then(|ticket| ticket.gone);
+    match task.status() {
+        Status::Done | Status::Canceled | Status::NeedsApproval => {}
+        Status::Review if task.approved.is_none() => list.push(review(world, task)),
+        Status::Review => list.extend(checkout(world, task)),
+        Status::Blocked => {
+            let by_ticket = task.machine.block_reason == Some(BlockReason::Manual)
+                && file_gone().is_some_and(|gone| gone.blocked);
+            list.push(if by_ticket { ticket_gone(world, task) } else { blocked(world, task) });
+        }
+        Status::Inbox if task.is_waiting_proposal() => list.push(proposal(world, task)),
+        Status::Inbox | Status::Assigned | Status::InProgress => {
+            if task.status() != Status::InProgress {
+                list.extend(task.depends_on.iter().filter_map(|on| dead_dependency(world, task, on)));
+            }
+            if file_gone().is_some() && task.lease.is_none() {
+                list.push(ticket_gone(world, task));
+            }
+        }
+    }
+    list
+}
+
+/// What waits about one task, for a person to decide.
+fn item(world: &World, task: &Task, kind: Kind, text: String, options: Vec<Choice>) -> Waiting {
+    Waiting {
+        kind,
+        about: About { task: Some(task.id.clone()), ..About::default() },
+        since: None,
+        blocks: held_up(world, vec![task.id.clone()]),
+        who: Decider::Person,
+        text,
+        options,
+    }
+}
+
+fn review(world: &World, task: &Task) -> Waiting {
+    let (id, title) = (&task.id, first_line(&task.title));
+    let text = match &task.needs_person {
+        Some(reason) => format!("{id} needs review, {}: {title}", why::needs_person(reason)),
+        None => format!("{id} is ready: {title}"),
+    };
+    let of = || task.id.clone();
+    let options = vec![
+        Choice::ShowReview { task: of() },
+        Choice::ApproveReview { task: of() },
+        Choice::RequestChanges { task: of() },
+        Choice::CancelTask { task: of() },
+    ];
+    let by_lead = world.config.policy.lead_may_complete && task.needs_person.is_none();
+    let who = if by_lead { Decider::Lead } else { Decider::Person };
+    Waiting { who, ..item(world, task, Kind::Review, text, options) }
+}
+
+fn checkout(world: &World, task: &Task) -> Option<Waiting> {
+    let found = task.held_up.as_ref()?;
+    let text = format!("{} waits to land: {found}", task.id);
+    let options = vec![Choice::ExplainTask { task: task.id.clone() }, Choice::ClearCheckout];
+    Some(item(world, task, Kind::CheckoutInTheWay, text, options))
+}
+
+/// A task that is BLOCKED. Where a stuck worker still has it, the two are one thing to decide.
+fn blocked(world: &World, task: &Task) -> Waiting {
+    let (id, title) = (&task.id, first_line(&task.title));
+    let reason = task.machine.block_reason.map_or("", |reason| machines::Wire::name(reason));
+    let text = format!("{id} is BLOCKED ({reason}): {title}");
+    let of = || task.id.clone();
+    let last = |kind: &str| task.comments.iter().rev().find(|said| said.kind == kind).map(|said| said.at);
+    let stuck = world.worker_of(id).filter(|worker| worker.machine.status == State::Stuck);
+    let [again, anew] = match (task.machine.block_reason, stuck) {
+        // The same again would end the same: without a word of a person nothing has changed.
+        (Some(BlockReason::ReviewCycles), _) => {
+            [Choice::ClarifyTask { task: of() }, Choice::RestartWithNote { task: of() }]
+        }
+        (_, Some(worker)) => {
+            [Choice::RetryWorker { worker: worker.name.clone() }, Choice::RestartTask { task: of() }]
+        }
+        (_, None) => [Choice::RetryTask { task: of() }, Choice::RestartTask { task: of() }],
+    };
+    let mut options = vec![Choice::ExplainTask { task: of() }, again, anew];
+    options.extend(stuck.map(|worker| Choice::KillWorker { worker: worker.name.clone() }));
+    options.push(Choice::CancelTask { task: of() });
+    let kind = if stuck.is_some() { Kind::StuckWorker } else { Kind::BlockedTask };
+    let mut waiting = item(world, task, kind, text, options);
+    waiting.about.worker = stuck.map(|worker| worker.name.clone());
+    waiting.since = last("blocked").or(stuck.and_then(|worker| worker.last_failed_at));
+    waiting
+}
+
+/// A stuck worker whose task is not what waits: it has none, or it went on without it.
+fn stuck_alone(world: &World, worker: &Worker) -> Option<Waiting> {
+    let task = worker.machine.task.as_ref().and_then(|id| world.task(id));
+    let told = task.is_some_and(|task| {
+        task.status() == Status::Blocked && world.worker_of(&task.id).is_some_and(|of| of.name == worker.name)
+    });
+    if worker.machine.status != State::Stuck || told {
+        return None;
+    }
+    let (name, error) = (&worker.name, worker.last_error.as_deref().map(first_line).unwrap_or_default());
+    let error = if error.is_empty() { String::new() } else { format!(": {error}") };
+    let of = || worker.name.clone();
+    Some(Waiting {
+        kind: Kind::StuckWorker,
+        about: About { worker: Some(of()), task: worker.machine.task.clone(), ..About::default() },
+        since: worker.last_failed_at,
+        blocks: held_up(world, task.filter(|task| !task.is_final()).map(|task| task.id.clone())),
+        who: Decider::Person,
+        text: format!("worker {name} is stuck{error}"),
+        options: vec![
+            Choice::ExplainWorker { worker: of() },
+            Choice::RetryWorker { worker: of() },
+            Choice::KillWorker { worker: of() },
+        ],
+    })
+}
+
+fn dead_dependency(world: &World, task: &Task, on: &TaskId) -> Option<Waiting> {
+    let how = match world.dependency(on) {
+        Dependency::Missing => "which is not there",
+        Dependency::Canceled => "which was canceled",
+        Dependency::Done | Dependency::Open => return None,
+    };
+    let id = || task.id.clone();
+    let text = format!("{} waits for {on}, {how}", task.id);
+    let options = vec![
+        Choice::ExplainTask { task: id() },
+        Choice::RemoveDependency { task: id(), on: on.clone() },
+        Choice::CancelTask { task: id() },
+    ];
+    let mut waiting = item(world, task, Kind::DeadDependency, text, options);
+    waiting.about.dependency = Some(on.clone());
+    Some(waiting)
+}
+
+fn proposal(world: &World, task: &Task) -> Waiting {
+    let (id, title) = (&task.id, first_line(&task.title));
+    let by = task.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
+    let options =
+        vec![Choice::AcceptProposal { task: id.clone() }, Choice::RefuseProposal { task: id.clone() }];
+    // A ticket's own date says when somebody wrote it, not when it came to wait.
+    let since = Some(task.created_at).filter(|_| task.ticket.is_none());
+    let text = format!("{id} is {by}: {title}");
+    Waiting { since, ..item(world, task, Kind::Proposal, text, options) }
+}
+
+fn ticket_gone(world: &World, task: &Task) -> Waiting {
+    let id = || task.id.clone();
+    let ticket = task.ticket.as_deref().unwrap_or_default();
+    let text = format!("{} waits for the file of ticket {ticket}, which is gone: put it back", task.id);
+    let options = vec![Choice::ExplainTask { task: id() }, Choice::CancelTask { task: id() }];
+    let told = task.comments.iter().rev().find(|said| said.kind == "ticket");
+    let since = told.map(|said| said.at);
+    Waiting { since, ..item(world, task, Kind::TicketGone, text, options) }
+}
+
+/// The tasks that somebody would work on next, of those that are meant.
+fn to_be_worked_on(world: &World, meant: impl Fn(&Task) -> bool) -> Vec<TaskId> {
+    let open = |task: &Task| matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress);
+    let tasks = world.tasks.values().filter(|task| open(task) && !task.is_waiting_proposal() && meant(task));
+    tasks.map(|task| task.id.clone()).collect()
+}
+
+/// These tasks, and all that wait until they are done. One that has begun waits for no other.
+fn held_up(world: &World, tasks: impl IntoIterator<Item = TaskId>) -> Vec<TaskId> {
+    let not_begun = |id: &&TaskId| {
+        world.task(id).is_some_and(|task| matches!(task.status(), Status::Inbox | Status::Assigned))
+    };
+    let mut held = BTreeSet::new();
+    let mut open: Vec<TaskId> = tasks.into_iter().collect();
+    while let Some(id) = open.pop() {
+        if held.contains(&id) {
+            continue;
+        }
+        let behind = world.dependents.get(&id).into_iter().flatten();
+        open.extend(behind.filter(not_begun).cloned());
+        held.insert(id);
+    }
+    held.into_iter().collect()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
