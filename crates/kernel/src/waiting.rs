@@ -348,7 +348,7 @@ fn item(world: &World, task: &Task, kind: Kind, text: String, options: Vec<Choic
 fn review(world: &World, task: &Task) -> Waiting {
     let (id, title) = (&task.id, first_line(&task.title));
     let text = match &task.needs_person {
-        Some(reason) => format!("{id} needs review, {}: {title}", why::needs_person(reason)),
+        Some(reason) => format!("{id} needs review, {}: {title}", reason.text()),
         None => format!("{id} is ready: {title}"),
     };
     let of = || task.id.clone();

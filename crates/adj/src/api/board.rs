@@ -301,15 +301,20 @@ pub fn approvals(
     _: Nothing,
 ) -> Result<Page<Approval>, Problem> {
     let world = call.world();
-    let wanted = world.approvals.values().filter(|approval| query.all || approval.decided.is_none());
-    let person = call.request.actor.is_human();
-    let of_its_task = |asked: &&std::sync::Arc<kernel::world::Approval>| {
-        let task = asked.task.as_ref().and_then(|id| world.task(id));
-        person || task.is_some_and(|task| call.sees(&world, task))
+    let mut asked: Vec<ApprovalId> = match query.all {
+        true => world.approvals.keys().cloned().collect(),
+        false => {
+            let list = kernel::waiting::waiting(&world, &Default::default(), call.request.at);
+            list.into_iter().filter_map(|item| item.about.approval).collect()
+        }
     };
-    let mut items: Vec<_> = wanted.filter(of_its_task).collect();
-    items.sort_by_key(|approval| approval.asked_at);
-    let items = items.into_iter().map(|item| view::approval(item)).collect();
+    let person = call.request.actor.is_human();
+    asked.retain(|id| {
+        let task = world.approvals[id].task.as_ref().and_then(|id| world.task(id));
+        person || task.is_some_and(|task| call.sees(&world, task))
+    });
+    asked.sort_by_key(|id| world.approvals[id].asked_at);
+    let items = asked.iter().map(|id| view::approval(&world.approvals[id])).collect();
     Ok(Page::of(items, query.after, query.limit))
 }
 

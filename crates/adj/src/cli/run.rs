@@ -477,9 +477,7 @@ impl Ended {
 
     /// Of these, the tasks that go no further before a person has done something.
     pub fn need_a_person(&self) -> usize {
-        let needs =
-            |task: &&Arc<Task>| !task.is_waiting_proposal() && story::needs_a_person(&self.world, task);
-        self.world.tasks.values().filter(needs).count()
+        story::need_a_person(&self.world)
     }
 
     pub fn document(&self) -> Document<'_> {
@@ -547,7 +545,7 @@ impl Ended {
         }
         if shown.len() < for_you.len() {
             let more = for_you.len() - shown.len();
-            lines.push(format!("  {:10}and {more} more: adj approvals, adj board", ""));
+            lines.push(format!("  {:10}and {more} more: adj waiting", ""));
         }
         format!("\n{}\n", lines.join("\n"))
     }

@@ -250,7 +250,7 @@ impl<'o> Screen<'o> {
             ));
         }
         if shown < all.len() {
-            lines.push(cut(&format!("  and {} more: adj approvals, adj board", all.len() - shown), width));
+            lines.push(cut(&format!("  and {} more: adj waiting", all.len() - shown), width));
         }
         lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
     }

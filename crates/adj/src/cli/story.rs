@@ -6,6 +6,7 @@ use super::terminal::{Colour, Paint, columns, dollars, wrap};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
+use kernel::waiting::{Kind, Waiting};
 use kernel::why::{last_line, last_lines};
 use kernel::words::LandingEnd;
 use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
@@ -554,36 +555,19 @@ pub struct ForYou {
     pub what: String,
 }
 
-/// All that waits for a person, questions first: an agent waits for each of them.
+/// All that waits, as the kernel lists it. What is outside of the log is told by the commands that look at it.
+pub fn waiting(world: &World) -> Vec<Waiting> {
+    kernel::waiting::waiting(world, &kernel::waiting::Facts::default(), runtime::clock::now())
+}
+
+/// All that waits for a person, in the order of the list: what holds up most comes first.
 pub fn for_you(world: &World) -> Vec<ForYou> {
-    let open = world.approvals.values().filter(|approval| approval.decided.is_none());
-    let mut questions: Vec<_> = open.collect();
-    questions.sort_by_key(|approval| approval.asked_at);
-    let questions = questions.into_iter().map(|approval| {
-        let task = approval.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-        ForYou {
-            command: format!("adj approve {}", approval.id),
-            what: format!("{task}{}", approval.question),
-        }
-    });
-    let main = world.main_verdict().and_then(|verdict| verdict.red.as_ref()).map(|output| ForYou {
-        command: "adj doctor --tests".to_owned(),
-        what: format!("the tests fail on main itself, so no agent starts: {}", last_line(output)),
-    });
-    let refused = world.health.iter().filter(|(_, health)| !health.healthy && health.refused);
-    let refused = refused.map(|(service, health)| ForYou {
-        command: "adj retry --all".to_owned(),
-        what: format!(
-            "{service} does not accept the credentials ({}); then try again",
-            health.error.as_deref().unwrap_or("no answer")
-        ),
-    });
-    main.into_iter()
-        .chain(refused)
-        .chain(questions)
-        .chain(proposals(world))
-        .chain(world.tasks.values().filter_map(|task| of_task(world, task)))
-        .collect()
+    let mut proposals = proposals(world);
+    let line = |item: Waiting| match item.kind {
+        Kind::Proposal => proposals.take(),
+        _ => Some(ForYou { command: super::waiting::command(item.options.first()?), what: item.text }),
+    };
+    waiting(world).into_iter().filter(Waiting::needs_someone).filter_map(line).collect()
 }
 
 /// The tasks that agents proposed and nobody has decided on.
@@ -608,26 +592,6 @@ fn proposals(world: &World) -> Option<ForYou> {
             what: format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
         },
     })
-}
-
-/// What a task waits for a person to do, besides questions.
-fn of_task(world: &World, task: &Task) -> Option<ForYou> {
-    let id = &task.id;
-    let title = task.title.lines().next().unwrap_or_default();
-    let (command, what) = match task.status() {
-        Status::Blocked => {
-            let reason = task.machine.block_reason.map_or("", |reason| reason.name());
-            ("why", format!("{id} is BLOCKED ({reason}): {title}"))
-        }
-        Status::Review if waits_for_review(task) => match &task.needs_person {
-            Some(reason) => ("review", format!("{id} needs review, {}: {title}", reason.text())),
-            None => ("review", format!("{id} is ready: {title}")),
-        },
-        Status::Review => ("why", format!("{id} waits to land: {}", task.held_up.as_ref()?)),
-        Status::Inbox | Status::Assigned => ("why", format!("{id} {}", never_begins(world, task)?)),
-        _ => return None,
-    };
-    Some(ForYou { command: format!("adj {command} {id}"), what })
 }
 
 /// What keeps a task from going on with the next run: something that only a person changes. `None`: it goes on.
@@ -688,17 +652,19 @@ pub fn never_begins(world: &World, task: &Task) -> Option<String> {
     })
 }
 
-fn waits_for_review(task: &Task) -> bool {
-    task.status() == Status::Review && task.approved.is_none()
-}
-
-/// Whether a task goes no further before a person has done something.
-pub fn needs_a_person(world: &World, task: &Task) -> bool {
-    let waits = || waits_for_person(world, task, runtime::clock::now());
-    task.status() == Status::NeedsApproval
-        || of_task(world, task).is_some()
-        // Behind another task it is that one which needs somebody.
-        || waits().is_some_and(|why| !why.starts_with("waits for "))
+/// The tasks that go no further before a person has done something. What agents proposed is none before somebody wants it.
+pub fn need_a_person(world: &World) -> usize {
+    let list = waiting(world);
+    let asked = list.iter().filter(|item| item.needs_someone()).filter_map(|item| item.about.task.as_ref());
+    let asked: BTreeSet<_> = asked.collect();
+    let needs = |task: &Task| {
+        let waits = || waits_for_person(world, task, runtime::clock::now());
+        task.status() == Status::NeedsApproval
+            || (!task.is_final() && asked.contains(&task.id))
+            // Behind another task it is that one which needs somebody.
+            || waits().is_some_and(|why| !why.starts_with("waits for "))
+    };
+    world.tasks.values().filter(|task| !task.is_waiting_proposal() && needs(task)).count()
 }
 
 /// The columns that a task goes through, as the live view shows them.
