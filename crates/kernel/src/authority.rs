@@ -6,7 +6,8 @@
 
 use crate::World;
 use crate::command::{Actor, Ask};
-use crate::handle::{Ruled, forbidden};
+use crate::dispatch::forbidden;
+use crate::draft::Ruled;
 use crate::world::Holder;
 use machines::machine::{Caller, Role, may_send};
 use machines::suspended::Wrapped;

@@ -8,31 +8,36 @@ mod approval;
 mod budgets;
 mod carry;
 mod claim;
+mod fleet;
 mod landing;
 mod main_tests;
+mod next;
 mod outcome;
-mod outside;
+mod outside_runs;
 mod people;
 mod proposals;
+mod recovery;
 mod release;
 mod service;
 mod step;
+mod tickets;
 
-pub use people::{knows_ticket, undo_branch};
+pub use people::undo_branch;
 pub use step::LIMIT_PASSED;
+pub use tickets::knows_ticket;
 pub(crate) use {
-    approval::*, budgets::*, carry::*, claim::*, landing::*, main_tests::*, outcome::*, outside::*,
-    people::*, proposals::*,
+    approval::*, budgets::*, carry::*, claim::*, fleet::*, landing::*, main_tests::*, outcome::*,
+    outside_runs::*, people::*, proposals::*, recovery::*, tickets::*,
 };
-use {release::*, service::*, step::*};
+use {next::*, release::*, service::*, step::*};
 
 use crate::command::*;
 use crate::config::{Colour, Review, Role};
+use crate::dispatch::{check_dependencies, check_text, forbidden, run_reply, spawn};
+use crate::draft::{Draft, Ruled, holder_worker, system_for};
 use crate::effect::{Effect, Prompt, Timer};
 use crate::event::*;
-use crate::handle::{
-    Draft, Ruled, check_dependencies, check_text, fnv, forbidden, holder_worker, run_reply, spawn, system_for,
-};
+use crate::handle::fnv;
 use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Raise, StepEnding, Verdict};
 use crate::world::{
     ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED,

@@ -1,0 +1,56 @@
+//! What was found of each worker when the owner started again.
+
+use super::*;
+
+pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
+    let worker = d.worker(name)?;
+    let (from, id) = (worker.machine.status, worker.machine.task.clone());
+    let worker::Event::Recover { tree, step_under_way, .. } = &event else { return Ok(()) };
+    let (tree_gone, step_under_way) = (*tree == worker::Tree::Missing, *step_under_way);
+    d.rule(Rule::Recovered);
+    let by = d.caller(false);
+    let goes_on = (step_under_way && !tree_gone) || from == worker::State::Stuck;
+    let Some(id) = id.filter(|_| !goes_on) else { return d.move_worker_by(name, event, by).map(drop) };
+    // Whether the sender may is for the table to say, before anything else is done.
+    machines::would_take(&d.worker(name)?.machine, &event, by)?;
+    let run = d.world.run_of(&id).map(|run| run.id.clone());
+    // Whatever runs without its tree is ended before anybody works on the task again.
+    if let (Some(run), true, true) = (&run, step_under_way, from != worker::State::Done) {
+        quit_step(d, run);
+    }
+    // What was under way is known to be gone. A gate that waits in the outbox is simply run again.
+    if let (Some(run), true) = (&run, from != worker::State::Done)
+        && let Some(step) = d.run(run)?.step.clone()
+    {
+        d.end(&step, EffectEnd::Superseded);
+        d.emit(StepUnderWay { id: run.clone(), effect: None });
+    }
+    if tree_gone {
+        d.emit(TreeStands { id: id.clone(), stands: false });
+    }
+    let to = d.move_worker_by(name, event, by)?;
+    // A call waited and its process is gone: only a person's decision leads on.
+    let paused =
+        run.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.state() == run::State::Paused);
+    match to {
+        worker::State::Idle => {
+            d.rule(Rule::Lost);
+            d.clear_timer(&Timer::Backoff { worker: name.clone() });
+            if let Some(run) = &run {
+                fail_run(d, run, "LOST", "nothing of the step was found after a restart")?;
+                unreserve(d, run);
+                drop_question(d, run);
+                if d.run(run)?.is_suspended() {
+                    d.clear_timer(&Timer::Suspension { run: run.clone() });
+                    d.move_run(run, Wrapped::Expire)?;
+                }
+            }
+            if d.task(&id)?.status() == Status::InProgress {
+                count_lost(d, &id, "nothing of the step was found after a restart")?;
+            }
+            Ok(())
+        }
+        _ if paused => release(d, &id, ReleaseReason::NeedsApproval),
+        _ => Ok(()),
+    }
+}
