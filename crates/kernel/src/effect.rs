@@ -6,104 +6,78 @@ use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, Servi
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "effect", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Effect {
+/// Declares the effects with their names in the log and the task that each is about.
+macro_rules! effects {
+    ($($(#[$meta:meta])* $name:ident = $kind:literal { $($(#[$fmeta:meta])* $field:ident : $type:ty),* $(,)? } of $task:expr;)*) => {
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "effect", deny_unknown_fields)]
+        pub enum Effect {
+            $($(#[$meta])* #[serde(rename = $kind)] $name { $($(#[$fmeta])* $field: $type),* }),*
+        }
+
+        impl Effect {
+            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+
+            pub fn kind(&self) -> &'static str {
+                match self { $(Effect::$name { .. } => $kind),* }
+            }
+
+            #[allow(unused_variables, reason = "each names what it is about among all that it brings")]
+            pub fn task(&self) -> Option<&TaskId> {
+                match self { $(Effect::$name { $($field),* } => $task),* }
+            }
+        }
+    };
+}
+
+effects! {
     /// Make the task's tree, or find it again, on its branch.
-    PrepareTree {
-        task: TaskId,
-        worker: WorkerName,
-        tree: String,
-        branch: String,
-    },
+    PrepareTree = "prepare_tree" { task: TaskId, worker: WorkerName, tree: String, branch: String } of Some(task);
     /// Start the agent's program, or take its session up again, with a prompt.
-    StartStep {
-        task: TaskId,
-        worker: WorkerName,
-        run: RunId,
-        session: SmolStr,
+    StartStep = "start_step" {
+        task: TaskId, worker: WorkerName, run: RunId, session: SmolStr,
         /// The session exists: resume it.
         resume: bool,
-        prompt: Prompt,
-        turns_left: u32,
-    },
+        prompt: Prompt, turns_left: u32,
+    } of Some(task);
     /// End the process tree of a step or a gate that is no longer wanted, and say when it is gone.
-    EndStep {
-        task: TaskId,
-        run: Option<RunId>,
-        step: EffectId,
-    },
+    EndStep = "end_step" { task: TaskId, run: Option<RunId>, step: EffectId } of Some(task);
     /// Answer a call that waits for a person.
-    AnswerCall {
-        task: TaskId,
-        run: RunId,
-        step: EffectId,
-        call: SmolStr,
-        allow: bool,
-        note: String,
-    },
+    AnswerCall = "answer_call" {
+        task: TaskId, run: RunId, step: EffectId, call: SmolStr, allow: bool, note: String,
+    } of Some(task);
     /// Say something to an agent at work.
-    TellAgent {
-        task: TaskId,
-        run: RunId,
-        step: EffectId,
-        text: String,
-    },
+    TellAgent = "tell_agent" { task: TaskId, run: RunId, step: EffectId, text: String } of Some(task);
     /// Commit what is left over, look at the diff, run the tests.
-    RunGate {
-        task: TaskId,
-        worker: Option<WorkerName>,
-        max_steps_reached: bool,
-    },
+    RunGate = "run_gate" { task: TaskId, worker: Option<WorkerName>, max_steps_reached: bool } of Some(task);
     /// Save everything in the tree to a ref.
-    SaveWork {
-        task: TaskId,
-    },
+    SaveWork = "save_work" { task: TaskId } of Some(task);
     /// Save everything in the tree to a ref, then remove the tree. `start_over`: the branch too is saved and removed, so that
     /// the next tree is made on main.
-    RemoveTree {
+    RemoveTree = "remove_tree" {
         task: TaskId,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         start_over: bool,
-    },
+    } of Some(task);
     /// Merge main with the approved tip, and run the tests on the result.
-    TestMerge {
-        task: TaskId,
-        tip: SmolStr,
-    },
+    TestMerge = "test_merge" { task: TaskId, tip: SmolStr } of Some(task);
     /// Run main's own tests, as a landing's are run. `again`: also where they are known to pass.
-    TestMain {
-        again: bool,
-    },
+    TestMain = "test_main" { again: bool } of None;
     /// Move main from `old` to `merge`, and to nothing else.
-    MoveMain {
-        task: TaskId,
-        tip: SmolStr,
-        merge: SmolStr,
-        old: SmolStr,
-    },
+    MoveMain = "move_main" { task: TaskId, tip: SmolStr, merge: SmolStr, old: SmolStr } of Some(task);
     /// Write the task's status to its ticket.
-    WriteTicket {
-        task: TaskId,
-        ticket: SmolStr,
-        status: SmolStr,
-        note: Option<String>,
-    },
-    DeleteBranch {
-        task: TaskId,
-        branch: String,
-    },
-    CheckHealth {
-        service: ServiceName,
-    },
+    WriteTicket = "write_ticket" {
+        task: TaskId, ticket: SmolStr, status: SmolStr, note: Option<String>,
+    } of Some(task);
+    DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task);
+    CheckHealth = "check_health" { service: ServiceName } of None;
     /// A timer: an effect with a due time. With the time at which it was set it says how long it waits, by whatever clock.
-    Timer {
-        due: Millis,
-        timer: Timer,
+    Timer = "timer" {
+        due: Millis, timer: Timer,
         /// Absent in logs of before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_at: Option<Millis>,
-    },
+    } of None;
 }
 
 /// What is due when a timer's time comes. Each belongs to a state that needs it and goes with that state.
@@ -145,62 +119,6 @@ pub enum Prompt {
 }
 
 impl Effect {
-    pub const KINDS: &'static [&'static str] = &[
-        "prepare_tree",
-        "start_step",
-        "end_step",
-        "answer_call",
-        "tell_agent",
-        "run_gate",
-        "save_work",
-        "remove_tree",
-        "test_merge",
-        "test_main",
-        "move_main",
-        "write_ticket",
-        "delete_branch",
-        "check_health",
-        "timer",
-    ];
-
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Effect::PrepareTree { .. } => "prepare_tree",
-            Effect::StartStep { .. } => "start_step",
-            Effect::EndStep { .. } => "end_step",
-            Effect::AnswerCall { .. } => "answer_call",
-            Effect::TellAgent { .. } => "tell_agent",
-            Effect::RunGate { .. } => "run_gate",
-            Effect::SaveWork { .. } => "save_work",
-            Effect::RemoveTree { .. } => "remove_tree",
-            Effect::TestMerge { .. } => "test_merge",
-            Effect::TestMain { .. } => "test_main",
-            Effect::MoveMain { .. } => "move_main",
-            Effect::WriteTicket { .. } => "write_ticket",
-            Effect::DeleteBranch { .. } => "delete_branch",
-            Effect::CheckHealth { .. } => "check_health",
-            Effect::Timer { .. } => "timer",
-        }
-    }
-
-    pub fn task(&self) -> Option<&TaskId> {
-        match self {
-            Effect::PrepareTree { task, .. }
-            | Effect::StartStep { task, .. }
-            | Effect::EndStep { task, .. }
-            | Effect::AnswerCall { task, .. }
-            | Effect::TellAgent { task, .. }
-            | Effect::RunGate { task, .. }
-            | Effect::SaveWork { task }
-            | Effect::RemoveTree { task, .. }
-            | Effect::TestMerge { task, .. }
-            | Effect::MoveMain { task, .. }
-            | Effect::WriteTicket { task, .. }
-            | Effect::DeleteBranch { task, .. } => Some(task),
-            Effect::TestMain { .. } | Effect::CheckHealth { .. } | Effect::Timer { .. } => None,
-        }
-    }
-
     /// When it is due, by the clock of whoever set it.
     pub fn due(&self) -> Option<Millis> {
         match self {
