@@ -2,6 +2,7 @@
 
 use crate::World;
 use crate::budget;
+use crate::words::Condition;
 use crate::world::{BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of};
 use machines::Millis;
 use machines::names::{AgentName, EffectId, ServiceName, TaskId, WorkerName};
@@ -11,9 +12,12 @@ use serde::Serialize;
 /// One guard, whether it holds, and what it looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Guard {
-    pub guard: &'static str,
+    pub guard: Condition,
     pub holds: bool,
     pub detail: String,
+    /// Where it does not hold: only a person changes that, however long the fleet runs.
+    #[serde(skip)]
+    pub lasts: bool,
     /// The last lines that a test or a hook printed, where they say why it does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -50,14 +54,15 @@ const NOT_RUNNING: &str = "the fleet is not running; `adj run` starts it";
 /// Whether anybody carries anything out.
 fn fleet_running(world: &World) -> Guard {
     guard(
-        "fleetRunning",
+        Condition::FleetRunning,
         world.fleet_running,
         if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
     )
 }
 
-fn guard(guard: &'static str, holds: bool, detail: impl Into<String>) -> Guard {
-    Guard { guard, holds, detail: detail.into(), output: None }
+fn guard(guard: Condition, holds: bool, detail: impl Into<String>) -> Guard {
+    let lasts = !holds && guard.is_for_a_person();
+    Guard { guard, holds, detail: detail.into(), lasts, output: None }
 }
 
 /// Whether main passes its own tests, where that is asked for.
@@ -81,7 +86,7 @@ pub fn main_tests(world: &World) -> Option<Guard> {
         (None, _) => "main's own tests are run first when `adj run` starts".to_owned(),
     };
     let output = red.map(|output| last_lines(output));
-    Some(Guard { output, ..guard("mainTests", world.main_is_green(), detail) })
+    Some(Guard { output, ..guard(Condition::MainTests, world.main_is_green(), detail) })
 }
 
 /// What keeps an agent's workers from claiming anything at all.
@@ -98,7 +103,7 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
     let held = cap.map_or(0, |_| world.tasks.values().filter(holds).count());
     vec![
         guard(
-            "dayBudgetSettled",
+            Condition::DayBudgetSettled,
             world.day_approval.is_none(),
             world
                 .day_approval
@@ -106,20 +111,24 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
                 .map_or("no question is open".to_owned(), |id| format!("`{id}` waits for a person")),
         ),
         guard(
-            "diskRoom",
+            Condition::DiskRoom,
             world.disk_full.is_none(),
             world.disk_full.as_ref().map_or("there is room".to_owned(), |found| found.to_string()),
         ),
+        Guard {
+            // No waiting helps where the credentials are not accepted.
+            lasts: health.is_some_and(|health| !health.healthy && health.refused),
+            ..guard(
+                Condition::ServiceHealthy,
+                health.is_none_or(|health| health.healthy),
+                match health {
+                    Some(health) if !health.healthy => away(world, &service, health, now),
+                    _ => format!("`{service}` is there"),
+                },
+            )
+        },
         guard(
-            "serviceHealthy",
-            health.is_none_or(|health| health.healthy),
-            match health {
-                Some(health) if !health.healthy => away(world, &service, health, now),
-                _ => format!("`{service}` is there"),
-            },
-        ),
-        guard(
-            "agentCap",
+            Condition::AgentCap,
             cap.is_none_or(|cap| held < cap as usize),
             cap.map_or("no cap".to_owned(), |cap| format!("{held} of {cap} tasks in hand")),
         ),
@@ -183,21 +192,18 @@ fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
     }
 }
 
-const MONEY: [&str; 4] = ["runBudget", "taskBudget", "agentBudget", "dayBudget"];
-
 /// A budget as a guard: whether a step fits, and in which numbers.
 fn money(world: &World, room: &budget::Room, agent: &AgentName) -> Guard {
-    let [run, task, of_agent, day] = MONEY;
-    let name = match room.scope {
-        BudgetScope::Run => run,
-        BudgetScope::Task => task,
-        BudgetScope::Agent => of_agent,
-        BudgetScope::Day => day,
+    let condition = match room.scope {
+        BudgetScope::Run => Condition::RunBudget,
+        BudgetScope::Task => Condition::TaskBudget,
+        BudgetScope::Agent => Condition::AgentBudget,
+        BudgetScope::Day => Condition::DayBudget,
     };
     let share = budget::share(world, agent);
     let (used, limit) = (budget::dollars(room.used), budget::dollars(room.limit));
     let detail = format!("{used} of {limit} used, a step sets {} aside", budget::dollars(share));
-    guard(name, room.has(share), detail)
+    guard(condition, room.has(share), detail)
 }
 
 /// The budgets that hold for every task, with the question that a person has not answered, or said no to.
@@ -215,6 +221,8 @@ fn shared_money(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
             None if !guard.holds => guard.detail.push_str("; steps under way may give some of it back"),
             None => {}
         }
+        // A question is open, or was answered with no; what steps set aside comes back by itself.
+        guard.lasts = asked.is_some();
         guard
     };
     rooms.map(with_question).collect()
@@ -225,12 +233,12 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     let status = task.status();
     let mut guards = vec![
         guard(
-            "statusOpen",
+            Condition::StatusOpen,
             matches!(status, Status::Inbox | Status::Assigned | Status::InProgress),
             format!("task.{status}"),
         ),
         guard(
-            "noLease",
+            Condition::NoLease,
             task.lease.is_none(),
             match task.lease.as_ref().map(|lease| &lease.holder) {
                 Some(Holder::Worker(name)) => format!("worker `{name}` has it"),
@@ -241,7 +249,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         nothing_unfinished(task),
         own_agent(world, task, agent),
         guard(
-            "serviceBack",
+            Condition::ServiceBack,
             task.waits_for.is_none(),
             task.waits_for
                 .as_ref()
@@ -255,13 +263,17 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     }
     let started = world.counts.get(&Status::InProgress).copied().unwrap_or(0);
     if let Some(cap) = world.config.policy.cap_in_progress.filter(|_| status != Status::InProgress) {
-        guards.push(guard("statusCap", started < cap, format!("{started} of {cap} tasks are IN_PROGRESS")));
+        guards.push(guard(
+            Condition::StatusCap,
+            started < cap,
+            format!("{started} of {cap} tasks are IN_PROGRESS"),
+        ));
     }
     if status != Status::InProgress {
         for on in &task.depends_on {
             let waits = waits_on(world.dependency(on));
             guards.push(guard(
-                "dependencyDone",
+                Condition::DependencyDone,
                 waits.is_none(),
                 waits.map_or(format!("`{on}` is DONE"), |why| format!("`{on}` {why}")),
             ));
@@ -276,14 +288,14 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
 fn own_agent(world: &World, task: &Task, agent: &AgentName) -> Guard {
     let assigned = &task.machine.assignee_ids;
     if let Some(wanted) = world.wanted_agent(task) {
-        return guard("ownAgent", wanted == agent, format!("wants agent `{wanted}`"));
+        return guard(Condition::OwnAgent, wanted == agent, format!("wants agent `{wanted}`"));
     }
     let open = assigned.is_empty() || task.status() == Status::Inbox;
     let detail = match assigned.is_empty() {
         true => "assigned to nobody".to_owned(),
         false => format!("assigned to {}", assigned.join(", ")),
     };
-    guard("ownAgent", open || assigned.iter().any(|id| id == agent.as_str()), detail)
+    guard(Condition::OwnAgent, open || assigned.iter().any(|id| id == agent.as_str()), detail)
 }
 
 /// Whether the settings have the agent that the task wants, where it wants one.
@@ -296,7 +308,7 @@ pub fn agent_configured(world: &World, task: &Task) -> Option<Guard> {
             "it wants agent `{wanted}`, which adjutant.toml does not have; add [agents.{wanted}], or choose another: `adj task edit {id} --agent NAME`"
         ),
     };
-    Some(guard("agentConfigured", there, detail))
+    Some(guard(Condition::AgentConfigured, there, detail))
 }
 
 fn accepted(task: &Task, proposed: &Proposed) -> Guard {
@@ -308,7 +320,7 @@ fn accepted(task: &Task, proposed: &Proposed) -> Guard {
         ),
         false => format!("{}, and accepted", proposed_by(proposed)),
     };
-    guard("proposalAccepted", !waits, detail)
+    guard(Condition::ProposalAccepted, !waits, detail)
 }
 
 /// Which agent proposed a task, and while it worked on what.
@@ -335,7 +347,7 @@ fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
     let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
     let id = &task.id;
     let mut guards = vec![guard(
-        "ticketThere",
+        Condition::TicketThere,
         ticket.gone.is_none(),
         match ticket.gone {
             Some(_) => format!(
@@ -348,7 +360,7 @@ fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
     if waiting {
         let taken = ticket.status == "in_progress";
         guards.push(guard(
-            "ticketOpen",
+            Condition::TicketOpen,
             !taken,
             if taken {
                 format!(
@@ -365,7 +377,7 @@ fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
 
 fn nothing_unfinished(task: &Task) -> Guard {
     guard(
-        "nothingUnfinished",
+        Condition::NothingUnfinished,
         task.unfinished.is_empty() && task.gate.is_none(),
         match task.unfinished.len() {
             _ if task.gate.is_some() => "its gate is running".to_owned(),
@@ -377,60 +389,9 @@ fn nothing_unfinished(task: &Task) -> Guard {
     )
 }
 
-/// A condition as people would say it. Programs get its name.
-pub fn condition(guard: &str) -> String {
-    let known = match guard {
-        "fleetRunning" => "fleet",
-        "dayBudgetSettled" => "question about the day's budget",
-        "diskRoom" => "disk space",
-        "serviceHealthy" | "serviceThere" | "serviceBack" => "model API",
-        "agentCap" | "statusCap" => "limit of tasks at once",
-        "runBudget" => "budget of the run",
-        "taskBudget" => "budget of the task",
-        "agentBudget" => "budget of the agent",
-        "dayBudget" => "budget of the day",
-        "settingsValid" => "settings",
-        "statusOpen" | "open" => "status",
-        "noLease" => "held by",
-        "proposalAccepted" => "proposal",
-        "nothingUnfinished" => "unfinished work",
-        "ownAgent" => "assigned agent",
-        "ticketThere" | "ticketOpen" => "ticket",
-        "dependencyDone" => "dependency",
-        "notBlocked" => "blocked",
-        "decided" | "answered" => "question",
-        "approved" => "review",
-        "checkoutFree" => "your checkout",
-        "noFailure" => "failing",
-        "landing" => "landing",
-        "workerIdle" => "workers",
-        "workThere" => "work",
-        "workerState" => "worker",
-        "runState" => "run",
-        "underWay" => "under way",
-        "backoffOver" => "back-off",
-        "notStuck" => "stuck",
-        "mainTests" => "main's own tests",
-        "testsPass" => "tests",
-        _ => "",
-    };
-    if !known.is_empty() {
-        return known.to_owned();
-    }
-    // One that has no words of its own yet, as words all the same.
-    let mut words = String::new();
-    for letter in guard.chars() {
-        if letter.is_ascii_uppercase() {
-            words.push(' ');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
-}
-
 fn first_failing(guards: Vec<Guard>) -> Option<String> {
     let failing = guards.into_iter().find(|guard| !guard.holds)?;
-    Some(format!("{}: {}", condition(failing.guard), failing.detail))
+    Some(format!("{}: {}", failing.guard.text(), failing.detail))
 }
 
 pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Option<String> {
@@ -440,12 +401,12 @@ pub(crate) fn fleet_blocker(world: &World, agent: &AgentName, day: i64) -> Optio
 /// The same, money aside.
 pub(crate) fn fleet_blocker_but_money(world: &World, agent: &AgentName) -> Option<String> {
     // No day has any part in what is left.
-    let guards = fleet_guards(world, agent, 0).into_iter().filter(|guard| !MONEY.contains(&guard.guard));
+    let guards = fleet_guards(world, agent, 0).into_iter().filter(|guard| !guard.guard.is_budget());
     first_failing(guards.collect())
 }
 
 pub(crate) fn task_blocker_but_money(world: &World, task: &Task, agent: &AgentName) -> Option<String> {
-    let guards = task_guards(world, task, agent).into_iter().filter(|guard| !MONEY.contains(&guard.guard));
+    let guards = task_guards(world, task, agent).into_iter().filter(|guard| !guard.guard.is_budget());
     first_failing(guards.collect())
 }
 
@@ -459,15 +420,17 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
     let guards = task_guards(world, task, agent).into_iter().filter(|guard| {
         // A ticket that somebody has in_progress, or whose file is gone, is the person's to decide about too.
         match guard.guard {
-            "ticketOpen" | "ticketThere" => false,
-            "statusOpen" | "ownAgent" | "serviceBack" | "statusCap" => !blocked,
+            Condition::TicketOpen | Condition::TicketThere => false,
+            Condition::StatusOpen | Condition::OwnAgent | Condition::ServiceBack | Condition::StatusCap => {
+                !blocked
+            }
             _ => true,
         }
     });
     // Tests that are not known yet hold up its agent, not who has it in hand.
     let known = world.main_is_known();
     let fleet = fleet_guards(world, agent, day).into_iter();
-    let fleet = fleet.filter(|guard| known || guard.guard != "mainTests");
+    let fleet = fleet.filter(|guard| known || guard.guard != Condition::MainTests);
     first_failing(fleet.chain(guards).collect())
 }
 
@@ -522,7 +485,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 .map(|landed| format!("; it landed as {}, and `adj undo {id}` takes it back", landed.merge));
             let landed = landed.unwrap_or_default();
             guards.push(guard(
-                "open",
+                Condition::Open,
                 false,
                 format!("task.{}: nothing is left to do{landed}", task.status()),
             ))
@@ -538,7 +501,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 ),
                 _ => format!("to continue: `adj retry {id}`, or from main: `adj task restart {id}`"),
             };
-            let not_blocked = guard("notBlocked", false, format!("BLOCKED ({reason}){last}; {out}"));
+            let not_blocked = guard(Condition::NotBlocked, false, format!("BLOCKED ({reason}){last}; {out}"));
             guards.push(Guard { output: output.flatten(), ..not_blocked });
             guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
@@ -548,11 +511,11 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 let (id, question) = (&approval.id, &approval.question);
                 format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)")
             });
-            guards.push(guard("decided", false, detail));
+            guards.push(guard(Condition::Decided, false, detail));
         }
         Status::Review => {
             guards.push(guard(
-                "approved",
+                Condition::Approved,
                 task.approved.is_some(),
                 match (&task.approved, &task.needs_person) {
                     (Some(approved), _) => format!("by {}", approved.by),
@@ -565,13 +528,13 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
             guards.push(guard(
-                "checkoutFree",
+                Condition::CheckoutFree,
                 task.held_up.is_none(),
                 task.held_up.as_ref().map_or("nothing is in the way".to_owned(), |why| why.to_string()),
             ));
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
             guards.push(guard(
-                "landing",
+                Condition::Landing,
                 landing,
                 if landing { "it is being landed" } else { "it is not being landed" },
             ));
@@ -584,20 +547,25 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             guards.push(fleet_running(world));
             if let Some(output) = &task.test_output {
                 let detail = format!("the last run failed: {}; the agent is told", last_line(output));
-                guards.push(Guard { output: Some(output.clone()), ..guard("testsPass", false, detail) });
+                guards.push(Guard {
+                    output: Some(output.clone()),
+                    ..guard(Condition::TestsPass, false, detail)
+                });
             }
             // Once somebody has it, what keeps others from taking it is no answer.
             if let Some(worker) = world.leaseholder(id) {
-                let said_already = |guard: &Guard| guard.guard == "fleetRunning";
+                let said_already = |guard: &Guard| guard.guard == Condition::FleetRunning;
                 let of_worker = of_worker(world, &worker.name, now).unwrap_or_default();
                 guards.extend(of_worker.into_iter().filter(|guard| !said_already(guard)));
                 return Some(guards);
             }
             guards.push(match world.wanted_agent(task).filter(|_| task.lease.is_none()) {
                 Some(wanted) => idle_of(world, wanted),
-                None => {
-                    guard("workerIdle", !world.idle.is_empty() || task.lease.is_some(), idle_workers(world))
-                }
+                None => guard(
+                    Condition::WorkerIdle,
+                    !world.idle.is_empty() || task.lease.is_some(),
+                    idle_workers(world),
+                ),
             });
             guards.extend(fleet_guards_at(world, agent, day, Some(now)));
             guards.extend(task_guards(world, task, agent));
@@ -620,7 +588,7 @@ fn idle_of(world: &World, agent: &AgentName) -> Guard {
         (1, _) => format!("1 idle worker of `{agent}`"),
         (idle, _) => format!("{idle} idle workers of `{agent}`"),
     };
-    guard("workerIdle", idle > 0, detail)
+    guard(Condition::WorkerIdle, idle > 0, detail)
 }
 
 /// Whether a person can go into the task's tree now: it stands, and nothing runs in it. Otherwise why not, and what to do.
@@ -669,7 +637,7 @@ fn failing(world: &World, id: &TaskId) -> Vec<Guard> {
         let kind = world.effects.get(effect).map_or("it", |effect| effect.kind()).replace('_', " ");
         let detail =
             format!("`{kind}` has failed {tries} times and is tried again: `adj history {id}` says why");
-        guard("noFailure", false, detail)
+        guard(Condition::NoFailure, false, detail)
     };
     more_than_once.map(said).collect()
 }
@@ -698,20 +666,20 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     use machines::worker::State;
     let worker = world.worker(name)?;
     let state = worker.machine.status;
-    let mut guards = vec![guard("workerState", true, format!("worker.{state}"))];
+    let mut guards = vec![guard(Condition::WorkerState, true, format!("worker.{state}"))];
     let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
     if let Some(run) = run {
         let question = run.question.as_ref().and_then(|question| world.approvals.get(&question.approval));
         if let Some(approval) = question.filter(|approval| approval.decided.is_none()) {
             let (id, question) = (&approval.id, &approval.question);
             let detail = format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)");
-            guards.push(guard("answered", false, detail));
+            guards.push(guard(Condition::Answered, false, detail));
         }
         let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();
         let state = format!("run.{} ({})", run.machine.name(), run.id);
-        guards.push(guard("runState", run.is_live() || waits, state));
+        guards.push(guard(Condition::RunState, run.is_live() || waits, state));
         if let Some(step) = run.step.as_ref().and_then(|step| Some((step, world.effects.get(step)?))) {
-            guards.push(guard("underWay", true, format!("{} ({})", step.1.kind(), step.0)));
+            guards.push(guard(Condition::UnderWay, true, format!("{} ({})", step.1.kind(), step.0)));
         }
         if let Some(suspension) = run.machine.suspension() {
             let service = ServiceName::new(&suspension.service).ok();
@@ -724,7 +692,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
                     None => format!("`{}` was unavailable", suspension.service),
                 },
             };
-            guards.push(guard("serviceThere", false, detail));
+            guards.push(guard(Condition::ServiceThere, false, detail));
         }
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
@@ -733,14 +701,14 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         let error = error.and_then(|run| run.machine.inner().last_error.as_ref());
         let error = error.map(|error| format!("{}; ", first_line(&error.message))).unwrap_or_default();
         let next = next_try(now.saturating_add(left), now);
-        guards.push(guard("backoffOver", false, format!("{error}{next}")));
+        guards.push(guard(Condition::BackoffOver, false, format!("{error}{next}")));
     }
     match state {
         State::Idle => {
             guards.push(fleet_running(world));
             guards.extend(fleet_guards_at(world, &worker.agent, day_of(now), Some(now)));
             guards.push(guard(
-                "workThere",
+                Condition::WorkThere,
                 !world.claimable.is_empty(),
                 match world.claimable.len() {
                     1 => "1 task could be claimed".to_owned(),
@@ -755,7 +723,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
             let error = error.or(last).unwrap_or_default();
             let gap = if error.is_empty() { "" } else { "; " };
             let detail = format!("{error}{gap}`adj retry {name}` or `adj kill {name}`");
-            guards.push(Guard { output: output.flatten(), ..guard("notStuck", false, detail) });
+            guards.push(Guard { output: output.flatten(), ..guard(Condition::NotStuck, false, detail) });
         }
         _ => {
             guards.push(fleet_running(world));
@@ -770,19 +738,21 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     let agent = &world.config.fleet.agent;
     let mut guards = vec![fleet_running(world)];
     guards.extend(
-        fleet_guards(world, agent, day_of(now)).into_iter().filter(|guard| guard.guard != "serviceHealthy"),
+        fleet_guards(world, agent, day_of(now))
+            .into_iter()
+            .filter(|guard| guard.guard != Condition::ServiceHealthy),
     );
     for (service, health) in &world.health {
         let detail = match health.healthy {
             true => format!("`{service}` answers"),
             false => away(world, service, health, Some(now)),
         };
-        guards.push(guard("serviceHealthy", health.healthy, detail));
+        guards.push(guard(Condition::ServiceHealthy, health.healthy, detail));
     }
     let is_open = |task: &&std::sync::Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
     let open = world.tasks.values().filter(is_open).count();
     guards.push(guard(
-        "workThere",
+        Condition::WorkThere,
         open > 0,
         match open {
             0 => "no task is open; put a ticket into .tickets, or `adj task add TITLE`".to_owned(),
@@ -794,7 +764,7 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
         !matches!(worker.machine.status, machines::worker::State::Idle | machines::worker::State::Stuck)
     });
     if !world.workers.is_empty() && !working {
-        guards.push(guard("workerIdle", !world.idle.is_empty(), idle_workers(world)));
+        guards.push(guard(Condition::WorkerIdle, !world.idle.is_empty(), idle_workers(world)));
     }
     guards.sort_by_key(|guard| guard.holds);
     guards

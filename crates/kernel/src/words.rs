@@ -104,3 +104,109 @@ pub enum Raise {
     Turns(u32),
     Money(Micros),
 }
+
+machines::wire_enum! {
+    /// What must be so for a task, a worker or the fleet to go on.
+    pub enum Condition {
+        FleetRunning = "fleetRunning",
+        SettingsValid = "settingsValid",
+        MainTests = "mainTests",
+        DayBudgetSettled = "dayBudgetSettled",
+        DiskRoom = "diskRoom",
+        ServiceHealthy = "serviceHealthy",
+        ServiceThere = "serviceThere",
+        ServiceBack = "serviceBack",
+        AgentCap = "agentCap",
+        StatusCap = "statusCap",
+        RunBudget = "runBudget",
+        TaskBudget = "taskBudget",
+        AgentBudget = "agentBudget",
+        DayBudget = "dayBudget",
+        StatusOpen = "statusOpen",
+        Open = "open",
+        NoLease = "noLease",
+        ProposalAccepted = "proposalAccepted",
+        NothingUnfinished = "nothingUnfinished",
+        OwnAgent = "ownAgent",
+        AgentConfigured = "agentConfigured",
+        TicketThere = "ticketThere",
+        TicketOpen = "ticketOpen",
+        DependencyDone = "dependencyDone",
+        NotBlocked = "notBlocked",
+        Decided = "decided",
+        Answered = "answered",
+        Approved = "approved",
+        CheckoutFree = "checkoutFree",
+        NoFailure = "noFailure",
+        Landing = "landing",
+        TestsPass = "testsPass",
+        WorkerIdle = "workerIdle",
+        WorkThere = "workThere",
+        WorkerState = "workerState",
+        RunState = "runState",
+        UnderWay = "underWay",
+        BackoffOver = "backoffOver",
+        NotStuck = "notStuck",
+    }
+}
+
+impl Condition {
+    /// As people would say it. Programs get its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Condition::FleetRunning => "fleet",
+            Condition::SettingsValid => "settings",
+            Condition::MainTests => "main's own tests",
+            Condition::DayBudgetSettled => "question about the day's budget",
+            Condition::DiskRoom => "disk space",
+            Condition::ServiceHealthy | Condition::ServiceThere | Condition::ServiceBack => "model API",
+            Condition::AgentCap | Condition::StatusCap => "limit of tasks at once",
+            Condition::RunBudget => "budget of the run",
+            Condition::TaskBudget => "budget of the task",
+            Condition::AgentBudget => "budget of the agent",
+            Condition::DayBudget => "budget of the day",
+            Condition::StatusOpen | Condition::Open => "status",
+            Condition::NoLease => "held by",
+            Condition::ProposalAccepted => "proposal",
+            Condition::NothingUnfinished => "unfinished work",
+            Condition::OwnAgent => "assigned agent",
+            Condition::AgentConfigured => "agent configured",
+            Condition::TicketThere | Condition::TicketOpen => "ticket",
+            Condition::DependencyDone => "dependency",
+            Condition::NotBlocked => "blocked",
+            Condition::Decided | Condition::Answered => "question",
+            Condition::Approved => "review",
+            Condition::CheckoutFree => "your checkout",
+            Condition::NoFailure => "failing",
+            Condition::Landing => "landing",
+            Condition::TestsPass => "tests",
+            Condition::WorkerIdle => "workers",
+            Condition::WorkThere => "work",
+            Condition::WorkerState => "worker",
+            Condition::RunState => "run",
+            Condition::UnderWay => "under way",
+            Condition::BackoffOver => "back-off",
+            Condition::NotStuck => "stuck",
+        }
+    }
+
+    /// Whether only a person changes it, wherever it does not hold.
+    pub fn is_for_a_person(self) -> bool {
+        matches!(
+            self,
+            Condition::DayBudgetSettled
+                | Condition::OwnAgent
+                | Condition::TicketOpen
+                | Condition::TicketThere
+                | Condition::ProposalAccepted
+        )
+    }
+
+    /// Whether it is about money that was spent or set aside.
+    pub fn is_budget(self) -> bool {
+        matches!(
+            self,
+            Condition::RunBudget | Condition::TaskBudget | Condition::AgentBudget | Condition::DayBudget
+        )
+    }
+}

@@ -7,6 +7,7 @@ use super::types::worker::{Acted, Assign, Cleaned, Cleanup, Merge, Removed, Reti
 use super::types::{self, Nothing, Page, Paging};
 use super::{Call, Problem, field, view};
 use kernel::why::Guard;
+use kernel::words::Condition;
 use kernel::world::Worker;
 use kernel::{Ask, World};
 use machines::Millis;
@@ -110,7 +111,9 @@ pub fn stop(call: &Call, (): (), _: Nothing, stop: Stop) -> Result<Stopping, Pro
 /// The log says whether the fleet is wanted. Where no process owns the project, nothing runs all the same.
 pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
     let nobody = call.site.control.is_none();
-    for guard in guards.iter_mut().filter(|guard| nobody && guard.guard == "fleetRunning" && guard.holds) {
+    for guard in
+        guards.iter_mut().filter(|guard| nobody && guard.guard == Condition::FleetRunning && guard.holds)
+    {
         guard.holds = false;
         guard.detail = "the process that ran the fleet is gone; `adj run` goes on with it".to_owned();
     }
@@ -184,7 +187,13 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
     let wrong = call.site.outside.config_check().unwrap_or_default();
     for finding in wrong.into_iter().filter(|finding| finding.level == types::outside::Level::Error) {
         let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
-        guards.push(Guard { guard: "settingsValid", holds: false, detail, output: None });
+        guards.push(Guard {
+            guard: Condition::SettingsValid,
+            holds: false,
+            detail,
+            lasts: true,
+            output: None,
+        });
     }
     guards.sort_by_key(|guard| guard.holds);
     let open = world.tasks.values().filter(|task| !matches!(task.status(), Status::Done | Status::Canceled));
@@ -197,7 +206,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
             id: task.id.to_string(),
             title: task.title.clone(),
             status: task.status(),
-            guard: first.as_ref().map(|guard| guard.guard.to_owned()),
+            guard: first.as_ref().map(|guard| guard.guard),
             detail: first.map(|guard| guard.detail),
         }
     });

@@ -145,12 +145,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     writeln!(out, "{}  {}", paint.bold(visible(id)), visible(state))?;
     let (good, bad): (Vec<&Guard>, Vec<&Guard>) = guards.iter().partition(|guard| guard.holds);
     for guard in &bad {
-        let label = format!("{} {}: ", paint.red("✗"), kernel::why::condition(&guard.guard));
+        let label = format!("{} {}: ", paint.red("✗"), guard.guard.text());
         writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
     }
     if command.verbose {
         for guard in &good {
-            let label = format!("{} {}: ", paint.green("✓"), kernel::why::condition(&guard.guard));
+            let label = format!("{} {}: ", paint.green("✓"), guard.guard.text());
             writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
         }
     } else if bad.is_empty() && !matches!(why, Explained::Fleet(_)) {
@@ -185,7 +185,7 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     }
     for guard in &bad {
         if let Some(output) = &guard.output {
-            writeln!(out, "\n{}: the last lines of the output", kernel::why::condition(&guard.guard))?;
+            writeln!(out, "\n{}: the last lines of the output", guard.guard.text())?;
             write!(out, "{}", visible_lines(output, "  "))?;
         }
     }

@@ -603,8 +603,8 @@ impl Ended {
         };
         let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for task in self.world.tasks.values().filter(open) {
-            if let Some(why) = story::waits_for_person(&self.world, task, clock::now()) {
-                by_cause.entry(why).or_default().push(task.id.as_str());
+            if let Some(held) = story::waits_for_person(&self.world, task, clock::now()) {
+                by_cause.entry(held.text).or_default().push(task.id.as_str());
             }
         }
         let line = |(why, ids): (String, Vec<&str>)| match ids.len() {

@@ -8,7 +8,7 @@ use kernel::config::Review;
 use kernel::event::Event;
 use kernel::waiting::{Kind, Waiting};
 use kernel::why::{last_line, last_lines};
-use kernel::words::LandingEnd;
+use kernel::words::{Condition, LandingEnd};
 use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
@@ -594,47 +594,47 @@ fn proposals(world: &World) -> Option<ForYou> {
     })
 }
 
+/// What keeps a task from going on, in words.
+pub struct Held {
+    /// It waits for another task, which is not there, was given up, or needs somebody itself.
+    pub behind_another: bool,
+    pub text: String,
+}
+
 /// What keeps a task from going on with the next run: something that only a person changes. `None`: it goes on.
-pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<String> {
+pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<Held> {
     use kernel::why::of_task;
     let mut seen = BTreeSet::new();
     let mut open = vec![&task.id];
     while let Some(id) = open.pop() {
         let Some(waited) = world.task(id).filter(|_| seen.insert(id)) else { continue };
         let behind = (*id != task.id).then(|| format!("waits for {id}"));
+        let held = |own: String, of_other: &str| match &behind {
+            Some(behind) => Held { behind_another: true, text: format!("{behind}, which {of_other}") },
+            None => Held { behind_another: false, text: own },
+        };
         match waited.status() {
             Status::Done | Status::Canceled => continue,
             Status::Blocked | Status::NeedsApproval => {
-                return behind.map(|behind| format!("{behind}, which is {}", waited.status()));
+                let status = format!("is {}", waited.status());
+                return behind.is_some().then(|| held(String::new(), &status));
             }
             Status::Review if waited.approved.is_none() => {
-                return behind.map(|behind| format!("{behind}, which is in REVIEW"));
+                return behind.is_some().then(|| held(String::new(), "is in REVIEW"));
             }
             Status::Review => return None,
             Status::Inbox | Status::Assigned | Status::InProgress => {}
         }
         if let Some(never) = never_begins(world, waited) {
-            return Some(behind.map_or(never.clone(), |behind| format!("{behind}, which {never}")));
+            return Some(Held { behind_another: true, ..held(never.clone(), &never) });
         }
-        let lasting = |guard: &&kernel::why::Guard| {
-            !guard.holds
-                && match guard.guard {
-                    "dayBudgetSettled" | "ownAgent" | "ticketOpen" | "ticketThere" | "proposalAccepted" => {
-                        true
-                    }
-                    // A question is open, or was answered with no; what steps set aside comes back by itself.
-                    "dayBudget" | "agentBudget" => !guard.detail.contains("under way"),
-                    "serviceHealthy" => guard.detail.contains("credentials"),
-                    _ => false,
-                }
-        };
         let guards = of_task(world, id, now).unwrap_or_default();
-        if let Some(guard) = guards.iter().find(lasting) {
+        if let Some(guard) = guards.iter().find(|guard| guard.lasts) {
             let what = match guard.guard {
-                "ownAgent" => format!("is {}, and no worker is that agent", guard.detail),
+                Condition::OwnAgent => format!("is {}, and no worker is that agent", guard.detail),
                 _ => format!("waits: {}", guard.detail),
             };
-            return Some(behind.map_or(what.clone(), |behind| format!("{behind}, which {what}")));
+            return Some(held(what.clone(), &what));
         }
         if waited.status() != Status::InProgress {
             open.extend(&waited.depends_on);
@@ -662,7 +662,7 @@ pub fn need_a_person(world: &World) -> usize {
         task.status() == Status::NeedsApproval
             || (!task.is_final() && asked.contains(&task.id))
             // Behind another task it is that one which needs somebody.
-            || waits().is_some_and(|why| !why.starts_with("waits for "))
+            || waits().is_some_and(|held| !held.behind_another)
     };
     world.tasks.values().filter(|task| !task.is_waiting_proposal() && needs(task)).count()
 }

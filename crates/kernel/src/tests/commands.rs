@@ -186,8 +186,11 @@ fn a_dependency_that_was_canceled_waits_for_a_person_by_name() {
     table.ann(add("b", &["a", "nowhere"])).unwrap();
     table.move_task(ann(), "a", Status::Canceled, Payload::default()).unwrap();
     let why = crate::why::of_task(&table.world, &task("b"), 0).unwrap();
-    let failing: Vec<_> =
-        why.iter().filter(|g| g.guard == "dependencyDone").map(|g| g.detail.as_str()).collect();
+    let failing: Vec<_> = why
+        .iter()
+        .filter(|g| g.guard == crate::words::Condition::DependencyDone)
+        .map(|g| g.detail.as_str())
+        .collect();
     assert_eq!(
         failing,
         [

@@ -4,6 +4,7 @@ use super::table::*;
 use crate::config::Review;
 use crate::words::StepEnding;
 use crate::{Actor, Ask, Happened, Outcome};
+use machines::Wire;
 
 /// Claimed, TreeReady, TurnTaken, ClaimedDone, GateGreen, Approved, LandingStarted, LandingWritten, Landed.
 #[test]
@@ -254,7 +255,7 @@ pub(super) fn a_day_that_has_no_room_asks_once_also_where_nothing_is_under_way()
     let mut table = check(table, "fleet 1 -> task t2 INBOX, worker A idle");
     assert_eq!(table.world.approvals.len(), 1, "it is not asked again");
     let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
-    let money = why.iter().find(|guard| guard.guard == "dayBudget").unwrap();
+    let money = why.iter().find(|guard| guard.guard == crate::words::Condition::DayBudget).unwrap();
     assert!(money.detail.contains(&format!("{asked} was denied")), "{}", money.detail);
     table.now += 24 * 60 * 60 * 1000;
     check(table, "fleet 1 -> task t2 IN_PROGRESS");
@@ -318,7 +319,7 @@ pub(super) fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
     let table = check(table, "outage t1 -> run t1.1 suspended");
     assert_eq!((health(&table).since, health(&table).healthy), (first.since, false), "it is the same outage");
     let why = crate::why::of_task(&table.world, &task("t1"), now + 5_000).unwrap();
-    let away = &why.iter().find(|guard| guard.guard == "serviceThere").unwrap().detail;
+    let away = &why.iter().find(|guard| guard.guard == crate::words::Condition::ServiceThere).unwrap().detail;
     assert!(away.starts_with("`model` is unavailable (529 overloaded), for "), "{away}");
     assert!(away.contains("; tried again in "), "{away}");
     check(
@@ -345,7 +346,7 @@ pub(super) fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_e
     );
     assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 0);
     let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
-    let away = &why.iter().find(|guard| guard.guard == "serviceHealthy").unwrap().detail;
+    let away = &why.iter().find(|guard| guard.guard.name() == "serviceHealthy").unwrap().detail;
     assert!(away.starts_with("`model` does not accept the credentials (401 invalid x-api-key)"), "{away}");
     check(table, "retry-task t1 -> run t1.1 starting, asked start_step 1");
 }
@@ -1070,7 +1071,10 @@ pub(super) fn nothing_is_claimed_while_the_disk_is_full() {
     table.tell(system.clone(), crate::Ask::SeeDisk { full }).unwrap();
     let mut table = check(table, "fleet 1 -> task t1 INBOX, worker A idle");
     let why = crate::why::of_task(&table.world, &task("t1"), 0).unwrap();
-    assert!(why.iter().any(|guard| guard.guard == "diskRoom" && !guard.holds && guard.detail == "3 MB left"));
+    assert!(
+        why.iter()
+            .any(|guard| guard.guard.name() == "diskRoom" && !guard.holds && guard.detail == "3 MB left")
+    );
     table.tell(system, crate::Ask::SeeDisk { full: None }).unwrap();
     check(table, "fleet 1 -> task t1 IN_PROGRESS, worker A ready");
 }
@@ -1080,7 +1084,7 @@ pub(super) fn nothing_is_claimed_while_the_disk_is_full() {
 pub(super) fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
     let idle = |table: &Table, id: &str, name: &str| {
         let why = crate::why::of_task(&table.world, &task(id), 0).unwrap();
-        let guard = why.into_iter().find(|guard| guard.guard == name).unwrap();
+        let guard = why.into_iter().find(|guard| guard.guard.name() == name).unwrap();
         (guard.holds, guard.detail)
     };
     let table = check(Table::new(config()), "ticket t1");
@@ -1107,7 +1111,7 @@ pub(super) fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
     let out = idle(&table, "t1", "notBlocked").1;
     assert!(out.ends_with("to continue: `adj retry t1`, or from main: `adj task restart t1`"), "{out}");
     let why = crate::why::of_worker(&table.world, &worker("A"), 0).unwrap();
-    let stuck = &why.iter().find(|guard| guard.guard == "notStuck").unwrap().detail;
+    let stuck = &why.iter().find(|guard| guard.guard.name() == "notStuck").unwrap().detail;
     assert!(stuck.ends_with("; `adj retry A` or `adj kill A`") && !stuck.starts_with(';'), "{stuck}");
 }
 
@@ -1116,7 +1120,11 @@ pub(super) fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
 pub(super) fn why_names_the_command_that_leads_on() {
     let of = |table: &Table, name: &str| {
         let of_task = crate::why::of_task(&table.world, &task("t1"), table.now).unwrap();
-        of_task.into_iter().find(|guard| guard.guard == name).unwrap_or_else(|| panic!("no {name}")).detail
+        of_task
+            .into_iter()
+            .find(|guard| guard.guard.name() == name)
+            .unwrap_or_else(|| panic!("no {name}"))
+            .detail
     };
     let table = check(
         Table::with(|config| config.fleet.review = crate::config::Review::Human),
@@ -1144,7 +1152,7 @@ pub(super) fn no_more_is_begun_than_the_caps_allow() {
     let by_agent = check(Table::with(|config| config.policy.cap_per_agent = Some(2)), script);
     for (table, name) in [(by_status, "statusCap"), (by_agent, "agentCap")] {
         let why = crate::why::of_task(&table.world, &task("t3"), 0).unwrap();
-        assert!(why.iter().any(|guard| guard.guard == name && !guard.holds), "{name}: {why:?}");
+        assert!(why.iter().any(|guard| guard.guard.name() == name && !guard.holds), "{name}: {why:?}");
     }
 }
 
@@ -1159,7 +1167,7 @@ pub(super) fn an_agent_that_has_no_room_left_claims_nothing() {
          fleet 2       -> task t1 IN_PROGRESS, task t2 INBOX",
     );
     let why = crate::why::of_task(&table.world, &task("t2"), 0).unwrap();
-    assert!(why.iter().any(|guard| guard.guard == "agentBudget" && !guard.holds), "{why:?}");
+    assert!(why.iter().any(|guard| guard.guard.name() == "agentBudget" && !guard.holds), "{why:?}");
 }
 
 /// What is set aside for a step is no cost, and a budget counts it as long as nobody knows better.
@@ -1451,7 +1459,7 @@ pub(super) fn what_an_agent_adds_waits_for_a_person() {
     let why = crate::why::of_task(&table.world, &task("p5"), table.now).unwrap();
     let said = why.iter().find(|guard| !guard.holds).unwrap();
     assert_eq!(
-        (said.guard, said.detail.as_str()),
+        (said.guard.name(), said.detail.as_str()),
         (
             "proposalAccepted",
             "proposed by agent `coder` on `p1`; accept it with `adj task accept p5`, or refuse it with `adj task cancel p5`"

@@ -2,13 +2,15 @@
 
 use super::Words;
 use super::approval::Call;
+use kernel::words::Condition;
 use machines::task::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Guard {
-    pub guard: String,
+    #[schemars(with = "Words<Condition>")]
+    pub guard: Condition,
     pub holds: bool,
     pub detail: String,
     /// The last lines that a test or a hook printed.
@@ -18,8 +20,8 @@ pub struct Guard {
 
 impl From<kernel::why::Guard> for Guard {
     fn from(guard: kernel::why::Guard) -> Guard {
-        let kernel::why::Guard { guard, holds, detail, output } = guard;
-        Guard { guard: guard.to_owned(), holds, detail, output }
+        let kernel::why::Guard { guard, holds, detail, output, lasts: _ } = guard;
+        Guard { guard, holds, detail, output }
     }
 }
 
@@ -57,6 +59,7 @@ pub struct Waits {
     #[schemars(with = "Words<Status>")]
     pub status: Status,
     /// The first condition that does not hold; null where it is at work.
-    pub guard: Option<String>,
+    #[schemars(with = "Option<Words<Condition>>")]
+    pub guard: Option<Condition>,
     pub detail: Option<String>,
 }
