@@ -105,7 +105,7 @@ fn table() -> Vec<Subject> {
             route(Get,    "/prompts/{prompt}",               Everyone,      outside::prompt,            "Show a prompt"),
             route(Get,    "/tickets/problems",               Everyone,      outside::ticket_problems,   "List what is wrong with ticket files"),
             route(Get,    "/doctor",                         People,        outside::doctor,            "Check the machine, the repository and the settings"),
-            route(Post,   "/init",                           People,        outside::init,              "Write adjutant.toml, and keep what is ours out of git"),
+            route(Post,   "/init",                           People,        outside::init,              "Write adjutant.toml, and check this machine"),
             route(Get,    "/machines",                       Everyone,      machines,                   "List the state machines"),
             route(Get,    "/machines/{machine}",             Everyone,      machine,                    "Show a state machine"),
         ]),
