@@ -377,12 +377,8 @@ impl World {
                 channel.last = e.agent.clone().or_else(|| channel.last.take());
                 channel.current = e.agent.clone();
             }),
-            // Read where the channel's own words are read; nothing else hangs on them.
-            Event::ChannelSaid(_) => Ok(()),
-            Event::ArchitectAsked(e) => {
-                self.architect_asks = Some((e.what, e.request.clone()));
-                Ok(())
-            }
+            // Read where channels and the architect are read; nothing that the kernel decides hangs on them.
+            Event::ChannelSaid(_) | Event::ArchitectAsked(_) => Ok(()),
         }
     }
 

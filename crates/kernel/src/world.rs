@@ -55,9 +55,6 @@ pub struct World {
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
     pub architect: Option<Arc<Suspendable<architect::Architect>>>,
-    /// What the architect's table asked for last, and about which request.
-    #[serde(default)]
-    pub architect_asks: Option<(crate::event::ArchitectWork, Option<SmolStr>)>,
     /// Answers given under an idempotency key, by scope and key.
     pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
     /// The same, by age, so that the oldest can go.

@@ -4,7 +4,7 @@ use super::table::*;
 use crate::command::*;
 use crate::config::Role;
 use crate::words::StepEnding;
-use crate::{Actor, Commit, Event, handle};
+use crate::{Actor, Commit, handle};
 use machines::names::{AgentName, ChannelName};
 use machines::run;
 use machines::suspended::Wrapped;
@@ -349,34 +349,6 @@ fn a_channel_has_one_turn_holder() {
     assert_eq!(channel(&table).current.as_ref().map(AgentName::as_str), Some("a"), "it is a ring");
 }
 
-/// A turn that lasts too long ends by its timer, is announced, and is passed on.
-#[test]
-fn a_turn_that_lasts_too_long_is_passed_on() {
-    let mut table = Table::new(config());
-    let room = ChannelName::new("room").unwrap();
-    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
-    for name in ["a", "b"] {
-        let agent = AgentName::new(name).unwrap();
-        table.ann(Ask::AddMember { channel: room.clone(), agent: agent.clone() }).unwrap();
-        for event in [turn::Event::AgentStarts, turn::Event::Assigned] {
-            table
-                .tell(Actor::System, Ask::TurnEvent { channel: room.clone(), agent: agent.clone(), event })
-                .unwrap();
-        }
-    }
-    let timer = crate::Timer::Turn { channel: room.clone(), agent: AgentName::new("a").unwrap() };
-    let effect = table.world.timers.get(&timer).expect("the turn has a timer").clone();
-    let due = Ask::Outcome(Outcome { effect, what: Happened::TimerDue });
-    let commit = table.commit(Actor::System, due, None).unwrap();
-    let said = commit.events.iter().filter_map(|event| match event {
-        Event::ChannelSaid(said) => Some(said.text.as_str()),
-        _ => None,
-    });
-    assert_eq!(said.collect::<Vec<_>>(), ["a: turn timed out", "⏱️ a turn timed out", "it is your turn"]);
-    let holder = table.world.channels.get(&room).and_then(|channel| channel.current.clone());
-    assert_eq!(holder.as_ref().map(AgentName::as_str), Some("b"));
-}
-
 #[test]
 fn the_architect_is_driven_by_its_table() {
     let mut table = Table::new(config());
@@ -590,7 +562,6 @@ pub(super) const WITNESSES: &[fn()] = &[
     deciding_is_pure,
     a_bad_configuration_is_refused_and_the_last_good_one_stays,
     a_channel_has_one_turn_holder,
-    a_turn_that_lasts_too_long_is_passed_on,
     the_architect_is_driven_by_its_table,
     an_agent_runs_neither_the_fleet_nor_the_project,
     a_task_with_too_many_dependencies_is_refused,
