@@ -5,9 +5,11 @@
 mod client;
 mod completions;
 mod demo;
+mod desk;
 mod failure;
 mod fleet;
 mod internal;
+mod keyboard;
 mod log;
 mod machine;
 mod man;

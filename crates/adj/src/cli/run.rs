@@ -7,6 +7,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::desk::{Desk, Wish};
+use super::keyboard::Keyboard;
 use super::project::Project;
 use super::screen::{self, Screen};
 use super::story::{self, Line, Story, Tone};
@@ -18,6 +20,7 @@ use crate::server::{self, Served, Socket, Tokens};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
+use kernel::waiting::Facts;
 use kernel::world::{Spend, Task};
 use machines::names::{AgentName, RunId};
 use machines::task::Status;
@@ -56,6 +59,8 @@ Example:
   adj run --detach; adj logs A -f; adj stop
 
 Tickets become tasks, idle workers take them, and what is green and approved lands on main.
+On a terminal, what waits for you can be answered there: arrow keys choose, Enter shows all of it, a
+number answers.
 Ctrl-C stops cleanly: running calls may end first, for up to 30 seconds (fleet.stop_timeout), and
 all work is kept. A second Ctrl-C ends the agents at once; what they have written is kept too.
 `adj run` goes on from there.";
@@ -216,6 +221,8 @@ pub struct Ended {
     pub story: Story,
     /// What had been spent before it began.
     before: Spend,
+    /// What waits for a person outside of the log.
+    facts: Facts,
     pub millis: i64,
 }
 
@@ -255,7 +262,8 @@ impl Fleet {
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
         let millis = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
-        Ok(Ended { world: owner.handle().world(), story, before, millis })
+        let facts = project.outside().facts();
+        Ok(Ended { world: owner.handle().world(), story, before, facts, millis })
     }
 
     /// `mended` is what people should hear of our own state.
@@ -317,7 +325,7 @@ impl Fleet {
         for note in sandbox.into_iter().chain(mended).chain(self.notes) {
             screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
-        let ran = watch(&runner, &handle, from, &mut screen, &mut heard).await;
+        let ran = watch(&runner, &handle, project, from, &mut screen, &mut heard).await;
         drop(stop);
         let _ = serving.await;
         drop(socket);
@@ -335,10 +343,17 @@ fn noticed(screen: &mut Screen<'_>, text: String) -> io::Result<()> {
 async fn watch(
     runner: &Runner,
     handle: &Handle,
+    project: &Project,
     mut seen: u64,
     screen: &mut Screen<'_>,
     heard: &mut mpsc::UnboundedReceiver<String>,
 ) -> Result<(), Failure> {
+    let outside = project.outside();
+    let mut keyboard = if screen.live { Keyboard::open() } else { None };
+    screen.desk = keyboard.as_ref().map(|_| Desk::default());
+    screen.facts = outside.facts();
+    let mut looked = tokio::time::Instant::now();
+    let (answers, mut answered) = mpsc::unbounded_channel();
     let mut head = handle.follow();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut hangup = signal(SignalKind::hangup())?;
@@ -365,7 +380,30 @@ async fn watch(
                 noticed(screen, text)?;
                 changed = true;
             }
+            Some(key) = pressed(&mut keyboard) => {
+                let all = story::for_you(&handle.world(), &screen.facts);
+                let list: Vec<_> = all.iter().map(|you| &you.item).collect();
+                match screen.desk.as_mut().and_then(|desk| desk.press(key, &list)) {
+                    Some(Wish::Stop) => stop(runner, screen)?,
+                    Some(Wish::Suspend) => {
+                        screen.close()?;
+                        keyboard.iter().try_for_each(Keyboard::suspend)?;
+                    }
+                    Some(Wish::Run(line)) => answer(project.root().to_owned(), line, answers.clone()),
+                    Some(Wish::Look) => {}
+                    None => continue,
+                }
+                screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
+                (changed, drawn) = (false, tokio::time::Instant::now());
+            }
+            Some(line) = answered.recv() => {
+                screen.line(line)?;
+                changed = true;
+            }
             () = tokio::time::sleep_until(frame), if screen.live => {
+                if looked.elapsed() >= STANDSTILL {
+                    (screen.facts, looked) = (outside.facts(), tokio::time::Instant::now());
+                }
                 screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
                 (changed, drawn) = (false, tokio::time::Instant::now());
             }
@@ -385,6 +423,40 @@ async fn watch(
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(error) => Err(Failure::new(Exit::Failed, error.to_string())),
     }
+}
+
+/// The next key; never where there is no keyboard.
+async fn pressed(keyboard: &mut Option<Keyboard>) -> Option<crossterm::event::KeyEvent> {
+    match keyboard {
+        Some(keyboard) => keyboard.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs a command line for the person at the live view, as a second terminal would, and tells what it prints.
+fn answer(root: std::path::PathBuf, line: Vec<String>, answers: mpsc::UnboundedSender<Line>) {
+    tokio::spawn(async move {
+        let (program, arguments) = line.split_first().expect("a command has a program");
+        let mut command = match (program.as_str(), std::env::current_exe()) {
+            ("adj", Ok(adj)) => {
+                let mut command = tokio::process::Command::new(adj);
+                command.arg("--project").arg(&root).arg("--no-color");
+                command
+            }
+            (program, _) => tokio::process::Command::new(program),
+        };
+        command.args(arguments).current_dir(&root).stdin(Stdio::null());
+        let (tone, text) = match command.output().await {
+            Err(error) => (Tone::Loud, format!("{program} cannot be started: {error}")),
+            Ok(ran) => {
+                let tone = if ran.status.success() { Tone::Plain } else { Tone::Loud };
+                let text = [ran.stdout, ran.stderr].concat();
+                (tone, format!("$ {}\n{}", line.join(" "), String::from_utf8_lossy(&text).trim_end()))
+            }
+        };
+        // Whoever would read it is gone only with the whole view.
+        let _ = answers.send(Line { at: terminal::clock(clock::now()), tone, text });
+    });
 }
 
 fn stop(runner: &Runner, screen: &mut Screen<'_>) -> io::Result<()> {
@@ -491,7 +563,7 @@ impl Ended {
             survived: &self.story.survived,
             cost: Money::of_spend(&self.world, &self.world.spend).document(),
             millis: self.millis,
-            for_you: story::for_you(&self.world),
+            for_you: story::for_you(&self.world, &self.facts),
         }
     }
 
@@ -535,7 +607,7 @@ impl Ended {
         if waits.len() > SUMMARY_LINES_MAX {
             say("", &format!("and {} more wait: adj why", waits.len() - SUMMARY_LINES_MAX));
         }
-        let for_you = story::for_you(&self.world);
+        let for_you = story::for_you(&self.world, &self.facts);
         let shown = &for_you[..for_you.len().min(SUMMARY_LINES_MAX)];
         let wide = shown.iter().map(|you| you.command.len()).max().unwrap_or(0);
         for you in shown {

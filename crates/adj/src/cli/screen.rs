@@ -1,11 +1,13 @@
 //! The live view of a fleet: what happened scrolls by, and under it stands a frame of workers, board and what waits for
 //! a person, rewritten in place.
 
-use super::story::{self, COLUMNS, Line, Story, Tone, column_of};
+use super::desk::{self, Desk, Shown};
+use super::story::{self, COLUMNS, ForYou, Line, Story, Tone, column_of};
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
 use kernel::World;
 use kernel::event::Event;
+use kernel::waiting::Facts;
 use machines::task::Status;
 use machines::{Wire, worker};
 use runtime::runner::RunningTests;
@@ -45,6 +47,10 @@ pub struct Screen<'o> {
     test: Option<String>,
     /// The tests that run now.
     running: Vec<RunningTests>,
+    /// What waits and is outside of the log.
+    pub facts: Facts,
+    /// Where a person answers by keys, if there are any.
+    pub desk: Option<Desk>,
 }
 
 impl<'o> Screen<'o> {
@@ -70,6 +76,8 @@ impl<'o> Screen<'o> {
             landing: None,
             test: None,
             running: Vec::new(),
+            facts: Facts::default(),
+            desk: None,
         }
     }
 
@@ -118,6 +126,10 @@ impl<'o> Screen<'o> {
             return Ok(());
         }
         self.running = running;
+        if let Some(desk) = &mut self.desk {
+            let all = story::for_you(world, &self.facts);
+            desk.keep_up(&all.iter().map(|you| &you.item).collect::<Vec<_>>());
+        }
         let (width, height) = terminal::size().unwrap_or((80, 24));
         let frame = self.frame(world, now, width, height);
         self.put(&frame)
@@ -186,7 +198,9 @@ impl<'o> Screen<'o> {
     /// For a terminal of a few lines: how far it is, what waits for a person, who works.
     fn small(&self, world: &World, now: i64, width: usize, height: usize, facts: &str) -> Vec<String> {
         let mut lines = vec![self.paint.bold(cut(facts, width))];
-        lines.extend(story::for_you(world).iter().map(|you| self.paint.cyan(cut(&you.command, width))));
+        lines.extend(
+            story::for_you(world, &self.facts).iter().map(|you| self.paint.cyan(cut(&you.command, width))),
+        );
         let busy = world.workers.values().filter(|worker| worker.machine.task.is_some());
         lines.extend(busy.map(|worker| {
             let task = worker.machine.task.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -234,25 +248,71 @@ impl<'o> Screen<'o> {
 
     /// What waits for a person, with the command that answers it first: that must not be cut off.
     fn for_you(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
-        let all = story::for_you(world);
+        let all = story::for_you(world, &self.facts);
         if all.is_empty() {
             return Vec::new();
         }
-        let mut lines = vec![String::new(), self.paint.bold("FOR YOU")];
+        let items: Vec<_> = all.iter().map(|you| &you.item).collect();
+        let chosen = self.desk.as_ref().and_then(|desk| desk.place(&items));
+        let mut lines = vec![String::new(), self.heading_for_you(width)];
+        match (&self.desk, chosen) {
+            (Some(desk), Some(place)) if desk.shown() != Shown::List => {
+                lines.extend(self.opened(&all[place], desk, width));
+            }
+            _ => lines.extend(self.listed(&all, chosen, width, lines_max)),
+        }
+        lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    fn heading_for_you(&self, width: usize) -> String {
+        let keys = self.desk.as_ref().map_or("", |desk| match desk.shown() {
+            Shown::List => "↑↓ choose   Enter open",
+            Shown::Open => "1-9 answer   Esc back",
+            Shown::Writing(_) => "Enter send   Esc back",
+        });
+        format!("{}  {}", self.paint.bold("FOR YOU"), self.paint.dim(cut(keys, width.saturating_sub(9))))
+    }
+
+    fn listed(&self, all: &[ForYou], chosen: Option<usize>, width: usize, lines_max: usize) -> Vec<String> {
         let shown = if all.len() > lines_max { lines_max - 1 } else { all.len() };
-        let wide = all[..shown].iter().map(|you| you.command.len()).max().unwrap_or(0);
-        for you in &all[..shown] {
+        // The chosen one is always among those that are shown.
+        let first = chosen.map_or(0, |place| (place + 1).saturating_sub(shown));
+        let seen = &all[first..first + shown];
+        let wide = seen.iter().map(|you| you.command.len()).max().unwrap_or(0);
+        let mut lines: Vec<String> = Vec::new();
+        for (place, you) in seen.iter().enumerate() {
             let what = cut(&super::text::visible(&you.what), width.saturating_sub(wide + 4));
-            lines.push(format!(
-                "{} {}  {what}",
-                self.paint.cyan("→"),
-                self.paint.bold(column(&you.command, wide))
-            ));
+            let mark = if chosen == Some(first + place) { "▸" } else { "→" };
+            let command = self.paint.bold(column(&you.command, wide));
+            lines.push(format!("{} {command}  {what}", self.paint.cyan(mark)));
         }
         if shown < all.len() {
             lines.push(cut(&format!("  and {} more: adj waiting", all.len() - shown), width));
         }
-        lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+        lines
+    }
+
+    /// One thing that waits, with a key for each answer, or with the answer under way.
+    fn opened(&self, you: &ForYou, desk: &Desk, width: usize) -> Vec<String> {
+        let what = super::text::visible(&you.what);
+        let mut lines = vec![format!("{} {}", self.paint.cyan("▸"), cut(&what, width.saturating_sub(2)))];
+        if let Shown::Writing(text) = desk.shown() {
+            // Its end is what is being written.
+            let room = width.saturating_sub(6);
+            let text = super::text::visible(text);
+            let over = columns(&text).saturating_sub(room);
+            let end: String = text.chars().skip(over).collect();
+            lines.push(format!("  {} {}▏", self.paint.bold(">"), cut(&end, room)));
+            return lines;
+        }
+        let wide = desk::keys(&you.item).map(|(_, choice)| super::waiting::command(choice).len()).max();
+        let wide = wide.unwrap_or(0).min(width / 2);
+        for (key, choice) in desk::keys(&you.item) {
+            let command = column(&super::waiting::command(choice), wide);
+            let does = cut(choice.text(), width.saturating_sub(wide + 6));
+            lines.push(format!("  {} {command}  {does}", self.paint.bold(key)));
+        }
+        lines
     }
 
     fn worker(&self, world: &World, worker: &kernel::world::Worker, now: i64, width: usize) -> String {

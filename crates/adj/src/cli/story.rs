@@ -6,7 +6,7 @@ use super::terminal::{Colour, Paint, columns, dollars, wrap};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
-use kernel::waiting::{Kind, Waiting};
+use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
 use kernel::words::{Condition, LandingEnd};
 use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
@@ -553,21 +553,27 @@ pub struct ForYou {
     /// The command that does it, or that shows what there is to decide.
     pub command: String,
     pub what: String,
+    /// What waits, with all that can be done about it.
+    #[serde(skip)]
+    pub item: Waiting,
 }
 
-/// All that waits, as the kernel lists it. What is outside of the log is told by the commands that look at it.
-pub fn waiting(world: &World) -> Vec<Waiting> {
-    kernel::waiting::waiting(world, &kernel::waiting::Facts::default(), runtime::clock::now())
+/// All that waits, as the kernel lists it.
+fn waiting(world: &World, facts: &Facts) -> Vec<Waiting> {
+    kernel::waiting::waiting(world, facts, runtime::clock::now())
 }
 
 /// All that waits for a person, in the order of the list: what holds up most comes first.
-pub fn for_you(world: &World) -> Vec<ForYou> {
+pub fn for_you(world: &World, facts: &Facts) -> Vec<ForYou> {
     let mut proposals = proposals(world);
-    let line = |item: Waiting| match item.kind {
-        Kind::Proposal => proposals.take(),
-        _ => Some(ForYou { command: super::waiting::command(item.options.first()?), what: item.text }),
+    let line = |item: Waiting| {
+        let (command, what) = match item.kind {
+            Kind::Proposal => proposals.take()?,
+            _ => (super::waiting::command(item.options.first()?), item.text.clone()),
+        };
+        Some(ForYou { command, what, item })
     };
-    waiting(world).into_iter().filter(Waiting::needs_someone).filter_map(line).collect()
+    waiting(world, facts).into_iter().filter(Waiting::needs_someone).filter_map(line).collect()
 }
 
 /// The tasks that agents proposed and nobody has decided on.
@@ -578,19 +584,19 @@ pub fn proposed(world: &World) -> Vec<&Task> {
     tasks
 }
 
-/// However many there are, they are one line.
-fn proposals(world: &World) -> Option<ForYou> {
+/// However many there are, they are one line: a command, and what it is about.
+fn proposals(world: &World) -> Option<(String, String)> {
     let tasks = proposed(world);
     let (first, proposed) = tasks.first().and_then(|task| Some((task, task.proposed.as_ref()?)))?;
     Some(match tasks.len() {
-        1 => ForYou {
-            command: format!("adj task accept {}", first.id),
-            what: format!("{} is {}: {}", first.id, kernel::why::proposed_by(proposed), first.title),
-        },
-        count => ForYou {
-            command: "adj task accept TASK".to_owned(),
-            what: format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
-        },
+        1 => (
+            format!("adj task accept {}", first.id),
+            format!("{} is {}: {}", first.id, kernel::why::proposed_by(proposed), first.title),
+        ),
+        count => (
+            "adj task accept TASK".to_owned(),
+            format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
+        ),
     })
 }
 
@@ -654,7 +660,7 @@ pub fn never_begins(world: &World, task: &Task) -> Option<String> {
 
 /// The tasks that go no further before a person has done something. What agents proposed is none before somebody wants it.
 pub fn need_a_person(world: &World) -> usize {
-    let list = waiting(world);
+    let list = waiting(world, &Facts::default());
     let asked = list.iter().filter(|item| item.needs_someone()).filter_map(|item| item.about.task.as_ref());
     let asked: BTreeSet<_> = asked.collect();
     let needs = |task: &Task| {

@@ -66,37 +66,49 @@ fn blocks(tasks: &[String]) -> String {
     }
 }
 
+/// Stands where something is left to say.
+pub const TEXT: &str = "TEXT";
+
 /// The command line that does it; what is left to say stands in capitals.
 pub fn command(choice: &Choice) -> String {
+    words(choice).join(" ")
+}
+
+/// The same, word by word.
+pub fn words(choice: &Choice) -> Vec<&str> {
     match choice {
-        Choice::ShowReview { task } => format!("adj review {task}"),
-        Choice::ApproveReview { task } => format!("adj review {task} --approve"),
-        Choice::RequestChanges { task } => format!("adj review {task} --changes TEXT"),
+        Choice::ShowReview { task } => vec!["adj", "review", task.as_str()],
+        Choice::ApproveReview { task } => vec!["adj", "review", task.as_str(), "--approve"],
+        Choice::RequestChanges { task } => vec!["adj", "review", task.as_str(), "--changes", TEXT],
         Choice::ApproveRequest { approval } | Choice::RaiseLimit { approval } => {
-            format!("adj approve {approval}")
+            vec!["adj", "approve", approval.as_str()]
         }
-        Choice::ApproveAlways { approval } => format!("adj approve {approval} --always"),
-        Choice::CompleteAsIs { approval } => format!("adj approve {approval} --complete"),
-        Choice::DenyRequest { approval } => format!("adj deny {approval} --note TEXT"),
-        Choice::ShowRequest { approval } => format!("adj approvals {approval}"),
-        Choice::ExplainTask { task } => format!("adj why {task}"),
-        Choice::ExplainWorker { worker } => format!("adj why {worker}"),
-        Choice::RetryTask { task } => format!("adj retry {task}"),
-        Choice::RetryWorker { worker } => format!("adj retry {worker}"),
-        Choice::ClarifyTask { task } => format!("adj task move {task} IN_PROGRESS --clarification TEXT"),
-        Choice::RestartTask { task } => format!("adj task restart {task}"),
-        Choice::RestartWithNote { task } => format!("adj task restart {task} --note TEXT"),
-        Choice::KillWorker { worker } => format!("adj kill {worker}"),
-        Choice::CancelTask { task } | Choice::RefuseProposal { task } => format!("adj task cancel {task}"),
-        Choice::AcceptProposal { task } => format!("adj task accept {task}"),
-        Choice::RemoveDependency { task, on } => format!("adj task dep rm {task} {on}"),
-        Choice::ClearCheckout => "git status".to_owned(),
-        Choice::TrustSettings => "adj config trust".to_owned(),
-        Choice::ShowSettings => "adj config show".to_owned(),
-        Choice::ForgetSettings => "adj config forget".to_owned(),
-        Choice::CheckMachine => "adj doctor".to_owned(),
-        Choice::EmptyTrash => "adj clean --trash".to_owned(),
-        Choice::RetryServices => "adj retry --all".to_owned(),
-        Choice::TestMain => "adj doctor --tests".to_owned(),
+        Choice::ApproveAlways { approval } => vec!["adj", "approve", approval.as_str(), "--always"],
+        Choice::CompleteAsIs { approval } => vec!["adj", "approve", approval.as_str(), "--complete"],
+        Choice::DenyRequest { approval } => vec!["adj", "deny", approval.as_str(), "--note", TEXT],
+        Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
+        Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
+        Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
+        Choice::RetryTask { task } => vec!["adj", "retry", task.as_str()],
+        Choice::RetryWorker { worker } => vec!["adj", "retry", worker.as_str()],
+        Choice::ClarifyTask { task } => {
+            vec!["adj", "task", "move", task.as_str(), "IN_PROGRESS", "--clarification", TEXT]
+        }
+        Choice::RestartTask { task } => vec!["adj", "task", "restart", task.as_str()],
+        Choice::RestartWithNote { task } => vec!["adj", "task", "restart", task.as_str(), "--note", TEXT],
+        Choice::KillWorker { worker } => vec!["adj", "kill", worker.as_str()],
+        Choice::CancelTask { task } | Choice::RefuseProposal { task } => {
+            vec!["adj", "task", "cancel", task.as_str()]
+        }
+        Choice::AcceptProposal { task } => vec!["adj", "task", "accept", task.as_str()],
+        Choice::RemoveDependency { task, on } => vec!["adj", "task", "dep", "rm", task.as_str(), on.as_str()],
+        Choice::ClearCheckout => vec!["git", "status"],
+        Choice::TrustSettings => vec!["adj", "config", "trust"],
+        Choice::ShowSettings => vec!["adj", "config", "show"],
+        Choice::ForgetSettings => vec!["adj", "config", "forget"],
+        Choice::CheckMachine => vec!["adj", "doctor"],
+        Choice::EmptyTrash => vec!["adj", "clean", "--trash"],
+        Choice::RetryServices => vec!["adj", "retry", "--all"],
+        Choice::TestMain => vec!["adj", "doctor", "--tests"],
     }
 }

@@ -17,6 +17,7 @@ mod kills;
 mod land_as;
 mod landed;
 mod limits;
+mod live;
 mod main_tests;
 mod many;
 mod odd;

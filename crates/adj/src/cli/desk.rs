@@ -1,0 +1,259 @@
+//! The desk of whoever sits at the live view: something that waits is chosen, seen whole, and answered by a key.
+//!
+//! What a key does is what a command line would do, and that is what runs: there is no second way to decide anything.
+
+use super::waiting::{TEXT, words};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use kernel::waiting::{About, Choice, Kind, Waiting};
+
+/// Letters of an answer; a longer one is for the command line.
+const ANSWER_MAX: usize = 2000;
+/// Answers that have a key: `1` to `9`.
+const KEYS_MAX: usize = 9;
+
+/// What is wanted when a key was pressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// As Ctrl-C is.
+    Stop,
+    /// As Ctrl-Z is.
+    Suspend,
+    /// A command line, word by word.
+    Run(Vec<String>),
+    /// Only what is seen has changed.
+    Look,
+}
+
+/// Which of the things that wait is meant, however the list moves.
+type Name = (Kind, About);
+
+#[derive(Debug, Default)]
+pub struct Desk {
+    chosen: Option<Name>,
+    open: bool,
+    /// The answer that is being written: which one, and its words so far.
+    writing: Option<(Choice, String)>,
+}
+
+/// What the desk shows beside the list.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shown<'d> {
+    /// The list, with the chosen one where there is one.
+    List,
+    /// The chosen one with its answers.
+    Open,
+    /// An answer under way.
+    Writing(&'d str),
+}
+
+impl Desk {
+    pub fn shown(&self) -> Shown<'_> {
+        match &self.writing {
+            Some((_, text)) => Shown::Writing(text),
+            None if self.open => Shown::Open,
+            None => Shown::List,
+        }
+    }
+
+    /// The place in the list of the one that is chosen.
+    pub fn place(&self, list: &[&Waiting]) -> Option<usize> {
+        let chosen = self.chosen.as_ref()?;
+        list.iter().position(|item| item.kind == chosen.0 && item.about == chosen.1)
+    }
+
+    /// Closes what was answered elsewhere in the meantime.
+    pub fn keep_up(&mut self, list: &[&Waiting]) {
+        if self.place(list).is_none() {
+            *self = Desk::default();
+        }
+    }
+
+    /// A key was pressed while these things waited.
+    pub fn press(&mut self, key: KeyEvent, list: &[&Waiting]) -> Option<Wish> {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match (key.code, &mut self.writing) {
+                (KeyCode::Char('c'), _) => Some(Wish::Stop),
+                (KeyCode::Char('z'), _) => Some(Wish::Suspend),
+                (KeyCode::Char('u'), Some((_, text))) => {
+                    text.clear();
+                    Some(Wish::Look)
+                }
+                _ => None,
+            };
+        }
+        self.keep_up(list);
+        match self.writing.take() {
+            Some((choice, text)) => self.write(key.code, choice, text),
+            None => self.choose(key.code, list),
+        }
+    }
+
+    fn choose(&mut self, key: KeyCode, list: &[&Waiting]) -> Option<Wish> {
+        let place = self.place(list);
+        match key {
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab if !self.open => {
+                self.choose_at(list, place.map_or(0, |place| place + 1))
+            }
+            KeyCode::Up | KeyCode::Char('k') | KeyCode::BackTab if !self.open => {
+                self.choose_at(list, place.map_or(list.len(), |place| place).wrapping_sub(1))
+            }
+            KeyCode::Enter if !self.open => {
+                let item = list.get(place.unwrap_or(0))?;
+                self.choose_at(list, place.unwrap_or(0));
+                self.open = true;
+                // All of it is printed above, where it stays, before anything can be said to it.
+                Some(shows(item).map_or(Wish::Look, |choice| Wish::Run(line(choice, ""))))
+            }
+            KeyCode::Esc | KeyCode::Char('q') => {
+                *self = Desk::default();
+                Some(Wish::Look)
+            }
+            KeyCode::Char(digit @ '1'..='9') if self.open => {
+                let option = list.get(place?)?.options.get(digit as usize - '1' as usize)?;
+                if words(option).contains(&TEXT) {
+                    self.writing = Some((option.clone(), String::new()));
+                    return Some(Wish::Look);
+                }
+                Some(Wish::Run(line(option, "")))
+            }
+            _ => None,
+        }
+    }
+
+    fn choose_at(&mut self, list: &[&Waiting], place: usize) -> Option<Wish> {
+        let place = if place == usize::MAX { list.len().checked_sub(1)? } else { place % list.len().max(1) };
+        let item = list.get(place)?;
+        self.chosen = Some((item.kind, item.about.clone()));
+        Some(Wish::Look)
+    }
+
+    fn write(&mut self, key: KeyCode, choice: Choice, mut text: String) -> Option<Wish> {
+        match key {
+            KeyCode::Esc => return Some(Wish::Look),
+            KeyCode::Enter if text.trim().is_empty() => {}
+            KeyCode::Enter => return Some(Wish::Run(line(&choice, text.trim()))),
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(letter) if text.len() < ANSWER_MAX => text.push(letter),
+            _ => {}
+        }
+        self.writing = Some((choice, text));
+        Some(Wish::Look)
+    }
+}
+
+/// The answer that shows all of it.
+fn shows(item: &Waiting) -> Option<&Choice> {
+    item.options.iter().find(|choice| {
+        matches!(
+            choice,
+            Choice::ShowRequest { .. }
+                | Choice::ShowReview { .. }
+                | Choice::ExplainTask { .. }
+                | Choice::ExplainWorker { .. }
+                | Choice::ClearCheckout
+                | Choice::CheckMachine
+        )
+    })
+}
+
+/// The keys of something's answers, each with its command and what it does.
+pub fn keys(item: &Waiting) -> impl Iterator<Item = (usize, &Choice)> {
+    item.options.iter().take(KEYS_MAX).enumerate().map(|(at, choice)| (at + 1, choice))
+}
+
+fn line(choice: &Choice, text: &str) -> Vec<String> {
+    // With `=`, so that what begins with a dash is no option.
+    let mut line: Vec<String> = Vec::new();
+    for word in words(choice) {
+        match (word, line.last_mut()) {
+            (TEXT, Some(option)) => *option = format!("{option}={text}"),
+            (word, _) => line.push(word.to_owned()),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::waiting::Decider;
+    use machines::names::TaskId;
+
+    fn review(id: &str) -> Waiting {
+        let task = TaskId::new(id).unwrap();
+        Waiting {
+            kind: Kind::Review,
+            about: About { task: Some(task.clone()), ..About::default() },
+            since: None,
+            blocks: Vec::new(),
+            who: Decider::Person,
+            text: format!("{id} waits for review"),
+            options: vec![
+                Choice::ShowReview { task: task.clone() },
+                Choice::ApproveReview { task: task.clone() },
+                Choice::RequestChanges { task },
+            ],
+        }
+    }
+
+    fn press(desk: &mut Desk, list: &[Waiting], keys: &[KeyCode]) -> Option<Wish> {
+        let list: Vec<&Waiting> = list.iter().collect();
+        keys.iter().map(|key| desk.press(KeyEvent::from(*key), &list)).last().flatten()
+    }
+
+    fn runs(line: &[&str]) -> Option<Wish> {
+        Some(Wish::Run(line.iter().map(|word| (*word).to_owned()).collect()))
+    }
+
+    #[test]
+    fn what_waits_is_shown_whole_before_it_can_be_answered() {
+        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
+        assert_eq!(press(&mut desk, &list, &[KeyCode::Char('2')]), None);
+        let opened = press(&mut desk, &list, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
+        assert_eq!(opened, runs(&["adj", "review", "t-2"]));
+        let approved = press(&mut desk, &list, &[KeyCode::Char('2')]);
+        assert_eq!(approved, runs(&["adj", "review", "t-2", "--approve"]));
+    }
+
+    #[test]
+    fn an_answer_with_words_is_written_first_and_is_never_an_option() {
+        let (mut desk, list) = (Desk::default(), [review("t-1")]);
+        press(&mut desk, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
+        let typed: Vec<KeyCode> = "--no 1".chars().map(KeyCode::Char).collect();
+        press(&mut desk, &list, &typed);
+        assert_eq!(desk.shown(), Shown::Writing("--no 1"));
+        let sent = press(&mut desk, &list, &[KeyCode::Backspace, KeyCode::Enter]);
+        assert_eq!(sent, runs(&["adj", "review", "t-1", "--changes=--no"]));
+        assert_eq!(desk.shown(), Shown::Open);
+    }
+
+    /// A key that was meant for one thing must not answer another that has come into its place.
+    #[test]
+    fn what_was_answered_elsewhere_is_closed_with_all_that_was_typed() {
+        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
+        press(&mut desk, &list, &[KeyCode::Enter]);
+        assert_eq!(press(&mut desk, &list[1..], &[KeyCode::Char('2')]), None);
+        assert_eq!(desk.shown(), Shown::List);
+    }
+
+    #[test]
+    fn the_list_goes_round_and_nothing_is_chosen_where_nothing_waits() {
+        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
+        let all: Vec<&Waiting> = list.iter().collect();
+        press(&mut desk, &list, &[KeyCode::Up]);
+        assert_eq!(desk.place(&all), Some(1));
+        press(&mut desk, &list, &[KeyCode::Down]);
+        assert_eq!(desk.place(&all), Some(0));
+        for key in [KeyCode::Up, KeyCode::Down, KeyCode::Enter] {
+            assert_eq!(press(&mut desk, &[], &[key]), None);
+        }
+    }
+
+    #[test]
+    fn ctrl_c_stops_whatever_is_open() {
+        let (mut desk, list) = (Desk::default(), [review("t-1")]);
+        press(&mut desk, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
+        let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(desk.press(key, &[&list[0]]), Some(Wish::Stop));
+    }
+}
