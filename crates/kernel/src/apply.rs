@@ -49,6 +49,12 @@ impl World {
                 Ok(())
             }
             Event::TaskAdded(e) => self.task_added(e),
+            Event::TryAdded(e) => {
+                self.tries.entry(e.of.clone()).or_default().insert(e.id.clone());
+                self.edit_task(&e.id, |task| task.try_of = Some(e.of.clone()))?;
+                self.refresh_dependents(&e.of);
+                Ok(())
+            }
             Event::ProposalAccepted(e) => self.edit_task(&e.id, |task| {
                 if let Some(proposed) = &mut task.proposed {
                     proposed.state = ProposalState::Accepted;
@@ -401,7 +407,10 @@ impl World {
         if status != new_status {
             *self.counts.entry(status).or_default() -= 1;
             *self.counts.entry(new_status).or_default() += 1;
-            self.refresh_dependents(id);
+            // Whoever waits for one try waits for all of them.
+            let others: Vec<TaskId> =
+                self.other_tries(&self.tasks[id]).map(|other| other.id.clone()).collect();
+            std::iter::once(id).chain(&others).for_each(|id| self.refresh_dependents(id));
         }
         Ok(())
     }
@@ -562,6 +571,7 @@ impl World {
             order,
             ticket: e.ticket.clone(),
             reopens: e.reopens.clone(),
+            try_of: None,
             agent: None,
             ticket_assignee: None,
             plan: e.plan.clone(),

@@ -207,6 +207,9 @@ pub struct NewTask {
     pub task_type: Option<TaskType>,
     pub priority: Option<u8>,
     pub reopens: Option<TaskId>,
+    /// The task that this is another try at. What is left out is as it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub try_of: Option<TaskId>,
     pub plan: Option<Vec<String>>,
     pub reviewer: Option<SmolStr>,
     pub depends_on: Vec<TaskId>,

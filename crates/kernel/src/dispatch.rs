@@ -4,6 +4,7 @@ use crate::command::*;
 use crate::draft::{Draft, Ruled};
 use crate::event::*;
 use crate::rules;
+use crate::world::Task;
 use crate::{World, authority};
 use machines::machine::Caller;
 use machines::names::{AgentName, RunId, TaskId, WorkerName};
@@ -11,6 +12,7 @@ use machines::task::{self, Status};
 use machines::wire::Wire;
 use machines::worker;
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 /// Takes a command apart. What moves one machine is done here; the rest is a rule.
 pub(crate) fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
@@ -310,6 +312,11 @@ pub(crate) fn plan_source(actor: &Actor) -> task::PlanSource {
 }
 
 fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
+    let first = new.try_of.as_ref().map(|of| first_try(d, of)).transpose()?;
+    let new = &match &first {
+        Some(first) => as_tried(&d.world, new, first),
+        None => new.clone(),
+    };
     if new.title.trim().is_empty() {
         return Err(Refusal::field("title", "a task needs a title"));
     }
@@ -349,10 +356,44 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
         plan_source: new.plan.as_ref().map(|_| plan_source(&d.command.actor)),
         proposed,
     });
+    if let Some(first) = first {
+        d.emit(TryAdded { id: id.clone(), of: first.id.clone() });
+    }
     if new.agent.is_some() {
         d.emit(AgentWanted { id: id.clone(), agent: new.agent.clone() });
     }
     task_reply(d, &id)
+}
+
+/// The first of the tries at a task that is still open.
+fn first_try(d: &Draft, of: &TaskId) -> Result<Arc<Task>, Refusal> {
+    let task = d.task(of)?;
+    let first = d.world.tasks.get(task.try_of.as_ref().unwrap_or(of)).cloned();
+    let first = first.ok_or_else(|| Refusal::new(404, "NOT_FOUND", format!("there is no task `{of}`")))?;
+    match task.is_final() {
+        true => Err(Refusal::new(409, "CLOSED", format!("task `{of}` is {}, for good", task.status()))
+            .hint(format!("add a new one with `adj task add TITLE --reopens {of}`"))),
+        false => Ok(first),
+    }
+}
+
+/// The same work as the first try, where nothing else is said.
+fn as_tried(world: &World, new: &NewTask, first: &Task) -> NewTask {
+    let said = |text: &str, or: &str| if text.trim().is_empty() { or.to_owned() } else { text.to_owned() };
+    let number = world.other_tries(first).count() + 2;
+    let named = (number..).filter_map(|number| TaskId::new(format!("{}-try{number}", first.id)).ok());
+    NewTask {
+        id: new.id.clone().or_else(|| named.take(100).find(|id| world.task(id).is_none())),
+        title: said(&new.title, &first.title),
+        body: said(&new.body, &first.body),
+        task_type: new.task_type.or(Some(first.machine.task_type)),
+        priority: new.priority.or(Some(first.priority)),
+        plan: new.plan.clone().or_else(|| first.plan.clone()),
+        reviewer: new.reviewer.clone().or_else(|| first.machine.reviewer_id.clone()),
+        depends_on: if new.depends_on.is_empty() { first.depends_on.clone() } else { new.depends_on.clone() },
+        agent: new.agent.clone().or_else(|| first.agent.clone()),
+        ..new.clone()
+    }
 }
 
 /// `t-1`, `t-2`, …: one that no task or ticket ever had.

@@ -144,6 +144,8 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")] plan_source: Option<task::PlanSource>,
         #[serde(default, skip_serializing_if = "Option::is_none")] proposed: Option<Proposed>,
     } in |e| of_task(&e.id);
+    /// The task is another try at `of`, the first of them.
+    TryAdded = "try_added" { id: TaskId, of: TaskId } in |e| of_task(&e.id);
     ProposalAccepted = "proposal_accepted" { id: TaskId, by: SmolStr, at: Millis } in |e| of_task(&e.id);
     TaskEdited = "task_edited" {
         id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr>,

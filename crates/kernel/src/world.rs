@@ -70,6 +70,9 @@ pub struct World {
     pub claimable: OrdSet<ClaimKey>,
     /// Who waits for a task or ticket, by the one that is waited for.
     pub dependents: OrdMap<TaskId, OrdSet<TaskId>>,
+    /// The further tries at a task, by the first.
+    #[serde(default)]
+    pub tries: OrdMap<TaskId, OrdSet<TaskId>>,
     /// The runs that are suspended.
     pub suspended: OrdSet<RunId>,
     /// The workers without a task.
@@ -102,6 +105,9 @@ pub struct Task {
     pub ticket: Option<SmolStr>,
     /// The closed task that this one takes up again.
     pub reopens: Option<TaskId>,
+    /// The first of several tries, of which this is another.
+    #[serde(default)]
+    pub try_of: Option<TaskId>,
     /// Whose workers are to do it, as a person said.
     #[serde(default)]
     pub agent: Option<AgentName>,
@@ -803,11 +809,23 @@ impl World {
         self.config.tests.is_none() || self.main_verdict().is_some_and(|verdict| verdict.red.is_none())
     }
 
-    /// How a task, or a ticket that no task came from, stands as a dependency.
+    /// The other tries at the same work as this task.
+    pub fn other_tries<'w>(&'w self, task: &'w Task) -> impl Iterator<Item = &'w Task> {
+        let first = task.try_of.as_ref().unwrap_or(&task.id);
+        let further = self.tries.get(first).into_iter().flatten();
+        let others = std::iter::once(first).chain(further).filter(|id| **id != task.id);
+        others.filter_map(|id| self.task(id))
+    }
+
+    /// How a task, or a ticket that no task came from, stands as a dependency. What one of several tries has done is done.
     pub fn dependency(&self, id: &TaskId) -> Dependency {
         match (self.task(id), self.tickets.get(id.as_str())) {
             (Some(task), _) => match task.machine.status {
                 Status::Done => Dependency::Done,
+                Status::Canceled if self.other_tries(task).any(|other| other.status() == Status::Done) => {
+                    Dependency::Done
+                }
+                Status::Canceled if self.other_tries(task).any(|other| !other.is_final()) => Dependency::Open,
                 Status::Canceled => Dependency::Canceled,
                 _ => Dependency::Open,
             },

@@ -65,15 +65,29 @@ fn status(text: &str) -> Result<Status, Problem> {
 }
 
 pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Shown, Problem> {
-    let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent } = new;
+    let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent, try_of } =
+        new;
     let id = id.map(|id| field("id", &id)).transpose()?;
     let reopens = reopens.map(|id| field("reopens", &id)).transpose()?;
+    let try_of = try_of.map(|id| field("tryOf", &id)).transpose()?;
     let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
     let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
     let agent = agent.and_then(chosen).map(|agent| field("agent", &agent)).transpose()?;
     let (reviewer, run) = (reviewer_id.map(SmolStr::from), call.request.run.clone());
-    let new =
-        NewTask { id, title, body, task_type, priority, reopens, plan, reviewer, depends_on, agent, run };
+    let new = NewTask {
+        id,
+        title,
+        body,
+        task_type,
+        priority,
+        reopens,
+        try_of,
+        plan,
+        reviewer,
+        depends_on,
+        agent,
+        run,
+    };
     let reply = call.submit(Ask::AddTask(new))?;
     shown(call, &field("id", &reply.id.unwrap_or_default())?)
 }

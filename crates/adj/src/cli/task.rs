@@ -31,6 +31,24 @@ Example:
         /// Task
         id: String,
     },
+    /// Add another try at a task; the first try that is done cancels the others
+    #[command(after_help = "\
+Example:
+  adj task try c-abc1
+  adj task try c-abc1 --agent opus --agent codex
+
+Each try is a task of its own with the same text, branch and working tree apart. With `review = \"human\"` you compare \
+them (`adj review`, `adj diff`) and approve one; with `review = \"auto\"` the first with green tests lands. The work of \
+the others is kept: `adj salvage list`. Tasks that depend on one try go on when any of them is done.")]
+    Try {
+        /// Task
+        id: String,
+        /// Agent that works on it; repeat it for one try by each [default: as the task]
+        #[arg(long, value_name = "NAME")]
+        agent: Vec<String>,
+        #[command(flatten)]
+        once: Once,
+    },
     /// Edit a task's title, body, priority, plan, reviewer or agent
     Edit(Edit),
     /// Move a task to another status
@@ -298,6 +316,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Show { id } => show(&project, &id, context),
         Command::Add(add) => self::add(&project, add, context),
         Command::Accept { ids } => accept(&project, &ids, context),
+        Command::Try { id, agent, once } => try_again(&project, &id, agent, &once, context),
         Command::Edit(edit) => self::edit(&project, edit, context),
         Command::Move(moved) => {
             let id = named::task(&project, &moved.id)?.line.id;
@@ -414,6 +433,31 @@ fn accept(project: &Project, ids: &[String], context: Context) -> Result<(), Fai
     Ok(())
 }
 
+/// One more task for each agent that is named; the same text, which the server has.
+fn try_again(
+    project: &Project,
+    id: &str,
+    agents: Vec<String>,
+    once: &Once,
+    context: Context,
+) -> Result<(), Failure> {
+    let agents: Vec<Option<String>> =
+        if agents.is_empty() { vec![None] } else { agents.into_iter().map(Some).collect() };
+    let mut added: Vec<Task> = Vec::new();
+    for (at, agent) in agents.into_iter().enumerate() {
+        let new = types::Add { try_of: Some(id.to_owned()), agent, ..types::Add::default() };
+        let key = once.key.as_ref().map(|key| format!("{key}-{at}"));
+        added.push(project.ask(Method::Post, "/tasks", &new, key.as_deref())?);
+    }
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&added))?);
+    }
+    for task in &added {
+        writeln!(context.out, "{}", task.line.id)?;
+    }
+    Ok(())
+}
+
 fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     let Add { title, body, id, task_type, priority, depends_on, plan, reviewer, agent, reopens, once } = add;
     let new = types::Add {
@@ -423,6 +467,7 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
         task_type,
         priority,
         reopens,
+        try_of: None,
         plan: (!plan.is_empty()).then_some(plan),
         reviewer_id: reviewer,
         depends_on,
@@ -600,6 +645,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         ("assigned to", listed(&line.assignee_ids)),
         ("reviewer", of(|whole| whole.reviewer_id.clone())),
         ("depends on", listed(&line.depends_on)),
+        ("other tries", listed(&line.other_tries)),
         ("blocked by", of(|whole| whole.block_reason.map(|reason| reason.to_string()))),
         ("waits for", of(|whole| whole.approval.clone())),
         ("branch", of(|whole| whole.branch.clone())),

@@ -317,7 +317,27 @@ pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
         decision_note: approved.note,
     });
     d.move_task(id, &Actor::System, Status::Done, Payload { approval, ..Payload::default() })?;
-    tidy_up(d, id)
+    tidy_up(d, id)?;
+    end_other_tries(d, id)
+}
+
+/// Whoever asked for several tries wanted the first that gets there.
+fn end_other_tries(d: &mut Draft, id: &TaskId) -> Ruled {
+    let task = d.task(id)?;
+    let open = |other: &&crate::world::Task| !other.is_final();
+    let others: Vec<TaskId> = d.world.other_tries(task).filter(open).map(|other| other.id.clone()).collect();
+    for other in others.iter().filter(|other| !landing_is_written(d, other)).cloned().collect::<Vec<_>>() {
+        d.rule(Rule::OtherTryDone);
+        let why = format!("{id}, another try at the same task, is done");
+        d.comment(&other, "system", "try", why.clone());
+        let approval = d.task(&other)?.approval.clone();
+        let decision = approval.is_some().then_some(why);
+        // It is a person's act: the one who asked for more than one try.
+        let person = Actor::Human(SmolStr::new_static("tries"));
+        d.move_task(&other, &person, Status::Canceled, Payload { decision, ..Payload::default() })?;
+        canceled(d, &other)?;
+    }
+    Ok(())
 }
 
 /// After a final status: nobody works on it or waits for it, the ticket is closed, the tree removed, the branch

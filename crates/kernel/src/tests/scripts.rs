@@ -899,6 +899,42 @@ pub(super) fn canceling_ends_the_run_frees_the_worker_and_saves_the_tree() {
     );
 }
 
+/// OtherTryDone.
+#[test]
+pub(super) fn the_first_try_that_is_done_cancels_the_others_and_frees_what_depends_on_any() {
+    let table = check(
+        auto(),
+        "ticket t1
+         ticket t2 t1
+         try t1           -> task t1-try2 INBOX
+         try t1-try2      -> task t1-try3 INBOX
+         fleet 2          -> task t1 IN_PROGRESS, task t1-try2 IN_PROGRESS, task t2 INBOX
+         tree t1-try2
+         tree t1
+         done t1-try2
+         green t1-try2
+         merge-green t1-try2
+         main-moved t1-try2 -> task t1-try2 DONE, task t1 CANCELED, task t1-try3 CANCELED, task t2 IN_PROGRESS
+         try t1           -> refused CLOSED",
+    );
+    let (first, second) =
+        (table.world.task(&task("t1")).unwrap(), table.world.task(&task("t1-try2")).unwrap());
+    assert_eq!((&first.title, &first.body), (&second.title, &second.body));
+}
+
+/// A task depends on what is to be done, not on who does it.
+#[test]
+pub(super) fn a_try_that_is_canceled_holds_nothing_up_while_another_is_open() {
+    check(
+        auto(),
+        "ticket t1
+         ticket t2 t1
+         try t1
+         cancel t1
+         fleet 1          -> task t1-try2 IN_PROGRESS, task t2 INBOX",
+    );
+}
+
 /// TicketClosed.
 #[test]
 pub(super) fn a_ticket_closed_by_hand_cancels_what_has_not_begun_and_blocks_what_has() {

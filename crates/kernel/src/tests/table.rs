@@ -439,6 +439,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
                 NewTask { id: Some(task(words[2])), title: "More".to_owned(), run, ..NewTask::default() };
             table.tell(coder, Ask::AddTask(new))
         }
+        "try" => table.ann(Ask::AddTask(NewTask { try_of: Some(task(id)), ..NewTask::default() })),
         "accept" => table.ann(Ask::AcceptTask { id: task(id) }),
         "cleanup" => table.ann(Ask::Cleanup { worker: worker(id), force: false }),
         "cleanup-force" => table.ann(Ask::Cleanup { worker: worker(id), force: true }),

@@ -297,7 +297,11 @@ pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
 fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
     let run = stage.world.task(id).and_then(|task| task.run.clone());
     let agent = stage.world.config.fleet.agent.clone();
-    match (stage.random.below(15), run) {
+    match (stage.random.below(16), run) {
+        (15, _) => {
+            let new = NewTask { try_of: Some(id.clone()), ..NewTask::default() };
+            ask(stage, Ask::AddTask(new))?;
+        }
         (14, _) => {
             let landed = |task: &&std::sync::Arc<kernel::world::Task>| task.landed.is_some();
             let Some(id) = stage.world.tasks.values().find(landed).map(|task| task.id.clone()) else {

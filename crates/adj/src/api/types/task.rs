@@ -43,6 +43,9 @@ pub struct TaskLine {
     /// The agent that it is meant for; null: the fleet's.
     pub agent: Option<String>,
     pub depends_on: Vec<String>,
+    /// The other tries at the same work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_tries: Vec<String>,
     pub created_at: String,
     /// Where an agent proposed it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +258,7 @@ pub struct Comment {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Add {
-    /// What is to be done, in one line.
+    /// What is to be done, in one line. May be empty for another try.
     pub title: String,
     /// What is to be done, in full.
     #[serde(default)]
@@ -272,6 +275,10 @@ pub struct Add {
     /// The closed task that this one takes up again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reopens: Option<String>,
+    /// The open task that this is another try at; what is left out is taken from there. The first that is done ends the
+    /// others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub try_of: Option<String>,
     /// 3 to 6 bullets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<String>>,

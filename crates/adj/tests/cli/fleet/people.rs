@@ -755,3 +755,31 @@ do = [
     running.stop();
     repository.check(&["t-1"], "sh tests.sh");
 }
+
+/// Two tries, each on a branch of its own: the one that is approved lands, and the work of the other is kept.
+#[test]
+fn of_several_tries_the_first_that_lands_ends_the_others_and_loses_nothing() {
+    let text = super::policies::scenario(&[
+        r#"{ write = "door.txt", text = "{task}\n" }, { commit = "Paint the door" }, { done = true }"#,
+    ]);
+    let repository = Repository::new("people-tries", &text, &["t-1"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    repository.ok("task ls");
+    let running = repository.start("run");
+    repository.wait_task("t-1", "REVIEW");
+    assert_eq!(repository.ok("task try t-1 --agent player"), "t-1-try2\n");
+    let after = repository.ok("task add After --id t-after --depends-on t-1");
+    assert_eq!(after, "t-after\n");
+    repository.wait_task("t-1-try2", "REVIEW");
+    let shown = repository.ok("task show t-1-try2");
+    assert!(shown.contains("other tries  t-1"), "{shown}");
+    repository.ok("review t-1-try2 --approve");
+    repository.wait_task("t-1-try2", "DONE");
+    repository.wait_task("t-1", "CANCELED");
+    running.wait_for("takes t-after");
+    running.stop();
+    assert_eq!(repository.read("door.txt"), "t-1-try2\n");
+    let kept = repository.git("log --format=%s -1 --glob=refs/heads/agent/*-t-1");
+    assert_eq!(kept.trim(), "Paint the door");
+    assert_eq!(repository.adj("task try t-1").code, 3);
+}
