@@ -198,9 +198,10 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
         let (branch, commit, commits) = (visible(&moved.branch), visible(&moved.commit), moved.commits);
         writeln!(
             out,
-            "{:<12} branch {branch} was moved to {commit} by somebody else; {commits} of its commits are not the \
-             agent's and do not land with this task: merge them yourself",
-            "warning"
+            "{:<12} branch {branch} was moved to {commit} by somebody else; what was added there ({commits} \
+             {}) is not the agent's and does not land with this task: merge it yourself",
+            "warning",
+            if commits == 1 { "commit" } else { "commits" },
         )?;
     }
     if let Some(said) = &review.said {

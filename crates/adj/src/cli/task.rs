@@ -645,6 +645,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         ("assigned to", listed(&line.assignee_ids)),
         ("reviewer", of(|whole| whole.reviewer_id.clone())),
         ("depends on", listed(&line.depends_on)),
+        ("reopens", of(|whole| whole.reopens.clone())),
         ("other tries", listed(&line.other_tries)),
         ("blocked by", of(|whole| whole.block_reason.map(|reason| reason.to_string()))),
         ("waits for", of(|whole| whole.approval.clone())),

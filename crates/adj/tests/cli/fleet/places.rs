@@ -453,7 +453,7 @@ fn a_persons_commits_on_the_branch_of_a_task_are_named_in_its_review() {
     repository.git(&format!("worktree remove {}", linked.display()));
     let shown = repository.ok("review p-1");
     assert!(shown.contains("branch agent/A-p-1 was moved to"), "{shown}");
-    assert!(shown.contains("1 of its commits are not the agent's"), "{shown}");
+    assert!(shown.contains("(1 commit) is not the agent's"), "{shown}");
     assert_eq!(repository.json("review p-1")["movedBranch"]["commits"], 1);
 }
 
