@@ -1,6 +1,7 @@
 //! Commands: what someone asks, and what came of an effect. Each may be refused.
 
 use crate::Millis;
+use crate::choice::Choice;
 use crate::config::{Config, Micros};
 use crate::event::Event;
 use crate::rules::Rule;
@@ -524,6 +525,9 @@ pub struct Refusal {
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What can be done about it, the most likely first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Choice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     #[serde(default)]
@@ -587,6 +591,7 @@ impl Refusal {
             code: SmolStr::new_static(code),
             message: message.into(),
             hint: None,
+            next: Vec::new(),
             errors: Vec::new(),
             allowed: Vec::new(),
         }
@@ -594,6 +599,12 @@ impl Refusal {
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// What can be done about it.
+    pub fn next(mut self, next: impl IntoIterator<Item = Choice>) -> Self {
+        self.next.extend(next);
         self
     }
 
@@ -645,6 +656,7 @@ impl From<machines::Refusal> for Refusal {
             code: SmolStr::new_static(refusal.code.name()),
             message: of_move(&refusal).unwrap_or_else(|| refusal.to_string()),
             hint: None,
+            next: Vec::new(),
             errors: refusal.errors,
             allowed: refusal.allowed.into_iter().map(str::to_owned).collect(),
         }

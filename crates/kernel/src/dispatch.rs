@@ -1,5 +1,6 @@
 //! A command taken apart: what it asks for, who may, and which rule or machine it goes to.
 
+use crate::choice::Choice;
 use crate::command::*;
 use crate::draft::{Draft, Ruled};
 use crate::event::*;
@@ -24,9 +25,9 @@ pub(crate) fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, R
             let status = d.task(id)?.status();
             if matches!(status, Status::Done | Status::Canceled) {
                 let message = format!("task `{id}` is {status}; what it says is not changed any more");
-                return Err(Refusal::new(409, "CLOSED", message).hint(format!(
-                    "`adj task add TITLE --reopens {id}` adds a task that takes it up again"
-                )));
+                return Err(
+                    Refusal::new(409, "CLOSED", message).next([Choice::ReopenTask { task: id.clone() }])
+                );
             }
             check_text(d, "title", title.as_deref())?;
             check_text(d, "body", body.as_deref())?;
@@ -372,7 +373,7 @@ fn first_try(d: &Draft, of: &TaskId) -> Result<Arc<Task>, Refusal> {
     let first = first.ok_or_else(|| Refusal::new(404, "NOT_FOUND", format!("there is no task `{of}`")))?;
     match task.is_final() {
         true => Err(Refusal::new(409, "CLOSED", format!("task `{of}` is {}, for good", task.status()))
-            .hint(format!("add a new one with `adj task add TITLE --reopens {of}`"))),
+            .next([Choice::ReopenTask { task: of.clone() }])),
         false => Ok(first),
     }
 }
@@ -476,9 +477,9 @@ pub(crate) fn spawn(
     }
     if d.world.workers.contains_key(name) {
         let message = format!("there is a worker `{name}` already");
-        return Err(
-            Refusal::new(409, "EXISTS", message).hint("choose another name; `adj ps` lists the workers")
-        );
+        return Err(Refusal::new(409, "EXISTS", message)
+            .hint("choose another name")
+            .next([Choice::ListWorkers]));
     }
     d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at(), by_person });
     d.move_worker_by(name, worker::Event::Spawn { name_free: true }, by).map(drop)

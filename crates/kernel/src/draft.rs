@@ -2,6 +2,7 @@
 //!
 //! Here single machines are driven, each by its own table; what moves several of them is in `rules.rs`.
 
+use crate::choice::Choice;
 use crate::command::*;
 use crate::dispatch::{channel_of, plan_source};
 use crate::effect::{Effect, Timer};
@@ -141,19 +142,15 @@ impl<'c> Draft<'c> {
     // What is there, or a refusal that says it is not.
 
     pub fn task(&self, id: &TaskId) -> Result<&Task, Refusal> {
-        self.world
-            .task(id)
-            .ok_or_else(|| Refusal::not_found("task", id).hint("`adj task ls` lists the tasks"))
+        self.world.task(id).ok_or_else(|| Refusal::not_found("task", id).next([Choice::ListTasks]))
     }
 
     pub fn worker(&self, name: &WorkerName) -> Result<&Worker, Refusal> {
-        self.world
-            .worker(name)
-            .ok_or_else(|| Refusal::not_found("worker", name).hint("`adj ps` lists the workers"))
+        self.world.worker(name).ok_or_else(|| Refusal::not_found("worker", name).next([Choice::ListWorkers]))
     }
 
     pub fn run(&self, id: &RunId) -> Result<&Run, Refusal> {
-        self.world.run(id).ok_or_else(|| Refusal::not_found("run", id).hint("`adj history` lists the runs"))
+        self.world.run(id).ok_or_else(|| Refusal::not_found("run", id).next([Choice::ListRuns]))
     }
 
     // One machine at a time.

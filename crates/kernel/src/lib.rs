@@ -11,6 +11,7 @@
 mod apply;
 mod authority;
 pub mod budget;
+pub mod choice;
 pub mod command;
 pub mod config;
 mod dispatch;

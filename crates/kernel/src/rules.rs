@@ -31,6 +31,7 @@ pub(crate) use {
 };
 use {next::*, release::*, service::*, step::*};
 
+use crate::choice::Choice;
 use crate::command::*;
 use crate::config::{Colour, Review, Role};
 use crate::dispatch::{check_dependencies, check_text, forbidden, run_reply, spawn};

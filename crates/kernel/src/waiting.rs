@@ -3,6 +3,8 @@
 //! Whoever tells people what waits reads this list: the command line, the live view, notices. What can be done about it
 //! is a code with parameters here; the door that shows it words it as a command line or a button.
 
+use crate::choice::Choice;
+
 use crate::World;
 use crate::why;
 use crate::world::{Approval, BudgetScope, Dependency, Health, Task, Worker};
@@ -95,62 +97,6 @@ pub struct UntrustedSettings {
     /// The file is not there at all.
     pub gone: bool,
     pub since: Option<Millis>,
-}
-
-macro_rules! choices {
-    ($($(#[$meta:meta])* $name:ident $({ $($field:ident: $of:ty),* })? = $code:literal, $does:literal;)*) => {
-        /// Something that can be done: a code, and the names that it takes.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(tag = "code")]
-        pub enum Choice {
-            $($(#[$meta])* #[serde(rename = $code)] $name $({ $($field: $of),* })?,)*
-        }
-
-        impl Choice {
-            pub const CODES: &[&str] = &[$($code),*];
-
-            pub fn code(&self) -> &'static str {
-                match self { $(Choice::$name $({ $($field: _),* })? => $code),* }
-            }
-
-            /// What it will do, in one sentence.
-            pub fn text(&self) -> &'static str {
-                match self { $(Choice::$name $({ $($field: _),* })? => $does),* }
-            }
-        }
-    };
-}
-
-choices! {
-    ShowReview { task: TaskId } = "show_review", "shows what it changes, and what its tests said";
-    ApproveReview { task: TaskId } = "approve_review", "lets it land: it is merged, tested, and main moves to it";
-    RequestChanges { task: TaskId } = "request_changes", "sends it back to work, and tells its agent the text";
-    ApproveRequest { approval: ApprovalId } = "approve_request", "allows it this once";
-    ApproveAlways { approval: ApprovalId } = "approve_always", "allows exactly this call for the rest of the task";
-    RaiseLimit { approval: ApprovalId } = "raise_limit", "raises the limit by as much again, and it goes on";
-    CompleteAsIs { approval: ApprovalId } = "complete_as_is", "takes what there is as the whole work, and tests it";
-    DenyRequest { approval: ApprovalId } = "deny_request", "refuses it, and tells whoever asked why";
-    ShowRequest { approval: ApprovalId } = "show_request", "shows the whole request";
-    ExplainTask { task: TaskId } = "explain_task", "shows what went wrong, and all that it waits for";
-    ExplainWorker { worker: WorkerName } = "explain_worker", "shows what went wrong";
-    RetryTask { task: TaskId } = "retry_task", "tries it again at once, on the same branch";
-    RetryWorker { worker: WorkerName } = "retry_worker", "tries again at once, on the same branch";
-    ClarifyTask { task: TaskId } = "clarify_task", "sends it back to work with what you make clear";
-    RestartTask { task: TaskId } = "restart_task", "begins it again from main; its work is saved";
-    RestartWithNote { task: TaskId } = "restart_with_note", "begins it again from main with what you make clear";
-    KillWorker { worker: WorkerName } = "kill_worker", "ends the worker; its work is saved";
-    CancelTask { task: TaskId } = "cancel_task", "ends the task; its work is saved";
-    RefuseProposal { task: TaskId } = "refuse_proposal", "cancels it: nobody works on it";
-    AcceptProposal { task: TaskId } = "accept_proposal", "lets the fleet work on it";
-    RemoveDependency { task: TaskId, on: TaskId } = "remove_dependency", "lets it begin without the other task";
-    ClearCheckout = "clear_checkout", "shows your local changes; commit or stash them, and it lands by itself";
-    TrustSettings = "trust_settings", "puts adjutant.toml into force as it is now";
-    ShowSettings = "show_settings", "shows the settings that are in force";
-    ForgetSettings = "forget_settings", "goes on with the defaults";
-    CheckMachine = "check_machine", "shows what is full";
-    EmptyTrash = "empty_trash", "deletes what is in the trash";
-    RetryServices = "retry_services", "tries the service again at once";
-    TestMain = "test_main", "tests main again, once it is fixed";
 }
 
 /// All that waits: what holds up most comes first, and of that what waits longest.

@@ -2,8 +2,12 @@
 
 use crate::World;
 use crate::budget;
+use crate::choice::Choice;
+use crate::command::Refusal;
 use crate::words::Condition;
-use crate::world::{BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of};
+use crate::world::{
+    Approval, BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of,
+};
 use machines::Millis;
 use machines::names::{AgentName, EffectId, ServiceName, TaskId, WorkerName};
 use machines::task::{BlockReason, Status};
@@ -15,6 +19,9 @@ pub struct Guard {
     pub guard: Condition,
     pub holds: bool,
     pub detail: String,
+    /// What can be done where it does not hold, the most likely first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Choice>,
     /// Where it does not hold: only a person changes that, however long the fleet runs.
     #[serde(skip)]
     pub lasts: bool,
@@ -49,20 +56,26 @@ pub fn last_line(output: &str) -> String {
     line.trim_matches(frame).chars().take(CHARS_MAX).collect()
 }
 
-const NOT_RUNNING: &str = "the fleet is not running; `adj run` starts it";
-
 /// Whether anybody carries anything out.
 fn fleet_running(world: &World) -> Guard {
-    guard(
-        Condition::FleetRunning,
-        world.fleet_running,
-        if world.fleet_running { "the fleet is at work" } else { NOT_RUNNING },
-    )
+    let running = world.fleet_running;
+    let detail = if running { "the fleet is at work" } else { "the fleet is not running" };
+    guard(Condition::FleetRunning, running, detail).next([Choice::StartFleet])
 }
 
 fn guard(guard: Condition, holds: bool, detail: impl Into<String>) -> Guard {
     let lasts = !holds && guard.is_for_a_person();
-    Guard { guard, holds, detail: detail.into(), lasts, output: None }
+    Guard { guard, holds, detail: detail.into(), next: Vec::new(), lasts, output: None }
+}
+
+impl Guard {
+    /// What can be done, where it does not hold.
+    pub fn next(mut self, next: impl IntoIterator<Item = Choice>) -> Guard {
+        if !self.holds {
+            self.next.extend(next);
+        }
+        self
+    }
 }
 
 /// Whether main passes its own tests, where that is asked for.
@@ -72,7 +85,7 @@ pub fn main_tests(world: &World) -> Option<Guard> {
     let red = verdict.and_then(|verdict| verdict.red.as_ref());
     let detail = match (verdict, red) {
         (Some(_), Some(output)) => format!(
-            "the tests fail on main itself, so no agent starts: {}; fix main, or [test] in adjutant.toml, and a running fleet tests it again (`adj doctor --tests` does at once)",
+            "the tests fail on main itself, so no agent starts: {}; fix main, or [test] in adjutant.toml, and a running fleet tests it again",
             last_line(output)
         ),
         (Some(verdict), None) => match &verdict.command {
@@ -83,10 +96,11 @@ pub fn main_tests(world: &World) -> Option<Guard> {
             "main's own tests are running; agents start when they pass".to_owned()
         }
         (None, _) if world.fleet_running => "main's own tests have not been run yet".to_owned(),
-        (None, _) => "main's own tests are run first when `adj run` starts".to_owned(),
+        (None, _) => "main's own tests are run first when the fleet starts".to_owned(),
     };
     let output = red.map(|output| last_lines(output));
-    Some(Guard { output, ..guard(Condition::MainTests, world.main_is_green(), detail) })
+    let next = red.map(|_| Choice::TestMain);
+    Some(Guard { output, ..guard(Condition::MainTests, world.main_is_green(), detail).next(next) })
 }
 
 /// What keeps an agent's workers from claiming anything at all.
@@ -118,14 +132,7 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
         Guard {
             // No waiting helps where the credentials are not accepted.
             lasts: health.is_some_and(|health| !health.healthy && health.refused),
-            ..guard(
-                Condition::ServiceHealthy,
-                health.is_none_or(|health| health.healthy),
-                match health {
-                    Some(health) if !health.healthy => away(world, &service, health, now),
-                    _ => format!("`{service}` is there"),
-                },
-            )
+            ..service_there(world, Condition::ServiceHealthy, &service, health, now)
         },
         guard(
             Condition::AgentCap,
@@ -137,6 +144,20 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
     .chain(shared_money(world, agent, day))
     .chain(main_tests(world))
     .collect()
+}
+
+/// Whether a service answers, and what can be done where no waiting helps.
+fn service_there(
+    world: &World,
+    condition: Condition,
+    service: &ServiceName,
+    health: Option<&Health>,
+    now: Option<Millis>,
+) -> Guard {
+    let ill = health.filter(|health| !health.healthy);
+    let detail = ill.map_or_else(|| format!("`{service}` answers"), |ill| away(world, service, ill, now));
+    let next = ill.filter(|ill| ill.refused).map(|_| Choice::RetryServices);
+    guard(condition, ill.is_none(), detail).next(next)
 }
 
 /// A service that is away: what it answered, since when, and when it is tried again.
@@ -156,7 +177,7 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Milli
         }
     }
     if health.refused {
-        text.push_str("; set the key or log in, then `adj retry --all`");
+        text.push_str("; set the key or log in");
     }
     text
 }
@@ -213,7 +234,7 @@ fn shared_money(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
         let mut guard = money(world, &room, agent);
         let asked = crate::rules::asked(world, &room, agent, day).filter(|_| !guard.holds);
         match asked.map(|asked| (&asked.id, asked.decided.is_none())) {
-            Some((id, true)) => guard.detail.push_str(&format!("; `adj approve {id}` raises it")),
+            Some((id, true)) => guard.next.push(Choice::RaiseLimit { approval: id.clone() }),
             Some((id, false)) => guard.detail.push_str(&format!(
                 "; {id} was denied: raise it in adjutant.toml{}",
                 if room.scope == BudgetScope::Day { ", or it goes on tomorrow" } else { "" }
@@ -305,22 +326,20 @@ pub fn agent_configured(world: &World, task: &Task) -> Option<Guard> {
     let detail = match there {
         true => format!("agent `{wanted}` is in adjutant.toml"),
         false => format!(
-            "it wants agent `{wanted}`, which adjutant.toml does not have; add [agents.{wanted}], or choose another: `adj task edit {id} --agent NAME`"
+            "it wants agent `{wanted}`, which adjutant.toml does not have; add [agents.{wanted}], or choose another"
         ),
     };
-    Some(guard(Condition::AgentConfigured, there, detail))
+    Some(guard(Condition::AgentConfigured, there, detail).next([Choice::ChooseAgent { task: id.clone() }]))
 }
 
 fn accepted(task: &Task, proposed: &Proposed) -> Guard {
-    let (waits, id) = (task.is_waiting_proposal(), &task.id);
+    let (waits, id) = (task.is_waiting_proposal(), || task.id.clone());
     let detail = match waits {
-        true => format!(
-            "{}; accept it with `adj task accept {id}`, or refuse it with `adj task cancel {id}`",
-            proposed_by(proposed)
-        ),
+        true => proposed_by(proposed),
         false => format!("{}, and accepted", proposed_by(proposed)),
     };
-    guard(Condition::ProposalAccepted, !waits, detail)
+    let next = [Choice::AcceptProposal { task: id() }, Choice::RefuseProposal { task: id() }];
+    guard(Condition::ProposalAccepted, !waits, detail).next(next)
 }
 
 /// Which agent proposed a task, and while it worked on what.
@@ -346,31 +365,36 @@ pub fn ticket_holds(world: &World, task: &Task) -> Option<&'static str> {
 fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
     let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
     let id = &task.id;
-    let mut guards = vec![guard(
-        Condition::TicketThere,
-        ticket.gone.is_none(),
-        match ticket.gone {
-            Some(_) => format!(
-                "the file of ticket `{}` is gone; put it back, or end the task with `adj task cancel {id}`",
-                ticket.id
-            ),
-            None => format!("the file of ticket `{}` is there", ticket.id),
-        },
-    )];
+    let mut guards = vec![
+        guard(
+            Condition::TicketThere,
+            ticket.gone.is_none(),
+            match ticket.gone {
+                Some(_) => {
+                    format!("the file of ticket `{}` is gone; put it back, or end the task", ticket.id)
+                }
+                None => format!("the file of ticket `{}` is there", ticket.id),
+            },
+        )
+        .next([Choice::CancelTask { task: id.clone() }]),
+    ];
     if waiting {
         let taken = ticket.status == "in_progress";
-        guards.push(guard(
-            Condition::TicketOpen,
-            !taken,
-            if taken {
-                format!(
-                    "ticket `{0}` is in_progress: somebody else works on it; set it to open, or `adj assign WORKER {id}`",
-                    ticket.id
-                )
-            } else {
-                format!("ticket `{}` is {}", ticket.id, ticket.status)
-            },
-        ));
+        guards.push(
+            guard(
+                Condition::TicketOpen,
+                !taken,
+                if taken {
+                    format!(
+                        "ticket `{}` is in_progress: somebody else works on it; set it to open",
+                        ticket.id
+                    )
+                } else {
+                    format!("ticket `{}` is {}", ticket.id, ticket.status)
+                },
+            )
+            .next([Choice::AssignTask { task: id.clone() }]),
+        );
     }
     guards
 }
@@ -479,16 +503,11 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let mut guards = failing(world, id);
     match task.status() {
         Status::Done | Status::Canceled => {
-            let landed = task
-                .landed
-                .as_ref()
-                .map(|landed| format!("; it landed as {}, and `adj undo {id}` takes it back", landed.merge));
+            let landed = task.landed.as_ref().map(|landed| format!("; it landed as {}", landed.merge));
+            let undo = task.landed.as_ref().map(|_| Choice::UndoTask { task: id.clone() });
             let landed = landed.unwrap_or_default();
-            guards.push(guard(
-                Condition::Open,
-                false,
-                format!("task.{}: nothing is left to do{landed}", task.status()),
-            ))
+            let detail = format!("task.{}: nothing is left to do{landed}", task.status());
+            guards.push(guard(Condition::Open, false, detail).next(undo))
         }
         Status::Blocked => {
             let reason =
@@ -496,35 +515,33 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             let (last, output) = last_words(world, task).unzip();
             let last = last.map(|words| format!(": {words}")).unwrap_or_default();
             let out = match task.machine.block_reason {
-                Some(BlockReason::ReviewCycles) => format!(
-                    "to continue: `adj task move {id} IN_PROGRESS --clarification TEXT`, or `adj task restart {id} --note TEXT`"
-                ),
-                _ => format!("to continue: `adj retry {id}`, or from main: `adj task restart {id}`"),
+                Some(BlockReason::ReviewCycles) => {
+                    [Choice::ClarifyTask { task: id.clone() }, Choice::RestartWithNote { task: id.clone() }]
+                }
+                _ => [Choice::RetryTask { task: id.clone() }, Choice::RestartTask { task: id.clone() }],
             };
-            let not_blocked = guard(Condition::NotBlocked, false, format!("BLOCKED ({reason}){last}; {out}"));
-            guards.push(Guard { output: output.flatten(), ..not_blocked });
+            let not_blocked = guard(Condition::NotBlocked, false, format!("BLOCKED ({reason}){last}"));
+            guards.push(Guard { output: output.flatten(), ..not_blocked.next(out) });
             guards.extend(Some(nothing_unfinished(task)).filter(|guard| !guard.holds));
         }
         Status::NeedsApproval => {
             let question = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));
-            let detail = question.map_or("a person must decide".to_owned(), |approval| {
-                let (id, question) = (&approval.id, &approval.question);
-                format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)")
-            });
-            guards.push(guard(Condition::Decided, false, detail));
+            let undecided = guard(Condition::Decided, false, "a person must decide");
+            guards.push(question.map_or(undecided, |approval| asked(Condition::Decided, approval)));
         }
         Status::Review => {
-            guards.push(guard(
-                Condition::Approved,
-                task.approved.is_some(),
-                match (&task.approved, &task.needs_person) {
-                    (Some(approved), _) => format!("by {}", approved.by),
-                    (None, Some(reason)) => {
-                        format!("a person must look at it ({}): `adj review {id}`", reason.text())
-                    }
-                    (None, None) => format!("review = \"{}\": `adj review {id}`", world.config.fleet.review),
-                },
-            ));
+            guards.push(
+                guard(
+                    Condition::Approved,
+                    task.approved.is_some(),
+                    match (&task.approved, &task.needs_person) {
+                        (Some(approved), _) => format!("by {}", approved.by),
+                        (None, Some(reason)) => format!("a person must look at it ({})", reason.text()),
+                        (None, None) => format!("review = \"{}\"", world.config.fleet.review),
+                    },
+                )
+                .next([Choice::ShowReview { task: id.clone() }]),
+            );
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
             guards.push(guard(
@@ -593,18 +610,16 @@ fn idle_of(world: &World, agent: &AgentName) -> Guard {
 
 /// Whether a person can go into the task's tree now: it stands, and nothing runs in it. Otherwise why not, and what to do.
 /// What is left in the outbox of a fleet that is not at work runs nowhere.
-pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), (String, String)> {
+pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), Refusal> {
     let (id, status) = (&task.id, task.status());
+    let no_way_in = |why: String| Refusal::new(409, "NO_WAY_IN", why);
     if task.is_final() || task.place.as_ref().is_none_or(|place| !place.ready) {
         return Err(match task.is_final() {
-            true => (
-                format!("`{id}` is {status}, and its tree is gone"),
-                format!("`adj diff {id}` shows what it changed; `adj salvage list` what was saved"),
-            ),
-            false => (
-                format!("`{id}` is {status} and has no tree"),
-                format!("it gets one when a worker takes it; `adj why {id}` says what it waits for"),
-            ),
+            true => no_way_in(format!("`{id}` is {status}, and its tree is gone"))
+                .next([Choice::ShowDiff { task: id.clone() }, Choice::ListSaved]),
+            false => no_way_in(format!("`{id}` is {status} and has no tree"))
+                .hint("it gets one when a worker takes it")
+                .next([Choice::ExplainTask { task: id.clone() }]),
         });
     }
     if !at_work {
@@ -619,13 +634,15 @@ pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), (String, 
         None if !task.unfinished.is_empty() => "what ran in its tree is still being ended or saved",
         None => return Ok(()),
     };
-    let hint = match world.leaseholder(id).map(|worker| &worker.name) {
-        Some(worker) => format!(
-            "wait for its end (`adj peek {worker}`), or end it with `adj kill {worker}` and go on later with `adj retry {id}`"
-        ),
-        None => "try again in a moment".to_owned(),
-    };
-    Err((format!("`{id}` is {status}: {what}"), hint))
+    let refused = no_way_in(format!("`{id}` is {status}: {what}"));
+    Err(match world.leaseholder(id).map(|worker| worker.name.clone()) {
+        Some(worker) => refused.hint("wait for its end, or end it and go on later").next([
+            Choice::PeekWorker { worker: worker.clone() },
+            Choice::KillWorker { worker },
+            Choice::RetryTask { task: id.clone() },
+        ]),
+        None => refused.hint("try again in a moment"),
+    })
 }
 
 /// What has to be done for a task and has failed more than once.
@@ -635,9 +652,8 @@ fn failing(world: &World, id: &TaskId) -> Vec<Guard> {
     let more_than_once = world.failures.iter().filter(|(effect, tries)| **tries > 1 && of_task(effect));
     let said = |(effect, tries): (&EffectId, &u32)| {
         let kind = world.effects.get(effect).map_or("it", |effect| effect.kind()).replace('_', " ");
-        let detail =
-            format!("`{kind}` has failed {tries} times and is tried again: `adj history {id}` says why");
-        guard(Condition::NoFailure, false, detail)
+        let detail = format!("`{kind}` has failed {tries} times and is tried again");
+        guard(Condition::NoFailure, false, detail).next([Choice::ShowHistory { task: id.clone() }])
     };
     more_than_once.map(said).collect()
 }
@@ -656,9 +672,16 @@ fn idle_workers(world: &World) -> String {
     match world.idle.len() {
         1 => "1 idle worker".to_owned(),
         0 if busy > 0 => format!("no worker is idle: {busy} at work{stuck}"),
-        0 if !stuck.is_empty() => format!("no worker is idle{stuck}; `adj run` makes another"),
+        0 if !stuck.is_empty() => format!("no worker is idle{stuck}; the fleet makes another when it starts"),
         idle => format!("{idle} idle workers"),
     }
+}
+
+/// A question that nobody has answered.
+fn asked(condition: Condition, approval: &Approval) -> Guard {
+    let id = || approval.id.clone();
+    let next = [Choice::ApproveRequest { approval: id() }, Choice::DenyRequest { approval: id() }];
+    guard(condition, false, format!("`{}`: {}", id(), approval.question)).next(next)
 }
 
 /// What a worker waits for.
@@ -671,9 +694,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     if let Some(run) = run {
         let question = run.question.as_ref().and_then(|question| world.approvals.get(&question.approval));
         if let Some(approval) = question.filter(|approval| approval.decided.is_none()) {
-            let (id, question) = (&approval.id, &approval.question);
-            let detail = format!("`{id}`: {question} (`adj approve {id}`, or `adj deny {id}`)");
-            guards.push(guard(Condition::Answered, false, detail));
+            guards.push(asked(Condition::Answered, approval));
         }
         let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();
         let state = format!("run.{} ({})", run.machine.name(), run.id);
@@ -684,15 +705,16 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         if let Some(suspension) = run.machine.suspension() {
             let service = ServiceName::new(&suspension.service).ok();
             let health = service.as_ref().and_then(|service| Some((service, world.health.get(service)?)));
-            let detail = match health {
-                Some((service, health)) if !health.healthy => away(world, service, health, Some(now)),
-                // With `restore = "all"` every service must be back.
-                _ => match world.health.iter().find(|(_, health)| !health.healthy) {
-                    Some((service, health)) => away(world, service, health, Some(now)),
-                    None => format!("`{}` was unavailable", suspension.service),
-                },
-            };
-            guards.push(guard(Condition::ServiceThere, false, detail));
+            // With `restore = "all"` every service must be back.
+            let ill = health.filter(|(_, health)| !health.healthy);
+            let ill = ill.or_else(|| world.health.iter().find(|(_, health)| !health.healthy));
+            let was_away = format!("`{}` was unavailable", suspension.service);
+            guards.push(match ill {
+                Some((service, health)) => {
+                    service_there(world, Condition::ServiceThere, service, Some(health), Some(now))
+                }
+                None => guard(Condition::ServiceThere, false, was_away),
+            });
         }
     }
     let backoff = world.timers.get(&crate::Timer::Backoff { worker: name.clone() });
@@ -720,10 +742,11 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
             let task = worker.machine.task.as_ref().and_then(|id| world.task(id));
             let error = worker.last_error.clone().filter(|error| !error.is_empty());
             let (last, output) = task.and_then(|task| last_words(world, task)).unzip();
-            let error = error.or(last).unwrap_or_default();
-            let gap = if error.is_empty() { "" } else { "; " };
-            let detail = format!("{error}{gap}`adj retry {name}` or `adj kill {name}`");
-            guards.push(Guard { output: output.flatten(), ..guard(Condition::NotStuck, false, detail) });
+            let error = error.or(last).unwrap_or_else(|| "it has failed too often".to_owned());
+            let out =
+                [Choice::RetryWorker { worker: name.clone() }, Choice::KillWorker { worker: name.clone() }];
+            let stuck = guard(Condition::NotStuck, false, error).next(out);
+            guards.push(Guard { output: output.flatten(), ..stuck });
         }
         _ => {
             guards.push(fleet_running(world));
@@ -743,23 +766,22 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
             .filter(|guard| guard.guard != Condition::ServiceHealthy),
     );
     for (service, health) in &world.health {
-        let detail = match health.healthy {
-            true => format!("`{service}` answers"),
-            false => away(world, service, health, Some(now)),
-        };
-        guards.push(guard(Condition::ServiceHealthy, health.healthy, detail));
+        guards.push(service_there(world, Condition::ServiceHealthy, service, Some(health), Some(now)));
     }
     let is_open = |task: &&std::sync::Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
     let open = world.tasks.values().filter(is_open).count();
-    guards.push(guard(
-        Condition::WorkThere,
-        open > 0,
-        match open {
-            0 => "no task is open; put a ticket into .tickets, or `adj task add TITLE`".to_owned(),
-            1 => "1 task is open".to_owned(),
-            open => format!("{open} tasks are open"),
-        },
-    ));
+    guards.push(
+        guard(
+            Condition::WorkThere,
+            open > 0,
+            match open {
+                0 => "no task is open; put a ticket into .tickets, or add a task".to_owned(),
+                1 => "1 task is open".to_owned(),
+                open => format!("{open} tasks are open"),
+            },
+        )
+        .next([Choice::AddTask]),
+    );
     let working = world.workers.values().any(|worker| {
         !matches!(worker.machine.status, machines::worker::State::Idle | machines::worker::State::Stuck)
     });

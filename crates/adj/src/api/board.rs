@@ -242,8 +242,7 @@ pub fn shell(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<WayIn, P
     let at_work = call.site.control.is_some_and(|control| control.status().running);
     let run = world.run_of(&id);
     let step = run.and_then(|run| run.step.as_ref()).filter(|step| world.effects.contains_key(*step));
-    kernel::why::way_in(&world, task, at_work)
-        .map_err(|(why, hint)| Problem::new(409, "NO_WAY_IN", why).hint(hint))?;
+    kernel::why::way_in(&world, task, at_work)?;
     let place = task.place.as_ref();
     Ok(WayIn {
         task: id.to_string(),

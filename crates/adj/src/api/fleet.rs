@@ -2,10 +2,12 @@
 
 use super::types::fleet::{Fleet, MainState, MainTests, RunningTests, Stop, Stopping};
 use super::types::run::{Open, Run, Sent};
+use super::types::waiting::Offered;
 use super::types::why::{FleetWhy, Waits, WorkerWhy};
 use super::types::worker::{Acted, Assign, Cleaned, Cleanup, Merge, Removed, Retired, Spawn, Workers};
 use super::types::{self, Nothing, Page, Paging};
 use super::{Call, Problem, field, view};
+use kernel::choice::Choice;
 use kernel::why::Guard;
 use kernel::words::Condition;
 use kernel::world::Worker;
@@ -115,7 +117,8 @@ pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
         guards.iter_mut().filter(|guard| nobody && guard.guard == Condition::FleetRunning && guard.holds)
     {
         guard.holds = false;
-        guard.detail = "the process that ran the fleet is gone; `adj run` goes on with it".to_owned();
+        guard.detail = "the process that ran the fleet is gone".to_owned();
+        guard.next = vec![Choice::StartFleet];
     }
     guards
 }
@@ -191,6 +194,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
             guard: Condition::SettingsValid,
             holds: false,
             detail,
+            next: Vec::new(),
             lasts: true,
             output: None,
         });
@@ -207,7 +211,8 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
             title: task.title.clone(),
             status: task.status(),
             guard: first.as_ref().map(|guard| guard.guard),
-            detail: first.map(|guard| guard.detail),
+            detail: first.as_ref().map(|guard| guard.detail.clone()),
+            next: first.into_iter().flat_map(|guard| guard.next).map(Offered::from).collect(),
         }
     });
     let tasks = waits.collect();

@@ -1,7 +1,9 @@
 //! What a request that was not granted is answered with: problem details (RFC 9457), and what the machine said.
 
 use super::types::problem::{Document, FieldError};
+use super::types::waiting::Offered;
 use kernel::Refusal;
+use kernel::choice::Choice;
 use runtime::log::{LogError, Owner};
 use runtime::owner::{OpenError, SubmitError};
 
@@ -14,6 +16,7 @@ pub struct Problem {
     pub code: String,
     pub detail: String,
     pub hint: Option<String>,
+    pub next: Vec<Choice>,
     /// What a rule missed or found wrong, and what it would take instead, where one said no.
     pub errors: Option<Vec<FieldError>>,
     pub allowed: Option<Vec<String>>,
@@ -28,6 +31,7 @@ impl Problem {
             code: code.to_owned(),
             detail: detail.into(),
             hint: None,
+            next: Vec::new(),
             errors: None,
             allowed: None,
             of_transition: false,
@@ -66,6 +70,7 @@ impl Problem {
         let problem = Document {
             code: Some(self.code.clone()),
             hint: self.hint.clone(),
+            next: self.next.iter().cloned().map(Offered::from).collect(),
             errors: self.errors.clone(),
             ..Document::named(&name, self.status, self.detail.clone())
         };
@@ -83,9 +88,10 @@ impl Problem {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
-        let Refusal { status, code, message, hint, errors, allowed } = refusal;
+        let Refusal { status, code, message, hint, next, errors, allowed } = refusal;
         Problem {
             hint,
+            next,
             errors: Some(errors.into_iter().map(FieldError::from).collect()),
             allowed: Some(allowed),
             ..Problem::new(status, &code, message)

@@ -443,7 +443,7 @@ fn a_fleet_whose_process_is_gone_is_not_said_to_be_at_work() {
         let guards = why["guards"].as_array().unwrap().clone();
         guards.into_iter().find(|guard| guard["guard"] == "fleetRunning").unwrap()
     };
-    let expected = "the process that ran the fleet is gone; `adj run` goes on with it";
+    let expected = "the process that ran the fleet is gone";
     assert_eq!((&why(&site)["holds"], &why(&site)["detail"]), (&json!(false), &json!(expected)));
     site.control = Some(Box::new(Arc::new(Running::default())));
     assert_eq!(why(&site)["detail"], "the fleet is at work");

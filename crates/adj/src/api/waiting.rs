@@ -25,10 +25,7 @@ impl From<kernel::waiting::Waiting> for Waiting {
             blocks: blocks.iter().map(ToString::to_string).collect(),
             who,
             text,
-            options: options
-                .into_iter()
-                .map(|choice| Offered { text: choice.text().to_owned(), choice })
-                .collect(),
+            options: options.into_iter().map(Offered::from).collect(),
         }
     }
 }

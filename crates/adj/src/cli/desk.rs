@@ -4,7 +4,8 @@
 
 use super::waiting::{TEXT, words};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use kernel::waiting::{About, Choice, Kind, Waiting};
+use kernel::choice::Choice;
+use kernel::waiting::{About, Kind, Waiting};
 
 /// Letters of an answer; a longer one is for the command line.
 const ANSWER_MAX: usize = 2000;

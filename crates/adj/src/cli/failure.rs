@@ -115,7 +115,7 @@ impl Failure {
         let errors = document.errors.iter().flatten();
         let options: Vec<String> = errors.filter_map(|error| option_of(&error.field)).collect();
         let see = (!options.is_empty()).then(|| format!("see {}", options.join(", ")));
-        let hint = document.hint.clone().or(see);
+        let hint = super::waiting::hint(document.hint.as_deref(), &document.next).or(see);
         Self { exit, document: Box::new(Document { hint, ..document }), unheard: false, told: false }
     }
 

@@ -4,6 +4,7 @@ use super::named::first_found;
 use super::project::{Project, shown};
 use super::terminal::{self, Colour, Paint};
 use super::text::{self, Table, cell, dash, visible, visible_lines};
+use super::waiting::to_continue;
 use super::{Context, Exit, Failure};
 use crate::api::types::history::{Item, Query, Record, Told, Transition};
 use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
@@ -146,12 +147,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     let (good, bad): (Vec<&Guard>, Vec<&Guard>) = guards.iter().partition(|guard| guard.holds);
     for guard in &bad {
         let label = format!("{} {}: ", paint.red("✗"), guard.guard.text());
-        writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
+        writeln!(out, "{}", text::hanging(&label, &visible(&to_continue(&guard.detail, &guard.next))))?;
     }
     if command.verbose {
         for guard in &good {
             let label = format!("{} {}: ", paint.green("✓"), guard.guard.text());
-            writeln!(out, "{}", text::hanging(&label, &visible(&guard.detail)))?;
+            writeln!(out, "{}", text::hanging(&label, &visible(&to_continue(&guard.detail, &guard.next))))?;
         }
     } else if bad.is_empty() && !matches!(why, Explained::Fleet(_)) {
         writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
@@ -160,12 +161,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         let all_bad: Vec<&String> = bad.iter().map(|guard| &guard.detail).collect();
         let shown = if command.verbose { tasks.len() } else { tasks.len().min(WHY_TASKS_MAX) };
         let mut table = Table::wrapped(&["TASK", "STATUS", "WAITS FOR"]);
-        for Waits { id, status, detail, .. } in &tasks[..shown] {
+        for Waits { id, status, detail, next, .. } in &tasks[..shown] {
             let waits = match detail {
                 None => "at work".to_owned(),
                 // It stands above, for all of them.
                 Some(detail) if all_bad.contains(&detail) => "as above".to_owned(),
-                Some(detail) => detail.clone(),
+                Some(detail) => to_continue(detail, next),
             };
             table.row([id.clone(), status.to_string(), waits]);
             table.coloured(1, Colour::of_status(status.name()), paint);

@@ -3,6 +3,7 @@
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
 use super::terminal::{Colour, Paint, columns, dollars, wrap};
+use crate::api::types::waiting::Offered;
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
@@ -638,7 +639,10 @@ pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<Held> {
         if let Some(guard) = guards.iter().find(|guard| guard.lasts) {
             let what = match guard.guard {
                 Condition::OwnAgent => format!("is {}, and no worker is that agent", guard.detail),
-                _ => format!("waits: {}", guard.detail),
+                _ => {
+                    let next: Vec<_> = guard.next.iter().cloned().map(Offered::from).collect();
+                    format!("waits: {}", super::waiting::to_continue(&guard.detail, &next))
+                }
             };
             return Some(held(what.clone(), &what));
         }

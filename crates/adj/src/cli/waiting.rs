@@ -6,7 +6,7 @@ use super::text::{self, Table, dash, visible};
 use super::{Context, Failure};
 use crate::api::types::Nothing;
 use crate::api::types::waiting::{Offered, Waiting};
-use kernel::waiting::Choice;
+use kernel::choice::Choice;
 
 pub const HELP: &str = "\
 Example:
@@ -66,6 +66,25 @@ fn blocks(tasks: &[String]) -> String {
     }
 }
 
+/// What can be done, behind what is wrong: `detail; to continue: A, or B`.
+pub fn to_continue(detail: &str, next: &[Offered]) -> String {
+    match next {
+        [] => detail.to_owned(),
+        next => {
+            let commands: Vec<String> =
+                next.iter().map(|offered| format!("`{}`", command(&offered.choice))).collect();
+            format!("{detail}; to continue: {}", commands.join(", or "))
+        }
+    }
+}
+
+/// A hint: what to do in words, and the commands that do it.
+pub fn hint(words: Option<&str>, next: &[Offered]) -> Option<String> {
+    let commands = next.iter().map(|Offered { choice, text }| format!("`{}` {text}", command(choice)));
+    let parts: Vec<String> = words.map(str::to_owned).into_iter().chain(commands).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// Stands where something is left to say.
 pub const TEXT: &str = "TEXT";
 
@@ -110,5 +129,21 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::EmptyTrash => vec!["adj", "clean", "--trash"],
         Choice::RetryServices => vec!["adj", "retry", "--all"],
         Choice::TestMain => vec!["adj", "doctor", "--tests"],
+        Choice::StartFleet => vec!["adj", "run"],
+        Choice::AddTask => vec!["adj", "task", "add", "TITLE"],
+        Choice::ReopenTask { task } => vec!["adj", "task", "add", "TITLE", "--reopens", task.as_str()],
+        Choice::UndoTask { task } => vec!["adj", "undo", task.as_str()],
+        Choice::ChooseAgent { task } => vec!["adj", "task", "edit", task.as_str(), "--agent", "NAME"],
+        Choice::AssignTask { task } => vec!["adj", "assign", "WORKER", task.as_str()],
+        Choice::CleanUpWorker { worker } => vec!["adj", "cleanup", worker.as_str()],
+        Choice::PeekWorker { worker } => vec!["adj", "peek", worker.as_str()],
+        Choice::ShowDiff { task } => vec!["adj", "diff", task.as_str()],
+        Choice::ShowHistory { task } => vec!["adj", "history", task.as_str()],
+        Choice::ShowQueue => vec!["adj", "queue"],
+        Choice::ListTasks => vec!["adj", "task", "ls"],
+        Choice::ListWorkers => vec!["adj", "ps"],
+        Choice::ListRuns => vec!["adj", "history"],
+        Choice::ListApprovals => vec!["adj", "approvals"],
+        Choice::ListSaved => vec!["adj", "salvage", "list"],
     }
 }

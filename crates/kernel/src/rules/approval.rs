@@ -8,7 +8,7 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         .approvals
         .get(id)
         .cloned()
-        .ok_or_else(|| Refusal::not_found("approval", id).hint("`adj approvals` lists the open ones"))?;
+        .ok_or_else(|| Refusal::not_found("approval", id).next([Choice::ListApprovals]))?;
     if let Some(decided) = &approval.decided {
         return Err(Refusal::new(
             409,

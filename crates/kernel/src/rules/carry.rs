@@ -48,7 +48,7 @@ pub(crate) fn carry_out_worker(
                 id,
                 "system",
                 "recovery",
-                format!("the tree is gone and the branch is there: `adj merge {id}`"),
+                "the tree is gone and the branch is there: it can be approved and merged as it is".to_owned(),
             ),
         }
     }

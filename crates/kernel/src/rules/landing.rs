@@ -163,11 +163,11 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
     if task.status() != Status::Review {
         let status = task.status();
         return Err(Refusal::new(409, "NOT_IN_REVIEW", format!("task `{id}` is {status}, not REVIEW"))
-            .hint(format!("`adj why {id}` says what it waits for")));
+            .next([Choice::ExplainTask { task: id.clone() }]));
     }
     if task.approved.is_some() {
         return Err(Refusal::new(409, "APPROVED", format!("task `{id}` is approved already"))
-            .hint("`adj queue` shows where it stands"));
+            .next([Choice::ShowQueue]));
     }
     check_text(d, "note", Some(note))?;
     let current = task.place.as_ref().and_then(|place| place.tip.clone());
@@ -177,7 +177,8 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
             "OTHER_TIP",
             format!("the tip of `{id}` is {}, not the one that was looked at", current.unwrap_or_default()),
         )
-        .hint(format!("look at it again with `adj diff {id}`")));
+        .hint("look at it again")
+        .next([Choice::ShowDiff { task: id.clone() }]));
     }
     let note = if note.trim().is_empty() { "approved" } else { note };
     approve(d, id, current, SmolStr::new(actor.to_string()), note.to_owned())

@@ -35,7 +35,8 @@ pub(crate) fn person_moves(
         if !actor.is_human() {
             let message = format!("`{id}` was proposed by an agent, and no person has accepted it");
             return Err(Refusal::new(409, "PROPOSED", message)
-                .hint(format!("a person accepts it with `adj task accept {id}`")));
+                .hint("a person has to accept it")
+                .next([Choice::AcceptProposal { task: id.clone() }]));
         }
         take_proposal(d, id);
     }
@@ -194,7 +195,7 @@ pub(crate) fn assign_by_person(
     let blocked = task.status() == Status::Blocked;
     if let Some(why) = why::assign_blocker(&d.world, task, &agent, d.day()) {
         return Err(Refusal::new(409, "NOT_CLAIMABLE", format!("task `{id}` cannot be claimed: {why}"))
-            .hint(format!("`adj why {id}` shows all that it waits for")));
+            .next([Choice::ExplainTask { task: id.clone() }]));
     }
     if blocked {
         let actor = d.command.actor.clone();
@@ -220,7 +221,15 @@ fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal
         ("cleanup", worker::State::Idle) => "it has no tree to remove".to_owned(),
         (event, _) => format!("it does not take `{event}`: {}", refusal.message),
     };
-    let mut refused = Refusal::from(refusal);
+    let of_worker = |choice: fn(WorkerName) -> Choice| choice(name.clone());
+    let kill = || of_worker(|worker| Choice::KillWorker { worker });
+    let next = match (refusal.event, worker.machine.status) {
+        ("assign", worker::State::Stuck) => vec![of_worker(|worker| Choice::RetryWorker { worker }), kill()],
+        ("assign", _) => vec![Choice::ListWorkers],
+        ("kill", worker::State::Done) => vec![of_worker(|worker| Choice::CleanUpWorker { worker })],
+        _ => Vec::new(),
+    };
+    let mut refused = Refusal::from(refusal).next(next);
     refused.message = format!("worker `{name}` is {state}{on}; {because}");
     refused
 }
@@ -244,7 +253,8 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
             "NOT_BLOCKED",
             format!("task `{id}` of worker `{name}` is {status}; it is not the worker's to try again"),
         )
-        .hint(format!("free the worker with `adj kill {name}`")));
+        .hint("free the worker")
+        .next([Choice::KillWorker { worker: name.clone() }]));
     }
     if !task.unfinished.is_empty() {
         return Err(Refusal::new(
@@ -283,7 +293,7 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
             "NOT_BLOCKED",
             format!("task `{id}` is {status}; only a task that failed is tried again"),
         )
-        .hint(format!("`adj why {id}` says what it waits for")));
+        .next([Choice::ExplainTask { task: id.clone() }]));
     }
     // One of another agent than the task wants by now is not the one to try it again.
     let wanted = d.world.wanted_agent(d.task(id)?);
@@ -308,7 +318,7 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
     let status = task.status();
     if matches!(status, Status::Done | Status::Canceled) {
         return Err(Refusal::new(409, "CLOSED", format!("task `{id}` is {status}, for good"))
-            .hint(format!("add a new one with `adj task add TITLE --reopens {id}`")));
+            .next([Choice::ReopenTask { task: id.clone() }]));
     }
     if landing_is_written(d, id) {
         let message = format!("`{id}` is being landed: main is about to move to it");
@@ -318,7 +328,7 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
     }
     if task.place.is_none() && matches!(status, Status::Inbox | Status::Assigned) {
         return Err(Refusal::new(409, "NOT_BEGUN", format!("nothing of `{id}` was begun"))
-            .hint(format!("`adj why {id}` says what it waits for")));
+            .next([Choice::ExplainTask { task: id.clone() }]));
     }
     let has_place = task.place.is_some();
     d.rule(Rule::Restarted);
@@ -359,7 +369,8 @@ pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ru
             "NOT_LANDED",
             format!("`{id}` is {status} and has brought nothing to main"),
         )
-        .hint(format!("`adj task cancel {id}` ends a task that has not landed")));
+        .hint("a task that has not landed is canceled")
+        .next([Choice::CancelTask { task: id.clone() }]));
     };
     if d.world.tasks.contains_key(by) {
         return Err(Refusal::new(409, "EXISTS", format!("there is a task `{by}` already")).hint("try again"));

@@ -3,6 +3,7 @@
 
 mod cells;
 mod commands;
+mod doors;
 mod permissions;
 mod rooms;
 mod sabotage;

@@ -1,7 +1,8 @@
 //! What waits: one scenario for each kind, and what the list says of it.
 
 use super::table::*;
-use crate::waiting::{Choice, Facts, Kind, UntrustedSettings, Waiting, waiting};
+use crate::choice::Choice;
+use crate::waiting::{Facts, Kind, UntrustedSettings, Waiting, waiting};
 use crate::{Actor, Ask};
 use machines::Wire;
 

@@ -660,10 +660,9 @@ impl Machine for Run {
 
     fn no_row_code(&self, event: &Event) -> (Code, &'static str) {
         match (event, self.state) {
-            (Event::Start { .. }, Idle | Completed) if self.task.is_none() => (
-                Code::TaskNotFound,
-                "there is no such task for this agent; select a valid one with `adj task ls`",
-            ),
+            (Event::Start { .. }, Idle | Completed) if self.task.is_none() => {
+                (Code::TaskNotFound, "there is no such task for this agent; choose another")
+            }
             (Event::Start { .. }, Idle | Completed) => (
                 Code::AgentNoAvailableTask,
                 "the task is not this agent's to work on: it must be ASSIGNED or IN_PROGRESS, assigned to the agent, and its lease held",

@@ -724,9 +724,7 @@ impl Machine for Task {
             CostIsComputed => ("costSummary", "Cost summary is computed from the runs and cannot be set"),
             HasFeedback => ("feedback", "Feedback required for changes"),
             HasApprovalRecord => ("approval", "Approval record with a decisionNote required for DONE"),
-            MergeLanded => {
-                ("landing", "The task has code that has not landed; `adj queue` shows where it stands")
-            }
+            MergeLanded => ("landing", "The task has code that has not landed"),
             HasApprovalRequest => ("cause", "Approval request with a cause required for NEEDS_APPROVAL"),
             HasReason => ("reason", "Reason required for BLOCKED"),
             HasDecision => ("decision", "Decision required to leave NEEDS_APPROVAL"),

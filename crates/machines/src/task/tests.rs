@@ -281,7 +281,7 @@ fn code_is_done_only_when_it_has_landed() {
     let task = Task { facts, ..task(Review) };
     check(
         task.clone(),
-        "human DONE approval=a -> refused MISSING_FIELD; landing: The task has code that has not landed; `adj queue` shows where it stands, allowed [IN_PROGRESS, NEEDS_APPROVAL, BLOCKED, DONE, CANCELED]",
+        "human DONE approval=a -> refused MISSING_FIELD; landing: The task has code that has not landed, allowed [IN_PROGRESS, NEEDS_APPROVAL, BLOCKED, DONE, CANCELED]",
     );
     let landed = Task { facts: Facts { landed: true, ..facts }, ..task };
     assert_eq!(codes(&landed, &["human", "system"], "DONE approval=a"), ["ok", "ok"]);

@@ -75,7 +75,7 @@ crate::wire_enum! {
     pub enum State {
         /// Before `spawn`: there is no such worker yet.
         New = "new",
-        /// Has no task. `adj run` gives it one, or `adj assign`.
+        /// Has no task. A running fleet gives it one, or a person does.
         Idle = "idle",
         /// Holds a task; its tree is being made. The first step moves it on.
         Ready = "ready",
@@ -84,7 +84,7 @@ crate::wire_enum! {
         /// The agent claims to be finished. The gate moves it on: to `idle` when the work was handed over, to
         /// `working` when a check failed, to `stuck` when no fix is left.
         Done = "done",
-        /// Needs a person: `adj retry`, `adj kill` or `adj cleanup`. It keeps its task in sight and blocks nobody.
+        /// Needs a person, who tries it again, ends it or cleans it up. It keeps its task in sight and blocks nobody.
         Stuck = "stuck",
         /// After `clean`: there is no such worker any more.
         Removed = "removed",
@@ -465,21 +465,17 @@ impl Machine for Worker {
 
     fn no_row_code(&self, event: &Event) -> (Code, &'static str) {
         let message = match (event, self.status) {
-            (Event::Spawn { .. }, New) => "the name is taken; `adj ps` lists the workers",
-            (Event::Assign { .. }, Idle) => {
-                "the task cannot be claimed; `adj why` on the task says what it waits for"
-            }
-            (Event::Assign { .. }, Stuck) => {
-                "the worker is stuck; end it with `adj kill` or try again with `adj retry`"
-            }
+            (Event::Spawn { .. }, New) => "the name is taken",
+            (Event::Assign { .. }, Idle) => "the task cannot be claimed",
+            (Event::Assign { .. }, Stuck) => "the worker is stuck; end it, or try it again",
             (Event::Assign { .. }, Ready | Working | Done) => {
-                "the worker has a task; wait for it, or end it with `adj kill`: its work is kept"
+                "the worker has a task; wait for it, or end it: its work is kept"
             }
             (Event::Retry, _) => "only a stuck worker can be tried again",
             (Event::Kill, Idle) => "the worker has no task to end",
-            (Event::Kill, Done) => "the gate is deciding; wait for it, or use `adj cleanup`",
+            (Event::Kill, Done) => "the gate is deciding; wait for it, or clean the worker up",
             (Event::Cleanup { .. }, Ready | Working | Done | Stuck | Idle) => {
-                "a process of it still lives; `--force` ends it first"
+                "a process of it still lives; by force it is ended first"
             }
             (Event::Released { .. }, Stuck) => "a stuck worker stays, for a person to see",
             _ => "no row of the worker's table takes this event here",

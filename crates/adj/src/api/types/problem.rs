@@ -1,5 +1,6 @@
 //! What a request that was not granted is answered with, and what a command prints that has failed.
 
+use super::waiting::Offered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,9 @@ pub struct Document {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What can be done about it, the most likely first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Offered>,
     /// What was wrong, one by one, where a command found several things.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,

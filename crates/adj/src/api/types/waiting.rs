@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::Words;
-use kernel::waiting::{Choice, Decider, Kind};
+use kernel::choice::Choice;
+use kernel::waiting::{Decider, Kind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,12 @@ pub struct Offered {
     pub choice: Choice,
     /// What it will do.
     pub text: String,
+}
+
+impl From<Choice> for Offered {
+    fn from(choice: Choice) -> Offered {
+        Offered { text: choice.text().to_owned(), choice }
+    }
 }
 
 /// A choice, for the schema: its code, and the names that this code takes.

@@ -2,6 +2,7 @@
 
 use super::Words;
 use super::approval::Call;
+use super::waiting::Offered;
 use kernel::words::Condition;
 use machines::task::Status;
 use schemars::JsonSchema;
@@ -13,6 +14,9 @@ pub struct Guard {
     pub guard: Condition,
     pub holds: bool,
     pub detail: String,
+    /// What can be done where it does not hold, the most likely first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Offered>,
     /// The last lines that a test or a hook printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -20,8 +24,9 @@ pub struct Guard {
 
 impl From<kernel::why::Guard> for Guard {
     fn from(guard: kernel::why::Guard) -> Guard {
-        let kernel::why::Guard { guard, holds, detail, output, lasts: _ } = guard;
-        Guard { guard, holds, detail, output }
+        let kernel::why::Guard { guard, holds, detail, next, output, lasts: _ } = guard;
+        let next = next.into_iter().map(Offered::from).collect();
+        Guard { guard, holds, detail, next, output }
     }
 }
 
@@ -62,4 +67,6 @@ pub struct Waits {
     #[schemars(with = "Option<Words<Condition>>")]
     pub guard: Option<Condition>,
     pub detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Offered>,
 }
