@@ -624,9 +624,17 @@ fn look_at_limits(settings: &Settings) -> Finding {
         limits.memory_bytes.map(|most| format!("{} of memory", size(most))),
     ];
     let most = most.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let looked_at = "who passes the limit is noticed within 2 s and ended";
     let means = match runtime::keeper::group_parent() {
-        Ok(parent) => format!("held by the kernel, in a cgroup below {}", parent.display()),
-        Err(why) => format!("a program that passes them is noticed within 2 s and ended ({why})"),
+        Ok(parent) => {
+            let (held, rest) = match (parent.processes, parent.memory) {
+                (true, true) => ("held by the kernel", String::new()),
+                (true, false) => ("processes are held by the kernel", format!("; of memory, {looked_at}")),
+                _ => ("memory is held by the kernel", format!("; of processes, {looked_at}")),
+            };
+            format!("{held}, in a cgroup below {}{rest}", parent.dir.display())
+        }
+        Err(why) => format!("{looked_at} ({why})"),
     };
     finding(Level::Ok, "limits", format!("each step and test run: {most}; {means}"), None)
 }

@@ -332,6 +332,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land",
             "a_tree_with_too_many_processes_or_too_much_memory_is_ended_whole",
+            "a_delegated_cgroup_holds_each_step_to_its_limit_and_is_gone_afterwards",
         ],
     ),
     (

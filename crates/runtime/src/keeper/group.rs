@@ -2,7 +2,8 @@
 //!
 //! The kernel then counts the tree and refuses it what is over its limits, so that nobody else is short of it. We ask
 //! for nothing that was not delegated: a group is made beside our own, in the nearest group above us that is ours to
-//! write and that hands on its counting of processes and memory, as systemd arranges it for a user's session.
+//! write and that hands on its counting of processes, memory or both, as systemd arranges it for a user's session. What it
+//! does not hand on is looked at by the keeper.
 
 use std::fs;
 use std::io;
@@ -12,32 +13,61 @@ use nix::unistd::{AccessFlags, access};
 
 use super::process;
 use super::wire::{Limits, Reason};
-use crate::sandbox::HELPERS;
 
 /// What a group of ours is called: this, the keeper's pid, and the effect.
 const PREFIX: &str = "adj-";
-/// What a group must count for us.
-const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// Where groups of ours can be made, and what the kernel counts in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    pub dir: PathBuf,
+    pub processes: bool,
+    pub memory: bool,
+}
+
+impl Parent {
+    /// What this folder is, if it is a group that hands anything on to us.
+    fn at(dir: &Path) -> Option<Parent> {
+        let handed_on = fs::read_to_string(dir.join("cgroup.subtree_control")).ok()?;
+        let counts = |name: &str| handed_on.split_whitespace().any(|has| has == name);
+        let is_ours = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
+        let (processes, memory) = (counts("pids"), counts("memory"));
+        let fits = (processes || memory) && is_ours(dir) && is_ours(&dir.join("cgroup.procs"));
+        fits.then(|| Parent { dir: dir.to_owned(), processes, memory })
+    }
+
+    /// What of these limits a group there is held to by the kernel.
+    fn holds(&self, limits: Limits) -> Limits {
+        Limits {
+            processes: limits.processes.filter(|_| self.processes),
+            memory_bytes: limits.memory_bytes.filter(|_| self.memory),
+            file_bytes: None,
+        }
+    }
+}
 
 /// A group that was made, and is removed when it is dropped, with all that is in it.
 #[derive(Debug)]
 pub struct Group {
     dir: PathBuf,
+    /// What the kernel holds it to.
     limits: Limits,
 }
 
 impl Group {
-    /// Makes one for a keeper's tree, which is not in it yet. `None` where there can be none, or nothing to hold.
-    pub fn make(effect: &str, limits: Limits) -> Option<Group> {
+    /// Makes one for a keeper's tree, which is not in it yet. `None` where there can be none, or nothing to hold. `helpers` are
+    /// the processes of ours that are in it too.
+    pub fn make(effect: &str, limits: Limits, helpers: u64) -> Option<Group> {
+        let parent = parent().ok()?;
+        let limits = parent.holds(limits);
         if limits.processes.is_none() && limits.memory_bytes.is_none() {
             return None;
         }
-        let parent = parent().ok()?;
-        sweep(&parent);
-        Group::make_in(&parent, &format!("{PREFIX}{}-{effect}", std::process::id()), limits).ok()
+        sweep(&parent.dir);
+        let name = format!("{PREFIX}{}-{effect}", std::process::id());
+        Group::make_in(&parent.dir, &name, limits, helpers).ok()
     }
 
-    fn make_in(parent: &Path, name: &str, limits: Limits) -> io::Result<Group> {
+    fn make_in(parent: &Path, name: &str, limits: Limits, helpers: u64) -> io::Result<Group> {
         let dir = parent.join(name);
         fs::create_dir(&dir)?;
         let group = Group { dir, limits };
@@ -45,7 +75,7 @@ impl Group {
             Some(value) => fs::write(group.dir.join(file), value.to_string()),
             None => Ok(()),
         };
-        set("pids.max", limits.processes.map(|most| most.saturating_add(HELPERS)))?;
+        set("pids.max", limits.processes.map(|most| most.saturating_add(helpers)))?;
         set("memory.max", limits.memory_bytes)?;
         // Without a swap of its own it could take everybody's; half a tree is no use to anybody.
         let _ = set("memory.swap.max", limits.memory_bytes.map(|_| 0));
@@ -55,6 +85,15 @@ impl Group {
 
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What of these limits the kernel does not hold it to.
+    pub fn leaves(&self, limits: Limits) -> Limits {
+        Limits {
+            processes: limits.processes.filter(|_| self.limits.processes.is_none()),
+            memory_bytes: limits.memory_bytes.filter(|_| self.limits.memory_bytes.is_none()),
+            ..limits
+        }
     }
 
     /// Whether anybody is in it.
@@ -98,20 +137,16 @@ pub fn join(dir: &Path) -> io::Result<()> {
     fs::write(dir.join("cgroup.procs"), "0")
 }
 
-/// Where groups of ours can be made, or why there can be none.
-pub fn parent() -> Result<PathBuf, String> {
+/// Where groups of ours can be made, or why there can be none. One that counts all is better than a nearer one.
+pub fn parent() -> Result<Parent, String> {
     let own = own().ok_or("there is no cgroup v2 here")?;
-    let fits = |dir: &&Path| {
-        let handed_on = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-        let counts = CONTROLLERS.iter().all(|name| handed_on.split_whitespace().any(|has| has == *name));
-        let is_ours = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
-        counts && is_ours(dir) && is_ours(&dir.join("cgroup.procs"))
-    };
     // Not our own: with us in it, it can hand on nothing.
-    let above = own.ancestors().skip(1).find(fits);
-    above
-        .map(Path::to_owned)
-        .ok_or_else(|| "no cgroup above this process is delegated to you with memory and pids".to_owned())
+    let above: Vec<Parent> = own.ancestors().skip(1).filter_map(Parent::at).collect();
+    let whole = above.iter().find(|parent| parent.processes && parent.memory);
+    whole
+        .or(above.first())
+        .cloned()
+        .ok_or_else(|| "no cgroup above this process is delegated to you with memory or pids".to_owned())
 }
 
 /// The directory of the group that we are in.
@@ -150,7 +185,7 @@ mod tests {
     fn a_group_is_told_its_limits_and_tells_which_was_passed() {
         let dir = TempDir::new();
         let limits = Limits { processes: Some(60), memory_bytes: Some(1 << 20), file_bytes: None };
-        let group = Group::make_in(dir.path(), "adj-1-e1", limits).unwrap();
+        let group = Group::make_in(dir.path(), "adj-1-e1", limits, 2).unwrap();
         let at = |name: &str| group.dir().join(name);
         assert_eq!(fs::read_to_string(at("pids.max")).unwrap(), "62", "and ours");
         assert_eq!(fs::read_to_string(at("memory.max")).unwrap(), "1048576");
@@ -159,5 +194,20 @@ mod tests {
         assert_eq!(group.passed(), Some(Reason::Memory(1 << 20)));
         fs::write(at("pids.events"), "max 3\n").unwrap();
         assert_eq!(group.passed(), Some(Reason::Processes(60)));
+    }
+
+    #[test]
+    fn what_is_not_handed_on_is_left_to_the_keeper() {
+        let dir = TempDir::new();
+        let limits = Limits { processes: Some(60), memory_bytes: Some(1 << 20), file_bytes: None };
+        assert_eq!(Parent::at(dir.path()), None);
+        for name in ["cgroup.subtree_control", "cgroup.procs"] {
+            fs::write(dir.path().join(name), "cpu pids\n").unwrap();
+        }
+        let parent = Parent::at(dir.path()).unwrap();
+        assert_eq!((parent.processes, parent.memory), (true, false));
+        let group = Group::make_in(dir.path(), "adj-1-e1", parent.holds(limits), 0).unwrap();
+        assert!(!group.dir().join("memory.max").exists());
+        assert_eq!(group.leaves(limits), Limits { processes: None, ..limits });
     }
 }

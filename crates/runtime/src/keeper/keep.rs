@@ -303,13 +303,14 @@ impl Keep {
         };
         let now = Instant::now();
         let mut spec = spec;
-        let group = Group::make(&spec.effect, spec.limits);
+        let is_split = spec.sandbox.as_ref().is_some_and(|wanted| wanted.rules.processes);
+        let helpers = if is_split { HELPERS } else { 0 };
+        let group = Group::make(&spec.effect, spec.limits, helpers);
         if let Some(group) = &group {
             spec.group = Some(group.dir().to_owned());
             replace(Path::new(SPEC), &line(&spec), Synced::Nothing).map_err(failed("written", SPEC))?;
         }
-        let is_split = spec.sandbox.as_ref().is_some_and(|wanted| wanted.rules.processes);
-        let watch = Watch::new(spec.limits, group, if is_split { HELPERS } else { 0 }, now);
+        let watch = Watch::new(spec.limits, group, helpers, now);
         let [out, err] = [out, err].map(|file| Stream::new(file, &spec.hidden));
         Ok(Keep {
             dir,

@@ -1,5 +1,5 @@
 //! Whether a kept tree uses more than it may: the kernel's word where it has a control group of its own, and our own
-//! looks at its processes where it has none.
+//! looks at its processes for what no group counts.
 //!
 //! A look costs something for each process of the tree, and there may be hundreds of keepers. So the next one is when the
 //! tree could at the earliest have passed a limit, by how fast programs grow, and within bounds.
@@ -64,25 +64,36 @@ impl Watch {
         if let Some(group) = &self.group {
             // Before it starts, it may be on its way there.
             if group.is_used() || !has_started {
+                if let Some(passed) = group.passed() {
+                    return Some(passed);
+                }
+                let left = group.leaves(self.limits);
                 self.next = Some(now + GROUP_PAUSE);
-                return group.passed();
+                if left.processes.is_none() && left.memory_bytes.is_none() {
+                    return None;
+                }
+                return self.look_at(now, left, GROUP_PAUSE, &tree());
             }
             // The program could not be put into it.
             self.group = None;
         }
-        let tree = tree();
-        let used = Used::of(&tree);
+        self.look_at(now, self.limits, PAUSE_MAX, &tree())
+    }
+
+    /// Our own look at these limits, and when the next one is, at the latest.
+    fn look_at(&mut self, now: Instant, limits: Limits, latest: Duration, tree: &[i32]) -> Option<Reason> {
+        let used = Used::of(tree);
         let processes = used.threads.saturating_sub(self.helpers);
-        if let Some(most) = self.limits.processes.filter(|most| processes > *most) {
+        if let Some(most) = limits.processes.filter(|most| processes > *most) {
             return Some(Reason::Processes(most));
         }
-        let mut pause = PAUSE_MAX;
-        if let Some(most) = self.limits.processes {
+        let mut pause = latest;
+        if let Some(most) = limits.processes {
             pause = pause.min(until(most - processes.min(most), PROCESSES_PER_SECOND));
         }
-        if let Some(most) = self.limits.memory_bytes {
+        if let Some(most) = limits.memory_bytes {
             if used.bytes > most {
-                if own_bytes(&tree) > most {
+                if own_bytes(tree) > most {
                     return Some(Reason::Memory(most));
                 }
                 pause = pause.min(SHARED_PAUSE);

@@ -151,3 +151,83 @@ fn modes_of_our_own_state_are_mended_and_said() {
     let again = repository.ok("run --until-idle");
     assert!(!again.contains("had mode"), "{again}");
 }
+
+/// A group of the system's that is delegated to whoever is in `here`, as systemd does it for a session. Gone when this is.
+struct Delegated(std::path::PathBuf);
+
+impl Delegated {
+    /// `None` where the system counts no processes by cgroup v2, or lets us make no group.
+    fn new(name: &str) -> Option<Delegated> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?;
+        let root = std::path::Path::new(mount);
+        let group = Delegated(root.join(format!("adj-test-{name}-{}", std::process::id())));
+        let hand_on = |dir: &std::path::Path| std::fs::write(dir.join("cgroup.subtree_control"), "+pids");
+        hand_on(root).and_then(|()| std::fs::create_dir(&group.0)).ok()?;
+        std::fs::create_dir(group.here()).and_then(|()| hand_on(&group.0)).ok()?;
+        Some(group)
+    }
+
+    fn here(&self) -> std::path::PathBuf {
+        self.0.join("here")
+    }
+
+    /// `adj`, in it.
+    fn adj(&self, repository: &Repository, line: &str) -> crate::Ran {
+        let mut command = std::process::Command::new("sh");
+        let script = format!("echo 0 > {}/cgroup.procs && exec \"$0\" \"$@\"", self.here().display());
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_adj")]).args(line.split(' '));
+        command.current_dir(repository.dir()).env("ADJ_USER", "tester").env("COLUMNS", "100");
+        command.output().expect("adj runs").into()
+    }
+
+    /// The groups in it, but for the one that was there.
+    fn others(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().is_dir() && entry.file_name() != "here");
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        for name in self.others().iter().map(String::as_str).chain(["here", ""]) {
+            let _ = std::fs::remove_dir(self.0.join(name));
+        }
+    }
+}
+
+/// Where the system counts processes for us, it refuses a step what is over its limit, and the step has a group of its own.
+#[test]
+fn a_delegated_cgroup_holds_each_step_to_its_limit_and_is_gone_afterwards() {
+    let Some(group) = Delegated::new("limits") else {
+        println!(
+            "not tried: there is no cgroup v2 here that counts processes, or none that we may make groups in"
+        );
+        return;
+    };
+    let scenario = GREEDY.replace(
+        "do = [ { run = \"df ",
+        "do = [ { run = \"cat /proc/self/cgroup > {task}.cgroup\", quiet = true }, { run = \"df ",
+    );
+    let repository = Repository::new("limits-group", &scenario, &["t-forks", "t-eats", "t-fine"]);
+    repository.set(&[("[test]", "[limits]\nprocesses = 60\nmemory = \"200 MB\"\n[test]")]);
+    repository.set(&[("workers = 2", "workers = 3")]);
+    let doctor = group.adj(&repository, "doctor").stdout;
+    let held = format!("held by the kernel, in a cgroup below {}", group.0.display());
+    assert!(doctor.contains(&held), "{doctor}");
+    let ran = group.adj(&repository, "run --until-idle");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    for (task, limit) in [("t-forks", "limits.processes (60)"), ("t-eats", "limits.memory (200 MB)")] {
+        let said = ran.stdout.lines().find(|line| line.contains(&format!("{task} is BLOCKED (limit)")));
+        assert!(said.is_some_and(|line| line.contains(limit)), "{}", ran.stdout);
+    }
+    let own = repository.read("t-fine.cgroup");
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default().to_owned();
+    let name = group.0.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(own.contains(&format!("{name}/adj-")), "a group of its own: {own}");
+    assert_eq!(group.others(), Vec::<String>::new(), "they are gone with their steps");
+    // Ended whole: nobody of the step is left, and nobody else was touched.
+    assert_eq!(repository.strays(), Vec::<String>::new());
+    assert!(repository.read(".tickets/t-fine.md").contains("\nstatus: closed\n"), "{}", ran.stdout);
+}
