@@ -659,7 +659,7 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
         findings.extend(reachable(&sockets, Level::Warning, &shown));
         return findings;
     }
-    let support = runtime::sandbox::support();
+    let support = runtime::sandbox::support_by(settings.sandbox.namespaces);
     let mut findings = Vec::new();
     match runtime::runner::sandbox_refusal(settings) {
         Some(why) => {

@@ -14,19 +14,21 @@
 //!
 //! What Landlock does not do: it leaves the network open unless ports are named, and there it knows no hosts; modes,
 //! owners and times of files can be changed wherever their user may; a socket in the file system can be connected to
-//! wherever its path is known, which is why ours want a key. Where the system lets us, `namespace.rs` does that, and
-//! Landlock stands inside it as a second wall. `places.rs` knows what is hidden.
+//! wherever its path is known, which is why ours want a key. Where the system lets us, `namespace.rs` does that, or
+//! `bubblewrap.rs` where it lets that program, and Landlock stands inside it as a second wall. `places.rs` knows what is hidden.
 
+mod bubblewrap;
 mod first;
 mod namespace;
 pub mod places;
-
-pub use first::HELPERS;
+mod view;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{File, FileType, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
@@ -89,6 +91,9 @@ pub struct Rules {
     pub only: Option<Vec<PathBuf>>,
     /// Whether there is to be a view of its own, which then must be whole: see [`Support::namespaces`].
     pub namespaces: bool,
+    /// The `bwrap` that makes the view, where we do not make it ourselves: see [`Support::bubblewrap`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bubblewrap: Option<PathBuf>,
     /// Whether it is to see none but its own processes, in its view: see [`Support::processes`].
     pub processes: bool,
     /// How much its own `/dev/shm` has room for; half of the machine's memory where nothing is said.
@@ -124,6 +129,8 @@ pub struct Support {
     pub abi: u32,
     /// Whether a program can have a view of the machine of its own.
     pub namespaces: bool,
+    /// The `bwrap` that makes it, where we do not make it ourselves.
+    pub bubblewrap: Option<PathBuf>,
     /// Whether it can have processes of its own, and see no others.
     pub processes: bool,
     pub level: Level,
@@ -150,18 +157,54 @@ pub enum SandboxError {
 const WITHOUT_NAMESPACES: &str = "modes, owners and times of your files can be changed, sockets (docker, ssh-agent, …) can \
      be connected to, /dev/shm is shared, other processes can be seen";
 
-/// What this system can do, without doing it.
-pub fn support() -> Support {
-    let obstacle = namespace::obstacle();
-    let processes = match obstacle {
-        None => namespace::obstacle_of_processes(),
-        Some(_) => None,
-    };
-    described(version(), obstacle, processes)
+machines::wire_enum! {
+    /// Who makes the namespaces of a view.
+    pub enum Namespaces {
+        /// We do where we may, and else bubblewrap where it may.
+        Auto = "auto",
+        Own = "own",
+        Bubblewrap = "bubblewrap",
+    }
 }
 
-/// `obstacle` keeps programs from a view of their own, and `processes` from seeing no others in it.
-fn described(abi: u32, obstacle: Option<String>, processes: Option<String>) -> Support {
+/// What this system can do, without doing it.
+pub fn support() -> Support {
+    support_by(Namespaces::Auto)
+}
+
+/// The same where somebody has said who is to make namespaces.
+pub fn support_by(namespaces: Namespaces) -> Support {
+    let own = (namespaces != Namespaces::Bubblewrap).then(namespace::obstacle);
+    if let Some(None) = own {
+        return described(version(), None, namespace::obstacle_of_processes(), None);
+    }
+    let found = match namespaces {
+        Namespaces::Own => None,
+        Namespaces::Auto | Namespaces::Bubblewrap => Some(bubblewrap::find()),
+    };
+    match (found, own.flatten()) {
+        (Some(Ok(bubblewrap::Found { path, processes })), _) => {
+            described(version(), None, processes, Some(path))
+        }
+        (_, Some(obstacle)) => described(version(), Some(obstacle), None, None),
+        (found, None) => {
+            let why = found.and_then(Result::err).unwrap_or_default();
+            described(version(), Some(format!("sandbox.namespaces is \"bubblewrap\", and {why}")), None, None)
+        }
+    }
+}
+
+/// `obstacle` keeps programs from a view of their own, and `processes` from seeing no others in it; `bubblewrap` makes it.
+fn described(
+    abi: u32,
+    obstacle: Option<String>,
+    processes: Option<String>,
+    bubblewrap: Option<PathBuf>,
+) -> Support {
+    let makers = match &bubblewrap {
+        Some(path) => format!("namespaces (made by {})", path.display()),
+        None => "namespaces".to_owned(),
+    };
     let seen = processes.as_ref().map(|why| format!("other processes can be seen ({why})"));
     let missing: Vec<String> = [
         (3, "files that cannot be written can be emptied (Linux 6.2)"),
@@ -185,11 +228,12 @@ fn described(abi: u32, obstacle: Option<String>, processes: Option<String>) -> S
     let (level, what) = match (landlock, &obstacle) {
         (Ok(None), None) => (
             Level::Full,
-            "namespaces and Landlock hold programs to their files, devices, processes' signals and sockets"
-                .to_string(),
+            format!(
+                "{makers} and Landlock hold programs to their files, devices, processes' signals and sockets"
+            ),
         ),
         (Ok(Some(missing)), None) => {
-            (Level::Partial, format!("namespaces and Landlock hold programs to their files, but {missing}"))
+            (Level::Partial, format!("{makers} and Landlock hold programs to their files, but {missing}"))
         }
         (Ok(missing), Some(why)) => {
             let missing = missing.map(|missing| format!("; {missing}")).unwrap_or_default();
@@ -198,13 +242,13 @@ fn described(abi: u32, obstacle: Option<String>, processes: Option<String>) -> S
             (Level::Partial, format!("{what}{WITHOUT_NAMESPACES}{missing}"))
         }
         (Err(why), None) => {
-            let what = "namespaces hold programs to the files that they may write, but other processes can be signalled";
-            (Level::Partial, format!("{what}: {why}"))
+            let what = "hold programs to the files that they may write, but other processes can be signalled";
+            (Level::Partial, format!("{makers} {what}: {why}"))
         }
         (Err(missing), Some(why)) => (Level::None, format!("{missing}; and there are no namespaces: {why}")),
     };
     let namespaces = obstacle.is_none();
-    Support { abi, namespaces, processes: namespaces && processes.is_none(), level, what }
+    Support { abi, namespaces, bubblewrap, processes: namespaces && processes.is_none(), level, what }
 }
 
 /// The newest version of which everything is there that is used here.
@@ -226,6 +270,16 @@ fn version() -> u32 {
     .unwrap_or(0)
 }
 
+/// The processes of ours, or of bubblewrap's, that stand around a program under these rules.
+pub fn helpers(rules: &Rules) -> u64 {
+    match (rules.processes, &rules.bubblewrap) {
+        (true, _) => first::HELPERS,
+        // The one that waits for it.
+        (false, Some(_)) => 1,
+        (false, None) => 0,
+    }
+}
+
 /// This thread, and every process that it starts from now on, is held to these rules for good.
 ///
 /// Meant for a process of one thread that then becomes another program.
@@ -233,6 +287,27 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     if mode == Mode::Off {
         return Ok(Level::None);
     }
+    check(mode, rules)?;
+    if rules.namespaces {
+        namespace::enter(rules)?;
+    }
+    hold(mode, rules)
+}
+
+/// The command by which this process becomes `then` in a view that bubblewrap makes. `None` where these rules are for
+/// [`apply`]. What it becomes is held to the same rules by [`hold`]; it must not have given up new privileges before.
+pub fn by_bubblewrap(mode: Mode, rules: &Rules, then: &[OsString]) -> Result<Option<Command>, SandboxError> {
+    let Some(path) = rules.bubblewrap.as_ref().filter(|_| mode != Mode::Off && rules.namespaces) else {
+        return Ok(None);
+    };
+    check(mode, rules)?;
+    bubblewrap::command(rules, path, then).map(Some)
+}
+
+pub use bubblewrap::file_of;
+
+/// Whether these rules can be kept here.
+fn check(mode: Mode, rules: &Rules) -> Result<(), SandboxError> {
     // Before anything is hidden from us too.
     Plan::new(rules)?;
     let abi = version();
@@ -240,7 +315,8 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     if mode == Mode::Strict {
         let unseen =
             || namespace::obstacle_of_processes().unwrap_or_else(|| "they were not asked for".to_owned());
-        let support = described(abi, (!rules.namespaces).then(obstacle), (!rules.processes).then(unseen));
+        let (view, unseen) = ((!rules.namespaces).then(obstacle), (!rules.processes).then(unseen));
+        let support = described(abi, view, unseen, rules.bubblewrap.clone());
         if support.level != Level::Full {
             return Err(SandboxError::Unsupported(support.what));
         }
@@ -248,10 +324,15 @@ pub fn apply(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     if rules.network == Network::None && !rules.namespaces {
         return Err(SandboxError::NoNetwork(obstacle()));
     }
-    if rules.namespaces {
-        namespace::enter(rules)?;
+    Ok(())
+}
+
+/// Landlock, which is all that is left to do in a view that is there.
+pub fn hold(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
+    if mode == Mode::Off {
+        return Ok(Level::None);
     }
-    if abi < 2 {
+    if version() < 2 {
         return Ok(if rules.namespaces { Level::Partial } else { Level::None });
     }
     let plan = Plan::new(rules)?;

@@ -31,6 +31,11 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
             // As shells say it.
             Some(ExitCode::from(127))
         }
+        ("inside", [program, report, users]) => {
+            let (file, program) = (dir.to_str()?.parse().ok()?, program.to_str()?.parse().ok()?);
+            let report = report.to_str()?.parse().ok();
+            Some(ExitCode::from(runtime::keeper::inside(file, program, report, Path::new(users))))
+        }
         _ => None,
     }
 }

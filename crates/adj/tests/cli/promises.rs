@@ -270,6 +270,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "links_out_of_the_git_directory_are_not_followed",
             "nothing_outside_the_tree_is_changed_in_any_way_and_sockets_are_out_of_sight",
             "nothing_about_a_file_outside_can_be_changed",
+            "bubblewrap_holds_agents_and_tests_as_our_own_namespaces_do",
         ],
     ),
     (

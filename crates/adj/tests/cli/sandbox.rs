@@ -1,26 +1,54 @@
 //! Programs in their sandbox, as real processes under a real keeper.
 //!
 //! On a kernel without Landlock there is nothing to hold them; then only what must work is asked. Where there are
-//! namespaces, all of it is asked twice: with Landlock alone, and with a view of the program's own around it.
+//! namespaces, all of it is asked again with a view of the program's own around it; and once more where bubblewrap makes
+//! that view.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::keeper::Kept;
 use runtime::keeper::{Exit, Reason, Sandbox, Spec};
-use runtime::sandbox::{self, Level, Mode, Network, Rules};
+use runtime::sandbox::{self, Level, Mode, Namespaces, Network, Rules, Support};
 
 /// A project with a hidden state directory, two agents' trees, and a program in the first of them.
 struct Project {
     kept: Kept,
-    namespaces: bool,
+    way: Way,
 }
 
-/// With Landlock alone, and with namespaces where there are some.
-fn ways() -> Vec<bool> {
-    if sandbox::support().namespaces { vec![false, true] } else { vec![false] }
+/// What holds a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Landlock,
+    Namespaces,
+    Bubblewrap,
+}
+
+impl Way {
+    fn support(self) -> Option<Support> {
+        let by = match self {
+            Way::Landlock => return None,
+            Way::Namespaces => Namespaces::Own,
+            Way::Bubblewrap => Namespaces::Bubblewrap,
+        };
+        Some(sandbox::support_by(by)).filter(|support| support.namespaces)
+    }
+}
+
+/// With Landlock alone, and with a view by everybody who can make one here.
+fn ways() -> Vec<Way> {
+    let views = views();
+    if !views.contains(&Way::Bubblewrap) {
+        println!("not tried with bubblewrap: {}", sandbox::support_by(Namespaces::Bubblewrap).what);
+    }
+    [Way::Landlock].into_iter().chain(views).collect()
+}
+
+fn views() -> Vec<Way> {
+    [Way::Namespaces, Way::Bubblewrap].into_iter().filter(|way| way.support().is_some()).collect()
 }
 
 impl Project {
-    fn new(namespaces: bool) -> Project {
+    fn new(way: Way) -> Project {
         let kept = Kept::new();
         for name in
             ["project/.adjutant", "project/agents/mine", "project/agents/other", "project/src", "temp"]
@@ -30,7 +58,7 @@ impl Project {
         for name in [".adjutant/token", "agents/other/work.rs", "src/lib.rs", "Cargo.toml"] {
             std::fs::write(kept.root.join("project").join(name), "content\n").unwrap();
         }
-        Project { kept, namespaces }
+        Project { kept, way }
     }
 
     fn spec(&self, script: &str) -> Spec {
@@ -42,14 +70,16 @@ impl Project {
         }
         spec.env.insert("TMPDIR".into(), at("temp").display().to_string());
         spec.env.insert("P".into(), at("project").display().to_string());
+        let support = self.way.support();
         spec.sandbox = Some(Sandbox {
             mode: Mode::Auto,
             rules: Rules {
                 read_write: vec![at("project/agents/mine"), at("temp")],
                 read_only: vec![at("project/.adjutant/land.git/objects")],
                 hidden: vec![at("project/.adjutant"), at("project/agents")],
-                namespaces: self.namespaces,
-                processes: self.namespaces && sandbox::support().processes,
+                namespaces: support.is_some(),
+                processes: support.as_ref().is_some_and(|support| support.processes),
+                bubblewrap: support.and_then(|support| support.bubblewrap),
                 ..Rules::default()
             },
         });
@@ -66,9 +96,9 @@ impl Project {
 /// The script succeeds in the sandbox.
 #[track_caller]
 fn works(script: &str) {
-    for namespaces in ways() {
-        let (exit, said) = Project::new(namespaces).run(script);
-        assert!(exit.succeeded(), "namespaces {namespaces}: {script}\n{exit:?}\n{said}");
+    for way in ways() {
+        let (exit, said) = Project::new(way).run(script);
+        assert!(exit.succeeded(), "{way:?}: {script}\n{exit:?}\n{said}");
     }
 }
 
@@ -85,8 +115,8 @@ fn is_denied_by_namespaces(script: &str) {
 }
 
 #[track_caller]
-fn is_denied_in(script: &str, ways: &[bool]) {
-    let project = Project::new(false);
+fn is_denied_in(script: &str, ways: &[Way]) {
+    let project = Project::new(Way::Landlock);
     let mut open = project.spec(script);
     open.sandbox = Some(Sandbox { mode: Mode::Off, ..open.sandbox.unwrap() });
     let exit = project.kept.run(&open);
@@ -99,8 +129,8 @@ fn is_denied_in(script: &str, ways: &[bool]) {
         println!("not tried: there is no sandbox here");
         return;
     }
-    for &namespaces in ways {
-        let (exit, said) = Project::new(namespaces).run(script);
+    for &way in ways {
+        let (exit, said) = Project::new(way).run(script);
         let denied = [
             "ermission denied",
             "not permitted",
@@ -110,7 +140,7 @@ fn is_denied_in(script: &str, ways: &[bool]) {
             "nonexistent",
         ];
         let is_denied = denied.iter().any(|why| said.contains(why));
-        assert!(!exit.succeeded() && is_denied, "namespaces {namespaces}: {script}\n{exit:?}\n{said}");
+        assert!(!exit.succeeded() && is_denied, "{way:?}: {script}\n{exit:?}\n{said}");
     }
 }
 
@@ -192,8 +222,8 @@ fn git_commits_in_a_clone_with_borrowed_objects() {
     ways().into_iter().for_each(commits_in_a_clone);
 }
 
-fn commits_in_a_clone(namespaces: bool) {
-    let project = Project::new(namespaces);
+fn commits_in_a_clone(way: Way) {
+    let project = Project::new(way);
     let git = |line: &str| {
         let status = std::process::Command::new("git")
             .args(line.split(' '))
@@ -230,14 +260,15 @@ fn commits_in_a_clone(namespaces: bool) {
 #[test]
 fn nobody_outside_can_be_signalled() {
     if sandbox::support().abi >= 6 {
-        let (exit, said) = Project::new(false).run("kill -0 $$ && (sleep 10 & kill $!) && kill -TERM $PPID");
+        let (exit, said) =
+            Project::new(Way::Landlock).run("kill -0 $$ && (sleep 10 & kill $!) && kill -TERM $PPID");
         assert!(!exit.succeeded() && said.contains("not permitted"), "{exit:?} {said}");
     }
 }
 
 #[test]
 fn rules_that_cannot_be_held_stop_the_start() {
-    let project = Project::new(false);
+    let project = Project::new(Way::Landlock);
     let mut spec = project.spec("true");
     spec.sandbox.as_mut().unwrap().rules.read_write.push(project.kept.root.join("project"));
     let exit = project.kept.run(&spec);
@@ -249,16 +280,19 @@ fn rules_that_cannot_be_held_stop_the_start() {
 
 #[test]
 fn strict_starts_nothing_that_it_cannot_hold() {
-    let project = Project::new(sandbox::support().namespaces);
-    let mut spec = project.spec("! cat $P/.adjutant/token");
-    spec.sandbox.as_mut().unwrap().mode = Mode::Strict;
-    let exit = project.kept.run(&spec);
-    match sandbox::support().level {
-        Level::Full => assert!(exit.succeeded(), "{exit:?}"),
-        _ => assert!(
-            matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("strictly")),
-            "{exit:?}"
-        ),
+    let ways = if views().is_empty() { vec![Way::Landlock] } else { views() };
+    for way in ways {
+        let project = Project::new(way);
+        let mut spec = project.spec("! cat $P/.adjutant/token");
+        spec.sandbox.as_mut().unwrap().mode = Mode::Strict;
+        let exit = project.kept.run(&spec);
+        match way.support().map(|support| support.level) {
+            Some(Level::Full) => assert!(exit.succeeded(), "{way:?} {exit:?}"),
+            _ => assert!(
+                matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("strictly")),
+                "{way:?} {exit:?}"
+            ),
+        }
     }
 }
 
@@ -279,11 +313,11 @@ fn nothing_about_a_file_outside_can_be_changed() {
 /// Concealed places are empty, also where the directory around them can be written, and what is named beside them is not.
 #[test]
 fn concealed_places_are_empty_and_what_is_named_inside_is_not() {
-    if !sandbox::support().namespaces {
-        println!("not tried: there are no namespaces here");
-        return;
-    }
-    let project = Project::new(true);
+    views().into_iter().for_each(is_empty_where_concealed);
+}
+
+fn is_empty_where_concealed(way: Way) {
+    let project = Project::new(way);
     let home = project.kept.root.join("home");
     for (name, text) in [
         (".ssh/id", "key"),
@@ -310,7 +344,7 @@ fn concealed_places_are_empty_and_what_is_named_inside_is_not() {
     rules.read_write.push(home.join("cache"));
     let exit = project.kept.run(&spec);
     let out = String::from_utf8_lossy(&project.kept.out()).into_owned();
-    assert!(exit.succeeded(), "{exit:?}\n{out}\n{}", String::from_utf8_lossy(&project.kept.err()));
+    assert!(exit.succeeded(), "{way:?} {exit:?}\n{out}\n{}", String::from_utf8_lossy(&project.kept.err()));
     assert_eq!(out, ".:\n.aws\n.netrc\n.ssh\ncache\n\n.aws:\nconfig\n\n.ssh:\nregioncached");
     assert_eq!(std::fs::read_to_string(home.join(".netrc")).unwrap(), "key");
     assert_eq!(std::fs::read_to_string(home.join("cache/token")).unwrap(), "key");
@@ -319,18 +353,18 @@ fn concealed_places_are_empty_and_what_is_named_inside_is_not() {
 /// Shared memory works, as Python's multiprocessing wants it, and nobody outside sees it.
 #[test]
 fn shared_memory_is_private_and_gone_afterwards() {
-    if !sandbox::support().namespaces {
-        println!("not tried: there are no namespaces here");
-        return;
-    }
+    views().into_iter().for_each(shares_memory_with_nobody);
+}
+
+fn shares_memory_with_nobody(way: Way) {
     let name = format!("/dev/shm/adj-seen-{}", std::process::id());
     std::fs::write(&name, "outside").unwrap();
-    let project = Project::new(true);
+    let project = Project::new(way);
     let script = format!(
         "test ! -e {name} && echo inside > /dev/shm/x && ln /dev/shm/x /dev/shm/y && cat /dev/shm/y && echo x > {name}"
     );
     let (exit, said) = project.run(&script);
-    assert!(exit.succeeded(), "{exit:?} {said}");
+    assert!(exit.succeeded(), "{way:?} {exit:?} {said}");
     assert_eq!(std::fs::read_to_string(&name).unwrap(), "outside");
     assert!(!std::path::Path::new("/dev/shm/y").exists());
     std::fs::remove_file(&name).unwrap();
@@ -339,18 +373,42 @@ fn shared_memory_is_private_and_gone_afterwards() {
 /// Nobody but the program is on the network that it has.
 #[test]
 fn without_a_network_there_is_a_loopback_and_nothing_else() {
-    let project = Project::new(sandbox::support().namespaces);
-    let mut spec =
-        project.spec("cat /proc/net/dev | tail -n +3; cat /sys/class/net/lo/flags 2>/dev/null || true");
-    spec.sandbox.as_mut().unwrap().rules.network = Network::None;
-    let exit = project.kept.run(&spec);
-    let out = String::from_utf8_lossy(&project.kept.out()).into_owned();
-    if sandbox::support().namespaces {
-        assert!(exit.succeeded(), "{exit:?}");
+    for way in ways() {
+        let project = Project::new(way);
+        let mut spec =
+            project.spec("cat /proc/net/dev | tail -n +3; cat /sys/class/net/lo/flags 2>/dev/null || true");
+        spec.sandbox.as_mut().unwrap().rules.network = Network::None;
+        let exit = project.kept.run(&spec);
+        let out = String::from_utf8_lossy(&project.kept.out()).into_owned();
+        if way == Way::Landlock {
+            let refused = matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("namespaces"));
+            assert!(refused, "{exit:?}");
+            continue;
+        }
+        assert!(exit.succeeded(), "{way:?} {exit:?}");
         let devices: Vec<&str> =
             out.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
-        assert_eq!(devices, ["lo"], "{out}");
-    } else {
-        assert!(matches!(&exit.reason, Reason::CouldNotStart(why) if why.contains("namespaces")), "{exit:?}");
+        assert_eq!(devices, ["lo"], "{way:?} {out}");
+    }
+}
+
+/// How a program ends is how its keeper sees it end, whoever makes its view.
+#[test]
+fn a_program_in_a_view_ends_with_its_own_code_and_sees_no_others() {
+    for way in views() {
+        let (exit, said) = Project::new(way).run("sleep 1000 & exit 7");
+        assert_eq!((exit.code, exit.signal), (Some(7), None), "{way:?} {exit:?} {said}");
+        let (exit, _) = Project::new(way).run("kill -KILL $$");
+        let expected = match way {
+            Way::Bubblewrap => (Some(137), None),
+            _ => (None, Some(9)),
+        };
+        assert_eq!((exit.code, exit.signal), expected, "{way:?} {exit:?}");
+        let (exit, said) =
+            Project::new(way).run("ps -e -o args= 2>/dev/null || cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+        assert!(exit.succeeded(), "{way:?} {exit:?}");
+        if way.support().is_some_and(|support| support.processes) {
+            assert!(!said.contains("internal keep"), "{way:?} {said}");
+        }
     }
 }

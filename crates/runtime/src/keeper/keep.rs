@@ -31,7 +31,7 @@ use super::{EFFECT_VARIABLE, ID_BYTES_MAX, INPUT_BYTES_MAX, INPUT_QUEUE_BYTES_MA
 use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, NAME, OUT, SOCKET, SPEC, TIMES};
 use super::{now_millis, seconds};
 use crate::files::{Synced, replace};
-use crate::sandbox::HELPERS;
+use crate::sandbox;
 use crate::secrets::Hider;
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
@@ -303,8 +303,7 @@ impl Keep {
         };
         let now = Instant::now();
         let mut spec = spec;
-        let is_split = spec.sandbox.as_ref().is_some_and(|wanted| wanted.rules.processes);
-        let helpers = if is_split { HELPERS } else { 0 };
+        let helpers = spec.sandbox.as_ref().map_or(0, |wanted| sandbox::helpers(&wanted.rules));
         let group = Group::make(&spec.effect, spec.limits, helpers);
         if let Some(group) = &group {
             spec.group = Some(group.dir().to_owned());

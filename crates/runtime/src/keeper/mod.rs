@@ -31,7 +31,7 @@ mod watch;
 mod wire;
 
 pub use client::{Connection, Ending, Found, News, look, start, sweep_strays};
-pub use exec::{enter, give_way, main as exec};
+pub use exec::{enter, give_way, inside, main as exec};
 pub use group::parent as group_parent;
 pub use keep::{Deny, main};
 pub use tail::{LINE_BYTES_MAX, Line, Tail};

@@ -6,7 +6,7 @@ use crate::settings::{self, SandboxMode, Settings};
 /// Why nothing may be run here: the settings demand of the sandbox what this system cannot do.
 pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
     let wanted = &settings.sandbox;
-    let support = sandbox::support();
+    let support = sandbox::support_by(settings.sandbox.namespaces);
     if wanted.mode == settings::SandboxMode::Strict && support.level != sandbox::Level::Full {
         return Some(format!(
             "sandbox.mode is \"strict\", and the sandbox is not whole here: {}",
@@ -32,7 +32,7 @@ pub fn sandbox_note(settings: &Settings) -> Option<String> {
 pub fn worktree_note(settings: &Settings) -> Option<String> {
     let sandboxed = sandbox_held(settings).is_some();
     let shares = settings.fleet.isolation == settings::Isolation::Worktree;
-    let others = match sandbox::support().namespaces {
+    let others = match sandbox::support_by(settings.sandbox.namespaces).namespaces {
         true => "",
         false => "can move the branches of other agents, and ",
     };
@@ -50,7 +50,7 @@ fn gaps(settings: &Settings) -> Option<String> {
             "the sandbox is off: agents can reach whatever you can, and their roles are advisory".to_owned(),
         ),
         SandboxMode::Auto | SandboxMode::Strict => {
-            let support = sandbox::support();
+            let support = sandbox::support_by(settings.sandbox.namespaces);
             let said = match support.level {
                 sandbox::Level::Full => return None,
                 sandbox::Level::Partial => "the sandbox has gaps",
@@ -63,7 +63,7 @@ fn gaps(settings: &Settings) -> Option<String> {
 
 /// What holds agents back, in a sentence; nothing where roles are advisory.
 pub fn sandbox_held(settings: &Settings) -> Option<String> {
-    let support = sandbox::support();
+    let support = sandbox::support_by(settings.sandbox.namespaces);
     let off = settings.sandbox.mode == settings::SandboxMode::Off || support.level == sandbox::Level::None;
     (!off).then_some(support.what)
 }

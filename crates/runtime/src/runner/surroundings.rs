@@ -142,7 +142,7 @@ pub fn sandbox(
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
     let mut hidden = vec![ground.repository.places().trees.clone(), ground.layout.temporary()];
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
-    let sandbox::Support { namespaces, processes, .. } = sandbox::support();
+    let sandbox::Support { namespaces, processes, bubblewrap, .. } = sandbox::support_by(settings.namespaces);
     let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
     let mut instead = Vec::new();
     if worktree {
@@ -185,6 +185,7 @@ pub fn sandbox(
         concealed,
         only,
         namespaces,
+        bubblewrap,
         processes,
         // What lies there is memory that no process of it is seen to use.
         shared_memory_bytes: limits(ground.settings).memory_bytes,

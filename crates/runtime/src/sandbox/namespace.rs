@@ -13,7 +13,6 @@
 //! Root needs no user namespace, and has none where it can do without: in one, files of all other users would be
 //! nobody's, and root could not read them.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -27,98 +26,11 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
+use super::view::{Act, EMPTY_BYTES, EMPTY_MODE, SHARED_MEMORY, SHARED_MEMORY_MODE, View, failed};
 use super::{Network, Rules, SandboxError, first, resolve};
 
-/// What programs share memory in. It is theirs alone, and gone with them.
-const SHARED_MEMORY: &str = "/dev/shm";
 /// Where an empty file is made that is then put over hidden ones; what is mounted here for that is taken away at once.
 const STAGES: &[&str] = &[SHARED_MEMORY, "/tmp", "/run"];
-/// A hidden directory has room for the way to what may be seen inside it, and for nothing else.
-const EMPTY: &str = "size=1m,mode=755";
-
-/// What becomes of a path.
-#[derive(Debug, PartialEq, Eq, Clone, Copy)]
-enum Act {
-    /// Nothing is there.
-    Hide,
-    /// It is there although a directory above it is hidden.
-    Show,
-    /// It can be changed.
-    Write,
-    /// An empty one is there that can be written, and is gone with the program.
-    Fresh,
-}
-
-impl Act {
-    /// Whether nothing of what was there before is left.
-    fn empties(self) -> bool {
-        matches!(self, Act::Hide | Act::Fresh)
-    }
-}
-
-/// Everything that is done to the view, parents before what is in them.
-#[derive(Debug)]
-struct View {
-    acts: BTreeMap<PathBuf, Act>,
-}
-
-impl View {
-    fn new(rules: &Rules) -> Result<View, SandboxError> {
-        let mut wanted: BTreeMap<PathBuf, Act> = BTreeMap::new();
-        for path in rules.hidden.iter().chain(&rules.concealed) {
-            wanted.insert(resolve(path)?, Act::Hide);
-        }
-        if let Some(only) = &rules.only {
-            for path in only {
-                wanted.insert(resolve(path)?, Act::Show);
-            }
-            for path in beside(only)? {
-                wanted.entry(path).or_insert(Act::Hide);
-            }
-        }
-        wanted.insert(SHARED_MEMORY.into(), Act::Fresh);
-        for path in &rules.read_only {
-            wanted.insert(resolve(path)?, Act::Show);
-        }
-        for path in &rules.read_write {
-            wanted.insert(resolve(path)?, Act::Write);
-        }
-        let above = |path: &Path, wanted: &BTreeMap<PathBuf, Act>| {
-            path.ancestors().skip(1).find_map(|above| wanted.get(above).copied())
-        };
-        let acts = wanted
-            .iter()
-            .filter(|(path, act)| match (act, above(path, &wanted)) {
-                // The directory is empty already, or its content can be seen or changed already.
-                (Act::Hide, Some(above)) if above.empties() => false,
-                (Act::Write, Some(Act::Write)) => false,
-                (Act::Show, above) => above.is_some_and(Act::empties),
-                _ => true,
-            })
-            // What is not there, or not for us to look at, is not there for the program.
-            .filter(|(path, _)| path.symlink_metadata().is_ok())
-            .map(|(path, act)| (path.clone(), *act))
-            .collect();
-        Ok(View { acts })
-    }
-}
-
-/// All that stands in `/` and is neither one of these nor a link. Those inside it are shown again.
-fn beside(only: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
-    let only: Vec<PathBuf> = only.iter().map(|path| resolve(path)).collect::<Result<_, _>>()?;
-    let entries = std::fs::read_dir("/").map_err(|error| failed("list", Path::new("/"), error))?;
-    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    Ok(entries
-        .flatten()
-        .filter(is_folder)
-        .map(|entry| entry.path())
-        .filter(|path| !only.contains(path))
-        .collect())
-}
-
-fn failed(doing: &str, path: &Path, error: impl Into<io::Error>) -> SandboxError {
-    SandboxError::Failed(format!("cannot {doing} {}: {}", path.display(), error.into()))
-}
 
 /// Puts this process, which must have one thread, into a view of its own by these rules. Its directory is still the one
 /// that it was in; whoever wants another has to enter it anew. With processes of its own it is another process that returns,
@@ -165,7 +77,7 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
             Act::Fresh => {
                 let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
                 let room = rules.shared_memory_bytes.map(|bytes| format!(",size={bytes}"));
-                let options = format!("mode=1777{}", room.unwrap_or_default());
+                let options = format!("mode={SHARED_MEMORY_MODE}{}", room.unwrap_or_default());
                 mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options.as_str()))
                     .map_err(io::Error::from)
             }
@@ -208,7 +120,8 @@ fn empty_files(count: usize) -> Result<Vec<OwnedFd>, SandboxError> {
 
 fn empty(path: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(EMPTY))?)
+    let options = format!("size={EMPTY_BYTES},mode={EMPTY_MODE}");
+    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options.as_str()))?)
 }
 
 /// Mounts what was opened at its path, which is made where it was hidden.

@@ -1,6 +1,8 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
+use crate::sandbox::Namespaces;
+
 use super::{AdapterKind, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
 use kernel::config::{Proposals, Restore, Review, Role};
 use machines::Wire;
@@ -172,6 +174,7 @@ pub const SECTIONS: &[Section] = &[
         about: "What agents and tests can reach of this machine.",
         keys: &[
             key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "Whether it is used as far as the system has it, demanded whole and with nothing readable but system, toolchains, tree and declared places, or off."),
+            key("namespaces", Kind::Choice(words::<Namespaces>), r#""auto""#, "Who makes its namespaces: adj where the system lets it and else `bwrap`, adj alone, or `bwrap` alone. Either makes the same sandbox."),
             key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches; made where they are not there and lie in a directory of your home."),
             key("read", Kind::Places, "[]", "Files and directories that may be read although they are hidden, or although the mode is `strict`; wins over `hide` and the shipped list."),
             key("hide", Kind::Places, "[]", "More files and directories that are hidden from agents and tests, besides the shipped list of credentials."),

@@ -148,6 +148,8 @@ pub struct Tickets {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sandbox {
     pub mode: SandboxMode,
+    /// Who makes the namespaces.
+    pub namespaces: crate::sandbox::Namespaces,
     /// As written: absolute, or from `~/`. [`Sandbox::expand`] makes paths of them.
     pub caches: Vec<String>,
     pub read: Vec<String>,
@@ -630,6 +632,7 @@ fn build(values: &mut Values) -> Settings {
             read: sandbox.list("read").unwrap_or_default(),
             hide: sandbox.list("hide").unwrap_or_default(),
             network: sandbox.word("network"),
+            namespaces: sandbox.word("namespaces"),
         },
         policy: Policy {
             red: policy.list("red").unwrap_or_default(),

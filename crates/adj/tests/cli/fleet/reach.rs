@@ -3,7 +3,7 @@
 use super::super::Ran;
 use super::Repository;
 use super::background::wait;
-use runtime::sandbox::{Level, support};
+use runtime::sandbox::{Level, Namespaces, support, support_by};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -138,6 +138,53 @@ fn nothing_outside_the_tree_is_changed_in_any_way_and_sockets_are_out_of_sight()
         "{}",
         doctor.stdout
     );
+}
+
+/// Where we may make no namespaces, `bwrap` may: the same is held in them, and people hear who made them.
+#[test]
+fn bubblewrap_holds_agents_and_tests_as_our_own_namespaces_do() {
+    use std::os::unix::net::UnixListener;
+    let by_bubblewrap = support_by(Namespaces::Bubblewrap);
+    let home = Home::new("reach-bwrap", &[".ssh/id", "notes.txt"]);
+    let socket = home.at("agent.sock");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
+    let left = format!("/dev/shm/adj-bwrap-{}", std::process::id());
+    let tries = format!(
+        "{{ run = 'tries() {{ if \"$@\" 2>/dev/null; then echo \"yes $1\"; else echo \"no $1\"; fi >> tried.txt; }}; \
+         tries touch \"$HOME/new\"; tries cat \"$HOME/.ssh/id\"; tries chmod 777 \"$HOME/.ssh\"; tries touch -d 2001-01-01 \"$HOME/notes.txt\"; \
+         tries test -S {}; tries cp tried.txt {left}; tries ls /proc/1/root/root; tries unshare -m true; \
+         cat /proc/[0-9]*/cmdline | tr \"\\0\" \" \" > seen.txt' }}",
+        socket.display(),
+    );
+    let repository = Repository::new("reach-bwrap", &scenario(&[&tries, "{ commit = \"Tried\" }"]), &["t-1"]);
+    // The gate and the landing run this in a sandbox of theirs.
+    repository.write("outside.check", "! touch \"$HOME/new\" 2>/dev/null && [ ! -e \"$HOME/.ssh/id\" ]\n");
+    repository.set(&[("[test]", "[sandbox]\nnamespaces = \"bubblewrap\"\nnetwork = \"none\"\n[test]")]);
+    let ran = home.adj(&repository, "run --until-idle");
+    let doctor = home.adj(&repository, "doctor").stdout;
+    if !by_bubblewrap.namespaces {
+        assert!(doctor.contains("sandbox.namespaces is \"bubblewrap\", and "), "{doctor}");
+        assert!(ran.code != 0 && ran.stderr.contains("cannot be closed here"), "{}", ran.stderr);
+        println!("not tried: {}", by_bubblewrap.what);
+        return;
+    }
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let path = by_bubblewrap.bubblewrap.expect("it makes them");
+    assert!(doctor.contains(&format!("namespaces (made by {})", path.display())), "{doctor}");
+    let tried = repository.read("tried.txt");
+    assert_eq!(
+        tried, "no touch\nno cat\nno chmod\nno touch\nno test\nyes cp\nno ls\nno unshare\n",
+        "{}",
+        ran.stdout
+    );
+    assert!(!home.at("new").exists() && !std::path::Path::new(&left).exists());
+    let seen = repository.read("seen.txt");
+    assert!(seen.contains("internal script"), "its own: {seen}");
+    if by_bubblewrap.processes {
+        assert!(!seen.contains("internal keep") && !seen.contains("adj run"), "{seen}");
+    }
+    repository.check(&["t-1"], "true");
+    assert_eq!(repository.strays(), Vec::<String>::new());
 }
 
 /// Nobody names these sockets: they are found where they are. What is declared stays.
