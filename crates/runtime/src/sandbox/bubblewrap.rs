@@ -4,7 +4,7 @@
 //! Bubblewrap makes the mounts that it is told and becomes this program again, which sets up Landlock in there and then
 //! becomes the agent's. Around that one there are two processes of bubblewrap's, as there are of ours in `first.rs`, with
 //! two differences: a program that is ended by a signal ends with 128 and its number, and what it leaves behind ends with
-//! it at once.
+//! it at once. A setuid one gives folders in memory no size: there, `/dev/shm` has room for half of the machine's memory.
 //!
 //! Invariants:
 //! - what becomes of a path is in the one plan, [`View`]: here it is only said in another language;
@@ -64,6 +64,12 @@ fn is_roots(path: &Path) -> bool {
         .is_ok_and(|found| found.is_file() && found.uid() == 0 && found.permissions().mode() & 0o022 == 0)
 }
 
+/// Whether it becomes root when we start it.
+fn is_setuid(path: &Path) -> bool {
+    let is_root = nix::unistd::geteuid().is_root();
+    !is_root && path.metadata().is_ok_and(|found| found.permissions().mode() & 0o4000 != 0)
+}
+
 /// Makes a small view in which it says its own version.
 fn attempt(path: &Path, processes: bool) -> Result<(), String> {
     let mut command = Command::new(path);
@@ -82,7 +88,7 @@ pub(super) fn command(rules: &Rules, path: &Path, then: &[OsString]) -> Result<C
     let view = View::new(rules)?;
     let handed = |error: io::Error| failed("hand arguments to", path, error);
     let mut empties = Vec::new();
-    let arguments = arguments(rules, &view, &mut || {
+    let arguments = arguments(rules, &view, !is_setuid(path), &mut || {
         let null = inherited(File::open("/dev/null")?.into())?;
         let number = null.as_raw_fd();
         empties.push(null);
@@ -116,10 +122,12 @@ fn inherited(file: OwnedFd) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// The plan in bubblewrap's words. `empty` gives the number of an open file that holds nothing.
+/// The plan in bubblewrap's words. `sizes`: it takes the size of a folder in memory. `empty` gives the number of an open file
+/// that holds nothing.
 fn arguments(
     rules: &Rules,
     view: &View,
+    sizes: bool,
     empty: &mut dyn FnMut() -> io::Result<i32>,
 ) -> io::Result<Vec<OsString>> {
     let mut said = Said(Vec::new());
@@ -137,7 +145,11 @@ fn arguments(
         match act {
             Act::Hide if is_device => {}
             Act::Hide if path.is_dir() => {
-                said.say(["--perms", EMPTY_MODE, "--size", &EMPTY_BYTES.to_string(), "--tmpfs"]).at(path);
+                said.say(["--perms", EMPTY_MODE]);
+                if sizes {
+                    said.say(["--size", &EMPTY_BYTES.to_string()]);
+                }
+                said.say(["--tmpfs"]).at(path);
             }
             // A socket that its program has removed since it was found.
             Act::Hide if path.symlink_metadata().is_err() => {}
@@ -146,7 +158,7 @@ fn arguments(
             }
             Act::Fresh => {
                 said.say(["--perms", SHARED_MEMORY_MODE]);
-                if let Some(bytes) = rules.shared_memory_bytes {
+                if let Some(bytes) = rules.shared_memory_bytes.filter(|_| sizes) {
                     said.say(["--size", &bytes.to_string()]);
                 }
                 said.say(["--tmpfs"]).at(path);
@@ -207,7 +219,7 @@ mod tests {
             shared_memory_bytes: Some(4096),
             ..Rules::default()
         };
-        let said = arguments(&rules, &View::new(&rules).unwrap(), &mut || Ok(9)).unwrap();
+        let said = arguments(&rules, &View::new(&rules).unwrap(), true, &mut || Ok(9)).unwrap();
         let said: Vec<String> = said.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let expected = "--die-with-parent --chdir / --unshare-net --ro-bind / / --dev /dev --unshare-pid --proc /proc \
              --remount-ro /proc --perms 1777 --size 4096 --tmpfs /dev/shm --perms 444 --ro-bind-data 9 R/key \
