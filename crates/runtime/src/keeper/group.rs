@@ -137,16 +137,12 @@ pub fn join(dir: &Path) -> io::Result<()> {
     fs::write(dir.join("cgroup.procs"), "0")
 }
 
-/// Where groups of ours can be made, or why there can be none. One that counts all is better than a nearer one.
+/// Where groups of ours can be made, or why there can be none.
 pub fn parent() -> Result<Parent, String> {
     let own = own().ok_or("there is no cgroup v2 here")?;
     // Not our own: with us in it, it can hand on nothing.
-    let above: Vec<Parent> = own.ancestors().skip(1).filter_map(Parent::at).collect();
-    let whole = above.iter().find(|parent| parent.processes && parent.memory);
-    whole
-        .or(above.first())
-        .cloned()
-        .ok_or_else(|| "no cgroup above this process is delegated to you with memory or pids".to_owned())
+    let nearest = own.ancestors().skip(1).find_map(Parent::at);
+    nearest.ok_or_else(|| "no cgroup above this process is delegated to you with memory or pids".to_owned())
 }
 
 /// The directory of the group that we are in.

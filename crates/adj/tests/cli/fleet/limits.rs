@@ -162,7 +162,11 @@ impl Delegated {
         let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?;
         let root = std::path::Path::new(mount);
         let group = Delegated(root.join(format!("adj-test-{name}-{}", std::process::id())));
-        let hand_on = |dir: &std::path::Path| std::fs::write(dir.join("cgroup.subtree_control"), "+pids");
+        // Memory may be counted by another system of groups, as on machines that have both versions.
+        let hand_on = |dir: &std::path::Path| {
+            let _ = std::fs::write(dir.join("cgroup.subtree_control"), "+memory");
+            std::fs::write(dir.join("cgroup.subtree_control"), "+pids")
+        };
         hand_on(root).and_then(|()| std::fs::create_dir(&group.0)).ok()?;
         std::fs::create_dir(group.here()).and_then(|()| hand_on(&group.0)).ok()?;
         Some(group)
