@@ -176,6 +176,7 @@ const NOTHING_LOST: &[Promise] = &[
         &[
             "a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing",
             "a_commit_that_was_taken_off_main_stays_off_it_without_land_git_too",
+            "a_commit_that_was_seen_to_leave_main_stays_off_it_when_land_git_is_lost_later",
             "what_was_taken_off_main_is_no_commit_of_the_agents_and_is_named_where_it_conflicts",
             "what_the_user_amends_on_main_is_not_taken_for_the_agents_work",
             "a_main_that_the_user_moves_during_a_landing_is_tested_anew",

@@ -27,6 +27,7 @@ fn commits_are_saved_wherever_the_git_directory_was_put() {
         ("away", "mv .git $TMPDIR/g"),
         ("headless", "mv .git old.git; rm old.git/HEAD"),
         ("taken", "mv .git/objects objs"),
+        ("again", "mv .git old.git; git init -q"),
     ];
     for (name, then) in ways {
         let scenario = r#"
@@ -265,6 +266,34 @@ fn stays_off_main(name: &str, lose: impl Fn(&Repository)) {
     assert!(!repository.dir().join("secret.txt").exists(), "{name}");
     assert_eq!(repository.read("one.check"), "true\n", "{name}: the agent's own work is there");
     repository.check_but_for_tips(&["one"], TESTS);
+}
+
+/// The same where the fleet has seen main without it before `land.git` is lost: which mains are no more is known all the same.
+#[test]
+fn a_commit_that_was_seen_to_leave_main_stays_off_it_when_land_git_is_lost_later() {
+    let repository = Repository::new("odd-seen", WAITS, &["one"]);
+    repository.write("secret.txt", "secret\n");
+    repository.commit("Oops, a secret");
+    let fleet = repository.begin("run --until-idle");
+    let trees = ["A-one", "B-two"].map(|tree| repository.trees().join(tree));
+    wait("the middle of a step", || trees[0].join("one.middle").exists().then_some(()));
+    repository.git("reset --quiet --hard HEAD~1");
+    // The tree of another task is made on main as it is now.
+    repository.ticket("two", &[]);
+    repository.commit("Another ticket");
+    wait("the other's step", || trees[1].join("two.middle").exists().then_some(()));
+    repository.ok("stop");
+    fleet.ended();
+    std::fs::remove_dir_all(repository.state("land.git")).expect("it is there");
+    for (tree, task) in trees.iter().zip(["one", "two"]) {
+        std::fs::write(tree.join(format!("{task}.go")), "").expect("a file");
+    }
+    let said = repository.ok("run --until-idle");
+    let main = repository.git("log --format=%s main");
+    assert!(!main.contains("secret"), "{main}\n{said}");
+    assert!(!repository.dir().join("secret.txt").exists());
+    assert_eq!(repository.read("one.check"), "true\n", "the agent's own work is there");
+    repository.check_but_for_tips(&["one", "two"], TESTS);
 }
 
 /// Whoever reviews the work sees the agent's commits, and whoever reads of a conflict reads which commits are gone.

@@ -15,13 +15,17 @@ const DESCRIPTORS: u32 = 256;
 #[test]
 fn holds_connections_where_it_is_asked_to() {
     let Some(socket) = std::env::var_os("HOLD") else { return };
+    // Of a request, the first byte: it is nobody's yet. Or all of it, with a token that is known: nobody else's turn ends it.
+    let token = std::env::var("ADJ_TOKEN").expect("an agent has one");
+    let whole =
+        format!("GET /api/v1/fleet HTTP/1.1\r\nHost: adjutant\r\nAuthorization: Bearer {token}\r\n\r\n");
     let mut held = Vec::new();
     let until = Instant::now() + Duration::from_secs(60);
     while !Path::new("enough").exists() && Instant::now() < until {
         match UnixStream::connect(&socket) {
             Ok(mut stream) => {
-                // Of a request, the first byte: it is nobody's yet.
-                let _ = stream.write_all(b"G");
+                let is_known = held.len() % 2 == 0;
+                let _ = stream.write_all(if is_known { whole.as_bytes() } else { b"G" });
                 held.push(stream);
             }
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -31,7 +35,7 @@ fn holds_connections_where_it_is_asked_to() {
             std::fs::write(format!("held-{}", std::process::id()), "").expect("the tree is ours");
             held.retain_mut(|stream| {
                 let _ = stream.set_nonblocking(true);
-                stream.read(&mut [0; 64]).is_err()
+                !matches!(stream.read(&mut [0; 4096]), Ok(0))
             });
         }
     }
