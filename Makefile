@@ -24,6 +24,7 @@ quick: ## Run every test but those that start a fleet or play thousands of simul
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples
 	crates/adj/tests/agents/claude.sh
+	crates/adj/tests/agents/codex.sh
 
 many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
 	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::many

@@ -2,7 +2,7 @@
 //! against the real program.
 //!
 //! `drive-agent ADAPTER TREE PRIVATE SESSION new|resume PROMPT [OPTIONS] -- COMMAND…`
-//! passes on ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL, says yes to every call, and ends with 0 where the step finished
+//! passes on ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and OPENAI_API_KEY, says yes to every call, and ends with 0 where the step finished
 //! with DONE. `--deny TEXT` says no to calls that contain TEXT; `--interrupt TEXT` allows such a call and interrupts it;
 //! `--tell TEXT` says TEXT to the agent at its first call; `--turns N` are the turns that it has left.
 #![allow(clippy::unwrap_used, reason = "a tool for tests; what cannot go on ends it")]
@@ -47,7 +47,7 @@ fn main() {
         project_root: std::env::current_dir().unwrap(),
         adj: std::env::current_exe().unwrap().with_file_name("../adj"),
     };
-    let passed_on = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
+    let passed_on = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY"];
     let env: Vec<_> =
         passed_on.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
     let driven = drive(adapter(name).expect("an adapter"), &order, &env, |said| {

@@ -1,10 +1,11 @@
-//! A model on loopback that says what it is told to: the Messages API as far as coding agents need it, so that real
-//! agent programs can be driven without a key and without a network.
+//! A model on loopback that says what it is told to: the Messages and the Responses API as far as coding agents need them,
+//! so that real agent programs can be driven without a key and without a network.
 //!
 //! `fake-model REPLIES.json` prints its address and serves until it is ended. The file is a list; each reply is
 //! `{"text": "…", "tools": [{"name": "Bash", "input": {…}}], "tokens": [in, out], "pause_ms": 0}` or
 //! `{"status": 529, "type": "overloaded_error", "headers": {"retry-after": "120"}}`, taken one after the other by requests
-//! that offer tools. Others, such as those for a title, are answered with a word. After the last reply it says DONE.
+//! that offer tools. Others, such as those for a title, are answered with a word. After the last reply it says DONE. A tool
+//! whose input is a text is called with that text.
 #![allow(clippy::unwrap_used, reason = "a tool for tests; what cannot go on ends it")]
 
 use serde_json::{Value, json};
@@ -46,10 +47,15 @@ impl Model {
         if path.contains("count_tokens") {
             return answer(&mut stream, 200, "application/json", &[], r#"{"input_tokens":10}"#);
         }
-        if !path.contains("/v1/messages") {
+        let responses = path.ends_with("/v1/responses");
+        if !responses && !path.contains("/v1/messages") {
             return answer(&mut stream, 404, "application/json", &[], "{}");
         }
-        let reply = if count(&request["tools"]) == 0 {
+        // Some models are offered their tools with the messages.
+        let offered = request["input"].as_array().into_iter().flatten();
+        let offered =
+            count(&request["tools"]) > 0 || offered.into_iter().any(|item| count(&item["tools"]) > 0);
+        let reply = if !offered {
             json!({ "text": "ok", "tokens": [10, 1] })
         } else {
             let mut given = self.given.lock().unwrap();
@@ -68,6 +74,17 @@ impl Model {
                 .collect();
             return answer(&mut stream, status as u16, "application/json", &headers, &error.to_string());
         }
+        if responses {
+            stream.write_all(
+                b"HTTP/1.1 200 fake\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+            )?;
+            for event in self.response(&reply) {
+                stream.write_all(event.as_bytes())?;
+                stream.flush()?;
+                std::thread::sleep(Duration::from_millis(reply["pause_ms"].as_u64().unwrap_or(0)));
+            }
+            return Ok(());
+        }
         let message = self.message(&request, &reply);
         if request["stream"].as_bool() == Some(true) {
             stream.write_all(
@@ -82,6 +99,38 @@ impl Model {
         } else {
             answer(&mut stream, 200, "application/json", &[], &message.to_string())
         }
+    }
+
+    /// The events of the Responses API.
+    fn response(&self, reply: &Value) -> Vec<String> {
+        let next = || self.ids.fetch_add(1, Ordering::Relaxed);
+        let id = format!("resp_{:05}", next());
+        let mut events = vec![json!({ "type": "response.created", "response": { "id": id } })];
+        if let Some(text) = reply["text"].as_str() {
+            let content = json!([{ "type": "output_text", "text": text }]);
+            let item = json!({ "type": "message", "role": "assistant", "id": format!("msg_{:05}", next()), "content": content });
+            events.push(json!({ "type": "response.output_item.done", "item": item }));
+        }
+        for tool in reply["tools"].as_array().into_iter().flatten() {
+            let (number, name, input) = (next(), &tool["name"], &tool["input"]);
+            let (item, call) = (format!("item_{number:05}"), format!("call_{number:05}"));
+            let item = match input.as_str() {
+                Some(text) => {
+                    json!({ "type": "custom_tool_call", "id": item, "call_id": call, "name": name, "input": text })
+                }
+                None => {
+                    let input = input.to_string();
+                    json!({ "type": "function_call", "id": item, "call_id": call, "name": name, "arguments": input })
+                }
+            };
+            events.push(json!({ "type": "response.output_item.done", "item": item }));
+        }
+        let (input, output) =
+            (reply["tokens"][0].as_u64().unwrap_or(1000), reply["tokens"][1].as_u64().unwrap_or(50));
+        let usage = json!({ "input_tokens": input, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": output,
+            "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": input + output });
+        events.push(json!({ "type": "response.completed", "response": { "id": id, "usage": usage } }));
+        events.iter().map(line).collect()
     }
 
     fn message(&self, request: &Value, reply: &Value) -> Value {
@@ -139,9 +188,12 @@ fn events(message: &Value) -> Vec<String> {
     let delta = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
     events.push(json!({ "type": "message_delta", "delta": delta, "usage": message["usage"] }));
     events.push(json!({ "type": "message_stop" }));
-    let text =
-        |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
-    events.iter().map(text).collect()
+    events.iter().map(line).collect()
+}
+
+/// An event as it is streamed.
+fn line(event: &Value) -> String {
+    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
 }
 
 fn read_request(reader: &mut impl BufRead) -> std::io::Result<(String, Vec<u8>)> {

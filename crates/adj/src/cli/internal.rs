@@ -13,7 +13,7 @@ use clap::{CommandFactory, Subcommand};
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
-use runtime::agents::{claude, script};
+use runtime::agents::{claude, codex, script};
 use runtime::owner::{Handle, Owner};
 use tokio::sync::{oneshot, watch};
 
@@ -43,6 +43,14 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
+    /// Be Codex: the same in its language
+    ReplayCodex {
+        /// A list of steps, each a list of replies, as JSON
+        replies: PathBuf,
+        /// The flags of the program that it stands in for
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
@@ -62,6 +70,13 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             let code =
                 claude::replay::replay(&replies, &flags, &config, io::stdin().lock(), &mut *context.out)
                     .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+            end(context, code)
+        }
+        Command::ReplayCodex { replies, flags } => {
+            let home = super::set_variable("CODEX_HOME").map(PathBuf::from);
+            let home = home.ok_or_else(|| Failure::new(Exit::Usage, "CODEX_HOME is not set"))?;
+            let code = codex::replay::replay(&replies, &flags, &home, io::stdin().lock(), &mut *context.out)
+                .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
             end(context, code)
         }
     }

@@ -165,6 +165,9 @@ fn read_again(adapter: &dyn Adapter, order: &Order, driven: &Driven, lines: &[(V
 }
 
 fn start(launch: &Launch, order: &Order, env: &[(String, String)]) -> (Child, Receiver<Printed>) {
+    if let Some(sweep) = &launch.swept {
+        sweep.carry_out().unwrap();
+    }
     for folder in launch.directories.iter().chain([&order.private, &order.temp]) {
         std::fs::create_dir_all(folder).unwrap();
     }

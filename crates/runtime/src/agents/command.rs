@@ -46,6 +46,7 @@ impl Adapter for Command {
             files,
             directories: Vec::new(),
             stdin: Stdin::Whole(prompt(order)),
+            swept: None,
             protocol: "",
         })
     }

@@ -7,6 +7,7 @@
 //! never zero; a question that nobody can answer is answered "no".
 
 pub mod claude;
+pub mod codex;
 mod command;
 mod done;
 pub mod script;
@@ -19,14 +20,19 @@ pub use transcript::{Entry, EntryKind, visible};
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
 use machines::run::ToolCall;
+use nix::libc;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
-use std::path::PathBuf;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
 
 /// The most of one message, tool output or error that is kept in memory, in bytes. The transcript on disk has it all.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Notices that one step may give; what comes after them is not worth more.
 pub const NOTICES_MAX: u32 = 100;
+/// The most of the repository's instructions that is passed on, in bytes.
+const INSTRUCTIONS_BYTES_MAX: u64 = 64 * 1024;
 /// Calls that one step may have open at once. The oldest is forgotten first, and so is never allowed.
 pub const OPEN_CALLS_MAX: usize = 1000;
 
@@ -121,6 +127,7 @@ macro_rules! adapters {
 
 adapters! {
     Claude = "claude": claude::Claude,
+    Codex = "codex": codex::Codex,
     Command = "command": command::Command,
     Script = "script": script::Script,
 }
@@ -181,8 +188,46 @@ pub struct Launch {
     /// Directories that must be there before the start, below [`Order::private`].
     pub directories: Vec<PathBuf>,
     pub stdin: Stdin,
+    /// A directory that is emptied before all of that.
+    pub swept: Option<Sweep>,
     /// The language in which the program asks, for [`deny`]: the adapter's name.
     pub protocol: &'static str,
+}
+
+/// A directory in [`Order::private`] of which everything goes but these names: what an agent could have put there for
+/// its program to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    pub directory: PathBuf,
+    pub but: &'static [&'static str],
+}
+
+impl Sweep {
+    /// Nothing is left in the directory but what may be. An agent could write there, and is gone: a link that it left is
+    /// removed, and neither followed nor kept.
+    pub fn carry_out(&self) -> std::io::Result<()> {
+        let kind = |path: &Path| match path.symlink_metadata() {
+            Ok(found) => Ok(Some(found.file_type())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        match kind(&self.directory)? {
+            None => return Ok(()),
+            Some(found) if !found.is_dir() => return std::fs::remove_file(&self.directory),
+            Some(_) => {}
+        }
+        for entry in std::fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let is_directory = entry.file_type()?.is_dir();
+            let stays = self.but.iter().any(|name| entry.file_name() == *name);
+            match (is_directory, stays) {
+                (true, true) => {}
+                (true, false) => std::fs::remove_dir_all(entry.path())?,
+                (false, _) => std::fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What the program finds at its standard input.
@@ -411,8 +456,10 @@ impl Exit {
 pub enum AgentError {
     #[error("adapter `{adapter}` needs a `command`, and the settings give it none")]
     NoCommand { adapter: &'static str },
-    #[error("`{flag}` in the command of a `claude` agent would let it act without being asked; take it out")]
-    Ungated { flag: String },
+    #[error(
+        "`{flag}` in the command of a `{adapter}` agent would let it act without being asked; take it out"
+    )]
+    Ungated { adapter: &'static str, flag: String },
     #[error("`{session}` cannot be a session: it must be letters, digits and `-`")]
     BadSession { session: String },
     #[error("the path {} is not UTF-8, which `{adapter}` needs", path.display())]
@@ -471,8 +518,61 @@ fn micros(usd: f64) -> u64 {
 }
 
 /// A path as an argument or variable.
-fn path_text(adapter: &'static str, path: &std::path::Path) -> Result<String, AgentError> {
+fn path_text(adapter: &'static str, path: &Path) -> Result<String, AgentError> {
     path.to_str().map(str::to_owned).ok_or_else(|| AgentError::BadPath { adapter, path: path.to_owned() })
+}
+
+/// A path as a policy names it: from the top of the tree where it is in it.
+fn inside(tree: &Path, path: &str) -> String {
+    let path = plain(Path::new(path));
+    let inside = path.strip_prefix(tree).map(Path::to_owned).unwrap_or(path);
+    inside.to_string_lossy().into_owned()
+}
+
+/// A path without `.` and `..`, as far as that can be told from its letters.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some() => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// What is added to the program's own instructions: ours, and those of the repository in the first of
+/// these files, which it would not read itself.
+fn system_prompt(order: &Order, names: [&str; 2]) -> Option<String> {
+    let mut parts: Vec<String> =
+        order.system.clone().into_iter().filter(|text| !text.trim().is_empty()).collect();
+    for name in names {
+        if let Some(text) = instructions(&order.tree, name) {
+            parts.push(format!("# Instructions of this repository ({name})\n\n{text}"));
+            break;
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// A file of instructions at the top of a tree. The tree is an agent's: a link is followed to a file beside it and no
+/// further, and what is not a plain file is not there.
+fn instructions(tree: &Path, name: &str) -> Option<String> {
+    let path = tree.join(name);
+    let path = match std::fs::read_link(&path) {
+        Ok(target) if target.components().count() == 1 && target.file_name().is_some() => tree.join(target),
+        Ok(_) => return None,
+        Err(_) => path,
+    };
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(INSTRUCTIONS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty())
 }
 
 /// Notices up to their limit.

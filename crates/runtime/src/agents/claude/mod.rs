@@ -8,10 +8,7 @@ mod reader;
 pub mod replay;
 
 use super::{Adapter, AgentError, Input, Launch, Login, Order, Reader, Stdin};
-use nix::libc;
 use serde_json::{Value, json};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The variables by which the program gets its credentials.
@@ -25,8 +22,6 @@ const RETRIES: &str = "5";
 const QUESTION_SECONDS: u32 = 86_400;
 /// How long the program waits for us to take note of a result, in seconds.
 const NOTE_SECONDS: u32 = 30;
-/// The most of the repository's instructions that is passed on, in bytes.
-const INSTRUCTIONS_BYTES_MAX: u64 = 64 * 1024;
 
 /// Directories of conversations that are looked into: a task has one for its tree.
 const PROJECTS_MAX: usize = 100;
@@ -64,7 +59,7 @@ impl Adapter for Claude {
         for argument in &order.command[1..] {
             let flag = argument.split('=').next().unwrap_or_default();
             if UNGATED.contains(&flag) {
-                return Err(AgentError::Ungated { flag: flag.to_owned() });
+                return Err(AgentError::Ungated { adapter: self.name(), flag: flag.to_owned() });
             }
         }
         let text_of = |path: &Path| super::path_text(self.name(), path);
@@ -95,7 +90,7 @@ impl Adapter for Claude {
             add(&["--tools", &own.join(",")]);
         }
         let mut files = Vec::new();
-        if let Some(system) = system_prompt(order) {
+        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"]) {
             let file = order.private.join("claude-system.md");
             add(&["--append-system-prompt-file", &text_of(&file)?]);
             files.push((file, system.into_bytes()));
@@ -123,6 +118,7 @@ impl Adapter for Claude {
             files,
             directories: vec![config],
             stdin: Stdin::Open(initialize()),
+            swept: None,
             protocol: PROTOCOL,
         })
     }
@@ -326,38 +322,6 @@ fn deny_cut(line: &[u8], reason: &str) -> Option<(String, String)> {
     let question = Question { request: request.clone(), call, tool, input: Default::default(), hook };
     let answer = response(&request, &decision(&question, false, reason));
     Some((request, answer))
-}
-
-/// What is added to the program's own instructions: ours, and those of the repository, which it would not read itself.
-fn system_prompt(order: &Order) -> Option<String> {
-    let mut parts: Vec<String> =
-        order.system.clone().into_iter().filter(|text| !text.trim().is_empty()).collect();
-    for name in ["CLAUDE.md", "AGENTS.md"] {
-        if let Some(text) = instructions(&order.tree, name) {
-            parts.push(format!("# Instructions of this repository ({name})\n\n{text}"));
-            break;
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
-}
-
-/// A file of instructions at the top of a tree. The tree is an agent's: a link is followed to a file beside it and no
-/// further, and what is not a plain file is not there.
-fn instructions(tree: &Path, name: &str) -> Option<String> {
-    let path = tree.join(name);
-    let path = match std::fs::read_link(&path) {
-        Ok(target) if target.components().count() == 1 && target.file_name().is_some() => tree.join(target),
-        Ok(_) => return None,
-        Err(_) => path,
-    };
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(INSTRUCTIONS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::super::transcript::argument;
 use super::super::{
     Ended, Exit, ExitReason, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence,
-    StopReason, TEXT_BYTES_MAX, micros, said_done, shortened,
+    StopReason, TEXT_BYTES_MAX, inside, micros, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 pub(super) struct Claude {
     prompt: String,
@@ -331,9 +331,7 @@ impl Claude {
         if !matches!(question.tool.as_str(), "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
             return about;
         }
-        let path = plain(Path::new(&about));
-        let inside = path.strip_prefix(&self.tree).map(Path::to_owned).unwrap_or(path);
-        inside.to_string_lossy().into_owned()
+        inside(&self.tree, &about)
     }
 
     fn system(&mut self, message: &Value, out: &mut Vec<Said>) {
@@ -784,17 +782,4 @@ fn content_text(content: &Value) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// A path without `.` and `..`, as far as that can be told from its letters.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if plain.file_name().is_some() => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

@@ -545,7 +545,7 @@ fn exit_code(reply: &Value) -> u8 {
 }
 
 /// Makes a call: the tools that a replay can use are `Write` and `Bash`.
-fn perform(tool: &str, input: &Map<String, Value>) -> (bool, String) {
+pub(crate) fn perform(tool: &str, input: &Map<String, Value>) -> (bool, String) {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let made = match tool {
         "Write" => {

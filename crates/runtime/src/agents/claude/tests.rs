@@ -235,7 +235,7 @@ fn instructions_of_the_repository_are_passed_on_and_links_lead_nowhere_else() {
     let link = |target: &str| {
         let _ = std::fs::remove_file(tree.join("CLAUDE.md"));
         std::os::unix::fs::symlink(target, tree.join("CLAUDE.md")).unwrap();
-        system_prompt(&Order { tree: tree.clone(), ..order() })
+        super::super::system_prompt(&Order { tree: tree.clone(), ..order() }, ["CLAUDE.md", "AGENTS.md"])
     };
     std::fs::write(tree.join("AGENTS.md"), "Use tabs.").unwrap();
     let passed_on = |name: &str| Some(format!("# Instructions of this repository ({name})\n\nUse tabs."));

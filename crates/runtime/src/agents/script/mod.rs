@@ -74,6 +74,7 @@ impl Adapter for Script {
             files: vec![(copy, text.into_bytes())],
             directories: vec![sessions],
             stdin: Stdin::Open(Input { id: "start".to_owned(), text: protocol::line(&start) }),
+            swept: None,
             protocol: PROTOCOL,
         })
     }

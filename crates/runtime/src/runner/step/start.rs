@@ -113,6 +113,11 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         main: main.to_string(),
     };
     let launch = adapter.launch(&order).map_err(|error| error.to_string())?;
+    if let Some(sweep) = &launch.swept {
+        sweep
+            .carry_out()
+            .map_err(|error| format!("cannot empty `{}`: {error}", sweep.directory.display()))?;
+    }
     for directory in &launch.directories {
         std::fs::create_dir_all(directory)
             .map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
