@@ -262,6 +262,8 @@ const NOBODY_GETS_IN: &[Promise] = &[
         "A repository's own agent settings are not taken up until they are trusted",
         &[
             "what_a_repository_holds_for_claude_is_not_taken_up",
+            "it_is_started_so_that_it_asks_and_takes_up_nothing_of_the_repository",
+            "what_an_agent_leaves_for_the_next_start_of_codex_is_gone",
             "settings_from_an_agents_branch_are_not_in_force_until_they_are_trusted",
         ],
     ),

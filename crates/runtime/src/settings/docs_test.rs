@@ -99,7 +99,7 @@ fn more(section: &str) -> String {
         }
         "agents.*" => {
             "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
-             for that adapter, and must be given for the others.\n\n\
+             or `[\"codex\"]` for those adapters, and must be given for the others.\n\n\
              An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
              `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
              `ADJ_PORT_BASE`, and by `GIT_CONFIG_COUNT` that git signs nothing. Nothing else: no key, no token, no\n\

@@ -147,7 +147,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),
             key("env", Kind::Variables, "[]", "Environment variables that are passed on to it; nothing else of yours is."),
             key("service", Kind::Name, "", "The service that it cannot work without."),
-            key("resume", Kind::Flag, "", "Whether its sessions can be taken up again; absent means yes for `claude` and `script`."),
+            key("resume", Kind::Flag, "", "Whether its sessions can be taken up again; absent means yes for all but `command`."),
             key("budget_usd", Kind::Money, "", "What all its runs together may cost before a person is asked, in dollars."),
         ],
     },
@@ -275,7 +275,7 @@ pub const SECTIONS: &[Section] = &[
             key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
             key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
             key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended."),
-            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes."),
+            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes, Codex after 5."),
             key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
             key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
             key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
@@ -303,8 +303,7 @@ pub const SECTIONS: &[Section] = &[
 /// what it says would be worse than to refuse it.
 #[rustfmt::skip]
 pub const NOT_YET: &[(&str, &str, &str)] = &[
-    ("adapter", "codex", "adapter = \"command\" runs any program that reads its prompt from standard input, such as command = [\"codex\", \"exec\", \"-\"]"),
-    ("adapter", "acp",   "write adapter = \"claude\", or adapter = \"command\" for a program that reads its prompt from standard input"),
+    ("adapter", "acp",   "write adapter = \"claude\" or \"codex\", or adapter = \"command\" for a program that reads its prompt from standard input"),
     ("review",  "architect", "write review = \"human\", or review = \"auto\" to merge without a review"),
     ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("plan",    "agent", "write plan = \"ticket\", and the plan as a list into the ticket"),

@@ -62,7 +62,7 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("fleet",    "workers",   "Number of agents that work at the same time"),
     ("fleet",    "review",    "Who approves finished work: \"human\" or \"auto\""),
     ("test",     "command",   "Must pass before review and before every merge"),
-    ("agents.*", "adapter",   "Agent program: \"claude\", \"command\" (any program) or \"script\""),
+    ("agents.*", "adapter",   "Agent program: \"claude\", \"codex\", \"command\" (any program) or \"script\""),
     ("agents.*", "command",   "The program and its arguments"),
     ("agents.*", "env",       "Variables passed to the agent; its API key is one of them"),
     ("agents.*", "max_turns", "Turns of one run before you are asked"),
@@ -141,7 +141,12 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
             let names: Vec<_> = kind.adapter().variables().iter().map(|name| quoted(name)).collect();
             (!names.is_empty()).then(|| format!("[{}]", names.join(", ")))
         }
-        ("agents.*", "command") if kind.adapter().program().is_none() => Some(r#"["your-agent"]"#.to_owned()),
+        ("agents.*", "command") => match kind.adapter().program() {
+            None => Some(r#"["your-agent"]"#.to_owned()),
+            program => {
+                program.filter(|_| kind != AdapterKind::Claude).map(|name| format!("[{}]", quoted(name)))
+            }
+        },
         ("sandbox", "caches") if !found.tests.caches().is_empty() => {
             let caches: Vec<_> = found.tests.caches().into_iter().map(quoted).collect();
             Some(format!("[{}]", caches.join(", ")))

@@ -63,7 +63,7 @@ impl Repository {
     }
 
     /// Everything that was written down, in order.
-    fn log(&self) -> Vec<Value> {
+    pub(super) fn log(&self) -> Vec<Value> {
         let path = self.dir().with_extension("export");
         let _ = std::fs::remove_file(&path);
         self.ok(&format!("export {}", path.display()));
@@ -73,7 +73,7 @@ impl Repository {
     }
 
     /// The errors that were counted against the worker.
-    fn step_errors(&self) -> Vec<String> {
+    pub(super) fn step_errors(&self) -> Vec<String> {
         let log = self.log();
         let failed = log.iter().filter(|record| record["data"]["input"]["type"] == "step_failed");
         failed
@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// How often a run came into this state.
-    fn runs_to(&self, state: &str) -> usize {
+    pub(super) fn runs_to(&self, state: &str) -> usize {
         self.log()
             .iter()
             .filter(|record| record["kind"] == "run_moved" && record["data"]["to"] == state)
@@ -97,7 +97,7 @@ impl Repository {
     }
 
     /// The one question that waits for a person.
-    fn approval(&self) -> Option<(String, String)> {
+    pub(super) fn approval(&self) -> Option<(String, String)> {
         let open = self.json("approvals");
         let item = open.as_array().and_then(|items| items.first())?;
         Some((item["id"].as_str()?.to_owned(), item["cause"].as_str()?.to_owned()))
@@ -105,13 +105,13 @@ impl Repository {
 
     /// Runs to the end, and everything must have landed.
     #[track_caller]
-    fn lands(&self) -> String {
+    pub(super) fn lands(&self) -> String {
         let told = self.ok("run --until-idle");
         self.check(&["c-1"], TESTS);
         told
     }
 
-    fn in_main(&self, path: &str) -> bool {
+    pub(super) fn in_main(&self, path: &str) -> bool {
         self.git_says(&format!("cat-file -e main:{path}"))
     }
 }

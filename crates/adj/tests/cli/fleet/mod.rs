@@ -4,6 +4,7 @@ mod asks;
 mod background;
 mod claude;
 mod clocks;
+mod codex;
 mod dead_ends;
 mod demo;
 mod disk;
