@@ -270,7 +270,8 @@ pub trait Reader: Send {
     /// The process is gone and every line was read: how the step ended. Called once.
     fn end(&mut self, exit: &Exit) -> Ended;
 
-    /// The bytes that answer a call that was [`Said::Asked`], or nothing where it does not wait (any more).
+    /// The bytes that answer a call that was [`Said::Asked`], or nothing where it does not wait (any more). They are empty
+    /// where the program asks for several calls at once and the others are not decided: that is kept in the journal.
     fn answer(&mut self, call: &str, allow: bool, note: &str) -> Option<Input>;
 
     /// The bytes that make the program end its turn soon; nothing where a signal must do.

@@ -275,7 +275,7 @@ pub const SECTIONS: &[Section] = &[
             key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
             key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
             key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended."),
-            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes, Codex after 5."),
+            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes."),
             key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
             key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
             key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),

@@ -358,7 +358,8 @@ impl<'a> Follower<'a> {
         match word {
             Word::Answer { call, allow, note, done } => match self.reader.answer(&call, allow, &note) {
                 Some(input) => {
-                    let question = self.asked.remove(&call);
+                    // A part of a question that is not decided by it leaves the question open.
+                    let question = if input.text.is_empty() { None } else { self.asked.remove(&call) };
                     self.send_as(input, question).await;
                     let _ = done.send(());
                 }
