@@ -39,6 +39,8 @@ pub(super) struct Codex {
     last: String,
     /// Commands and changes that were begun, by their id.
     items: BTreeMap<String, Item>,
+    /// Which question was asked for each, also of those that have ended: what they print can come late.
+    questions: BTreeMap<String, String>,
 
     meter: Meter,
     /// How the turn ended, and nothing was begun after it.
@@ -123,6 +125,7 @@ impl Codex {
             texts: Vec::new(),
             last: String::new(),
             items: BTreeMap::new(),
+            questions: BTreeMap::new(),
             meter: Meter::default(),
             ending: None,
             resets_at: None,
@@ -259,6 +262,10 @@ impl Codex {
                 out.push(Said::Asked { call: id, tool, argument, input });
             }
         }
+        if self.questions.len() >= OPEN_CALLS_MAX * 10 {
+            self.questions.pop_first();
+        }
+        self.questions.insert(question.item.clone(), question.id.to_string());
         let item = self.item(&question.item.clone());
         item.calls.extend(calls.into_iter().map(|(call, ..)| call));
         item.question = Some(question);
@@ -423,8 +430,7 @@ impl Codex {
 
     /// A command that runs, or a change that was made, was asked for and answered.
     fn check_asked(&mut self, id: &str, out: &mut Vec<Said>) {
-        let question = self.items.get(id).and_then(|item| item.question.as_ref());
-        let asked = question.is_some_and(|question| self.answered.contains(&question.id.to_string()));
+        let asked = self.questions.get(id).is_some_and(|question| self.answered.contains(question));
         if !asked {
             self.stop(StopReason::NotGated, out);
         }

@@ -373,6 +373,21 @@ fn what_comes_when_the_turn_is_just_over_has_a_turn_of_its_own() {
     assert_eq!(say(&mut *reader, &over.replace("tu\"", "t2\"")), [Said::Finish]);
 }
 
+/// A command that runs on when its turn is over was asked for all the same.
+#[test]
+fn what_a_command_prints_after_its_turn_is_not_unasked() {
+    let mut reader = at_work();
+    say(&mut *reader, &ask(0, "i1", "sleep 9"));
+    reader.answer("i1", true, "").unwrap();
+    let over =
+        r#"{"method":"turn/completed","params":{"threadId":"th","turn":{"id":"tu","status":"completed"}}}"#;
+    assert_eq!(say(&mut *reader, over), [Said::Finish]);
+    let late = r#"{"method":"item/commandExecution/outputDelta","params":{"threadId":"th","itemId":"i1","delta":"x"}}"#;
+    assert_eq!(say(&mut *reader, late), []);
+    let unasked = late.replace("i1", "i2");
+    assert_eq!(say(&mut *reader, &unasked), [Said::Stop(StopReason::NotGated)]);
+}
+
 /// After a restart: the journal first, then every line again.
 #[test]
 fn a_fresh_reader_sends_and_asks_nothing_again() {
