@@ -9,6 +9,7 @@ mod desk;
 mod failure;
 mod fleet;
 mod internal;
+mod issues;
 mod keyboard;
 mod log;
 mod machine;

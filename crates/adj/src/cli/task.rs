@@ -21,6 +21,8 @@ use std::io::Read;
 pub enum Command {
     /// Add a task to the inbox
     Add(Add),
+    /// Add open GitHub issues as tasks
+    Import(super::issues::Import),
     /// List the tasks that are not closed
     Ls(List),
     /// Show everything about a task
@@ -315,6 +317,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Ls(list) => ls(&project, &list, context),
         Command::Show { id } => show(&project, &id, context),
         Command::Add(add) => self::add(&project, add, context),
+        Command::Import(import) => super::issues::import(&project, &import, context),
         Command::Accept { ids } => accept(&project, &ids, context),
         Command::Try { id, agent, once } => try_again(&project, &id, agent, &once, context),
         Command::Edit(edit) => self::edit(&project, edit, context),

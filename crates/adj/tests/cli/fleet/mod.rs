@@ -12,6 +12,7 @@ mod faults;
 mod full_disk;
 mod gone;
 mod hostile;
+mod issues;
 mod keys;
 mod killed_git;
 mod kills;
