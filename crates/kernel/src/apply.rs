@@ -218,7 +218,13 @@ impl World {
                 self.brought.extend(e.tickets.iter().map(|ticket| (ticket.clone(), e.id.clone())));
                 Ok(())
             }
-            Event::LandingHeldUp(e) => self.edit_task(&e.id, |task| task.held_up.clone_from(&e.why)),
+            Event::LandingHeldUp(e) => self.edit_task(&e.id, |task| {
+                task.held_up = e.why.clone().map(|why| HeldUp::Checkout { why });
+            }),
+            Event::LandingWaits(e) => self.edit_task(&e.id, |task| task.held_up = Some(e.what.clone())),
+            Event::PullRequestOpened(e) => {
+                self.edit_task(&e.id, |task| task.pull_request = Some(e.pull_request.clone()))
+            }
             Event::LandingEnded(e) => {
                 self.landing = None;
                 let of_others = self.brought.iter().filter(|(_, task)| **task != e.id);
@@ -592,6 +598,7 @@ impl World {
             approved: None,
             queued: None,
             held_up: None,
+            pull_request: None,
             landed: None,
             spend: Spend::default(),
             raised: 0,

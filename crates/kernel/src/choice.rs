@@ -41,6 +41,7 @@ choices! {
     ExplainTask { task: TaskId } = "explain_task", "says what it waits for, and what went wrong";
     ExplainWorker { worker: WorkerName } = "explain_worker", "says what it waits for, and what went wrong";
     RetryTask { task: TaskId } = "retry_task", "tries it again at once, on the same branch";
+    RetryLanding { task: TaskId } = "retry_landing", "looks at once whether it can land now";
     RetryWorker { worker: WorkerName } = "retry_worker", "tries again at once, on the same branch";
     ClarifyTask { task: TaskId } = "clarify_task", "sends it back to work with what you make clear";
     RestartTask { task: TaskId } = "restart_task", "begins it again from main; its work is saved";

@@ -403,6 +403,16 @@ pub enum Happened {
         command: String,
     },
 
+    /// The merge is green, and offered as a pull request: where, and by which branch on the remote.
+    PullRequestOpen {
+        url: Option<SmolStr>,
+        branch: SmolStr,
+    },
+    /// The remote does not answer, or the pull request cannot be opened.
+    RemoteInTheWay {
+        why: String,
+    },
+
     TicketWritten,
     /// The gate put back what is not the agent's to change; it goes on from there.
     PutBack {

@@ -96,7 +96,7 @@ pub enum Timer {
     Question { approval: ApprovalId },
     /// An outside owner that gave no sign of life.
     OutsideLease { task: TaskId },
-    /// A landing that the user's checkout held up.
+    /// A landing that waits for the user's checkout, for the remote or for its pull request.
     Checkout { task: TaskId },
     /// A turn in a channel, or a wait in it, that lasts too long.
     Turn { channel: ChannelName, agent: AgentName },

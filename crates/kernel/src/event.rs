@@ -8,7 +8,9 @@ use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
 use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Verdict};
-use crate::world::{AskedCall, BudgetScope, Holder, InDoubt, Landed, Proposed, SentBack, Tariff};
+use crate::world::{
+    AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
+};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, TaskType};
@@ -210,6 +212,9 @@ events! {
     } in |e| of_task(&e.id);
     /// The user's checkout is in the way; it is tried again.
     LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);
+    /// What it waits for, other than the checkout; it is tried again.
+    LandingWaits = "landing_waits" { id: TaskId, what: HeldUp } in |e| of_task(&e.id);
+    PullRequestOpened = "pull_request_opened" { id: TaskId, pull_request: PullRequest } in |e| of_task(&e.id);
     /// The landing ended without main having moved.
     LandingEnded = "landing_ended" { id: TaskId, why: LandingEnd } in |e| of_task(&e.id);
     TaskLanded = "task_landed" { id: TaskId, landed: Landed } in |e| of_task(&e.id);

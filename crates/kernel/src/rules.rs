@@ -41,7 +41,8 @@ use crate::event::*;
 use crate::handle::fnv;
 use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Raise, StepEnding, Verdict};
 use crate::world::{
-    ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, Holder, Landed, SentBack, TOOL_NOT_ALLOWED,
+    ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, HeldUp, Holder, Landed, PullRequest, SentBack,
+    TOOL_NOT_ALLOWED,
 };
 use crate::{Millis, budget, why};
 use machines::machine::Caller;
@@ -82,7 +83,7 @@ rules! {
     TicketFollows: "a task with a ticket is begun, or given back" => "the ticket is written: in_progress, or open again";
     TicketGone: "a ticket's file is gone" => "task: INBOX and ASSIGNED are not claimed, IN_PROGRESS and NEEDS_APPROVAL go to BLOCKED (manual); nothing where it is in REVIEW, blocked, closed or being landed";
     TicketBack: "a ticket's file is back" => "the task is claimable again; what its absence blocked goes on";
-    TicketClosed: "a ticket is closed by hand" => "task: INBOX and ASSIGNED go to CANCELED, later ones to BLOCKED (manual); nothing where it is closed, blocked or being landed";
+    TicketClosed: "a ticket is closed by hand" => "task: INBOX and ASSIGNED go to CANCELED, later ones to BLOCKED (manual); nothing where it is closed, blocked, being landed or offered as a pull request";
     CommentedAtWork: "a person comments on a task while its agent is at work" => "the agent is told at once where its program can hear it, otherwise with its next step";
     TicketChanged: "a ticket's text is changed" => "the agent hears of it with the next step";
     MainTestsAsked: "the fleet runs, something waits to be worked on or landed, and main's own tests are not known under these settings; or somebody wants them again" => "main's tests are run in a fresh tree, once nothing is landing; no task is claimed, no step or gate begun and nothing landed before they are known to pass";
@@ -135,10 +136,12 @@ rules! {
     LandingWritten: "the merge is green" => "tip, merge commit and old main are written down, then main is moved";
     LandingRepeated: "main was moved by someone else" => "the merge is made and tested again";
     LandingHeldUp: "the user's checkout is in the way" => "the landing waits, says which files, and holds up nobody";
+    PullRequestOpened: "the settings land by pull request, and the merge is green" => "the branch is on the remote and its pull request open, once per task; the task waits in REVIEW until the remote's main has the change, then main is moved to it";
+    RemoteInTheWay: "the remote does not answer, or a pull request cannot be opened" => "the landing waits, says why, is tried again, and holds up nobody";
     Landed: "the merge landed" => "task DONE with its completion record, ticket closed, tree removed, branch deleted, dependents claimable";
     Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back; it stays for a person to see and takes no place in the fleet: another worker is made";
     Retired: "the fleet has more workers of its own than `workers`, and one is idle" => "the last made of the idle ones is gone; a person's own workers and stuck ones stay";
-    Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step that waits for its next try has it now; a suspended run goes first";
+    Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step or a landing that waits for its next try has it now; a suspended run goes first";
     Restarted: "a person starts a task over" => "run ABORT where it lives, worker idle, question settled, dequeued; task ASSIGNED, claimable when its work is saved to a ref; then a new branch on main, tree and session";
     Undone: "a person undoes a task that landed" => "a new task with the reverting commit, approved by that person, joins the merge queue: it is tested and landed like any other";
     EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved, and the next agent is told where; worker idle or gone";

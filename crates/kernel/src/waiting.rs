@@ -7,7 +7,7 @@ use crate::choice::Choice;
 
 use crate::World;
 use crate::why;
-use crate::world::{Approval, BudgetScope, Dependency, Health, Task, Worker};
+use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Task, Worker};
 use machines::Millis;
 use machines::names::{ApprovalId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
@@ -32,6 +32,8 @@ machines::wire_enum! {
         DeadDependency = "dead_dependency",
         /// Local changes keep approved work from landing.
         CheckoutInTheWay = "checkout_in_the_way",
+        /// Approved work waits for its pull request to be merged, or opened.
+        PullRequest = "pull_request",
         /// adjutant.toml came in with an agent's branch, or is gone; the settings of before are in force.
         UntrustedSettings = "untrusted_settings",
         FullDisk = "full_disk",
@@ -259,7 +261,7 @@ fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
     match task.status() {
         Status::Done | Status::Canceled | Status::NeedsApproval => {}
         Status::Review if task.approved.is_none() => list.push(review(world, task)),
-        Status::Review => list.extend(checkout(world, task)),
+        Status::Review => list.extend(landing(world, task)),
         Status::Blocked => {
             let by_ticket = task.machine.block_reason == Some(BlockReason::Manual)
                 && file_gone().is_some_and(|gone| gone.blocked);
@@ -309,10 +311,25 @@ fn review(world: &World, task: &Task) -> Waiting {
     Waiting { who, ..item(world, task, Kind::Review, text, options) }
 }
 
-fn checkout(world: &World, task: &Task) -> Option<Waiting> {
-    let found = task.held_up.as_ref()?;
-    let text = format!("{} waits to land: {found}", task.id);
-    let options = vec![Choice::ExplainTask { task: task.id.clone() }, Choice::ClearCheckout];
+/// What keeps approved work from landing.
+fn landing(world: &World, task: &Task) -> Option<Waiting> {
+    let (found, why) = (task.held_up.as_ref()?, task.held_up_by()?);
+    let text = format!("{} waits to land: {why}", task.id);
+    let of = || task.id.clone();
+    let HeldUp::Checkout { .. } = found else {
+        let options = vec![
+            Choice::ShowReview { task: of() },
+            Choice::RetryLanding { task: of() },
+            Choice::RequestChanges { task: of() },
+            Choice::CancelTask { task: of() },
+        ];
+        let since = match found {
+            HeldUp::PullRequest { since } => Some(*since),
+            HeldUp::Checkout { .. } | HeldUp::Remote { .. } => None,
+        };
+        return Some(Waiting { since, ..item(world, task, Kind::PullRequest, text, options) });
+    };
+    let options = vec![Choice::ExplainTask { task: of() }, Choice::ClearCheckout];
     Some(item(world, task, Kind::CheckoutInTheWay, text, options))
 }
 

@@ -6,7 +6,7 @@ use crate::choice::Choice;
 use crate::command::Refusal;
 use crate::words::Condition;
 use crate::world::{
-    Approval, BudgetScope, Dependency, Health, Holder, Proposed, SentBack, Task, Ticket, day_of,
+    Approval, BudgetScope, Dependency, Health, HeldUp, Holder, Proposed, SentBack, Task, Ticket, day_of,
 };
 use machines::Millis;
 use machines::names::{AgentName, EffectId, ServiceName, TaskId, WorkerName};
@@ -544,11 +544,15 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             );
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
-            guards.push(guard(
-                Condition::CheckoutFree,
-                task.held_up.is_none(),
-                task.held_up.as_ref().map_or("nothing is in the way".to_owned(), |why| why.to_string()),
-            ));
+            let (condition, out) = match &task.held_up {
+                None | Some(HeldUp::Checkout { .. }) => (Condition::CheckoutFree, String::new()),
+                Some(HeldUp::PullRequest { .. } | HeldUp::Remote { .. }) => {
+                    (Condition::PullRequestMerged, format!("; `adj retry {id}` looks again"))
+                }
+            };
+            let detail = task.held_up_by().map(|why| format!("{why}{out}"));
+            let detail = detail.unwrap_or_else(|| "nothing is in the way".to_owned());
+            guards.push(guard(condition, task.held_up.is_none(), detail));
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
             guards.push(guard(
                 Condition::Landing,

@@ -143,8 +143,12 @@ pub struct Task {
     pub has_code: Option<bool>,
     pub approved: Option<Approved>,
     pub queued: Option<QueueKey>,
-    /// The user's checkout is in the way of the landing; what to do about it.
-    pub held_up: Option<SmolStr>,
+    /// What its landing waits for.
+    #[serde(default)]
+    pub held_up: Option<HeldUp>,
+    /// The pull request that offers its work, once one was opened. It outlives every approval.
+    #[serde(default)]
+    pub pull_request: Option<PullRequest>,
     /// The commit that brought it into main.
     pub landed: Option<Landed>,
     pub spend: Spend,
@@ -250,6 +254,35 @@ pub struct Landed {
     pub tip: SmolStr,
     pub merge: SmolStr,
     pub old_main: SmolStr,
+}
+
+/// What an approved task waits for before it can land.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HeldUp {
+    /// The user's checkout, or the user's git, is in the way; what to do about it.
+    Checkout { why: SmolStr },
+    /// Its pull request is open, and somebody must merge it.
+    PullRequest { since: Millis },
+    /// The remote does not answer, or the pull request cannot be opened.
+    Remote { why: SmolStr },
+}
+
+/// A pull request that was opened for a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PullRequest {
+    /// Where it is, if the command that opened it said so.
+    pub url: Option<SmolStr>,
+    /// The branch on the remote.
+    pub branch: SmolStr,
+}
+
+impl PullRequest {
+    /// By its address, or by its branch where no address is known.
+    pub fn name(&self) -> &str {
+        self.url.as_ref().unwrap_or(&self.branch)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -860,6 +893,23 @@ impl World {
 }
 
 impl Task {
+    /// Whether approved work of it is on the remote as a pull request.
+    pub fn is_offered(&self) -> bool {
+        self.approved.is_some() && self.pull_request.is_some()
+    }
+
+    /// What its landing waits for, in words.
+    pub fn held_up_by(&self) -> Option<String> {
+        Some(match self.held_up.as_ref()? {
+            HeldUp::Checkout { why } => why.to_string(),
+            HeldUp::Remote { why } => format!("its pull request cannot be made: {why}"),
+            HeldUp::PullRequest { .. } => {
+                let name = self.pull_request.as_ref().map_or("", PullRequest::name);
+                format!("its pull request {name} is to be merged")
+            }
+        })
+    }
+
     pub fn status(&self) -> Status {
         self.machine.status
     }

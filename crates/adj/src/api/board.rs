@@ -374,7 +374,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
             landing: now.is_some(),
             stage: stage.map(str::to_owned),
             since: now.filter(|landing| landing.since > 0).map(|landing| view::time(landing.since)),
-            held_up: task.held_up.as_ref().map(ToString::to_string),
+            held_up: task.held_up_by(),
         }
     };
     let first = landing.and_then(|landing| world.task(&landing.task));

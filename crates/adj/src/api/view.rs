@@ -189,7 +189,8 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
             merge: text(&landed.merge),
             old_main: text(&landed.old_main),
         }),
-        held_up: task.held_up.as_ref().map(text),
+        held_up: task.held_up_by(),
+        pull_request: task.pull_request.as_ref().map(|opened| opened.name().to_owned()),
         test_output: task.test_output.as_ref().map(text),
         cost: spend(world, &task.spend),
         comments: task

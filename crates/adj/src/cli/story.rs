@@ -10,7 +10,7 @@ use kernel::event::Event;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
 use kernel::words::{Condition, LandingEnd};
-use kernel::world::{AskedCall, Dependency, Holder, ProposalState, SentBack, Task};
+use kernel::world::{AskedCall, Dependency, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
 use machines::{Wire, run, worker};
@@ -326,6 +326,20 @@ impl Story {
                     return None;
                 }
                 self.wrong("landing held up", format!("{} waits to land: {why}", held.id))
+            }
+            Event::LandingWaits(waits) => {
+                let why = world.task(&waits.id)?.held_up_by()?;
+                if self.held_up.insert(waits.id.to_string(), why.clone()).as_ref() == Some(&why) {
+                    return None;
+                }
+                match waits.what {
+                    HeldUp::PullRequest { .. } => {
+                        Some((Tone::You, format!("{} waits to land: {why}", waits.id)))
+                    }
+                    HeldUp::Checkout { .. } | HeldUp::Remote { .. } => {
+                        self.wrong("landing held up", format!("{} waits to land: {why}", waits.id))
+                    }
+                }
             }
             Event::TaskLanded(landed) => {
                 self.landed += 1;

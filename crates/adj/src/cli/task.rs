@@ -335,7 +335,14 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             let id = named::task(&project, &id)?.line.id;
             let to = Some(Status::Canceled.name().to_owned());
             let body = types::Move { to, decision, ..types::Move::default() };
-            moved_to(&project, &id, &body, once.key.as_deref(), context)
+            let globals = context.globals.clone();
+            moved_to(&project, &id, &body, once.key.as_deref(), context)?;
+            let task: Task = project.get(&format!("/tasks/{id}"))?;
+            if let Some(opened) = task.whole.and_then(|whole| whole.pull_request) {
+                let text = format!("its pull request {} is left open; close it there", visible(&opened));
+                Project::hint(&globals, &text);
+            }
+            Ok(())
         }
         Command::Comment { id, text, once } => {
             let id = named::task(&project, &id)?.line.id;
@@ -656,6 +663,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         ("tip", of(|whole| whole.tip.clone())),
         ("run", of(|whole| whole.run.clone())),
         ("held up by", of(|whole| whole.held_up.clone())),
+        ("pull request", of(|whole| whole.pull_request.clone())),
         ("clarified", of(|whole| whole.clarification.clone())),
         ("created", Some(line.created_at.clone())),
         ("may move to", of(|whole| listed(&whole.allowed_transitions))),

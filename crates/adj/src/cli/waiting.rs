@@ -108,7 +108,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
-        Choice::RetryTask { task } => vec!["adj", "retry", task.as_str()],
+        Choice::RetryTask { task } | Choice::RetryLanding { task } => vec!["adj", "retry", task.as_str()],
         Choice::RetryWorker { worker } => vec!["adj", "retry", worker.as_str()],
         Choice::ClarifyTask { task } => {
             vec!["adj", "task", "move", task.as_str(), "IN_PROGRESS", "--clarification", TEXT]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// A pull request is looked at so often where nothing says that the remote's main has moved.
+const PULL_REQUEST_SECONDS: u32 = 60 * 60;
+
 pub(super) fn gate_outcome(
     d: &mut Draft,
     id: &TaskId,
@@ -300,6 +303,40 @@ pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> R
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
     d.set_timer(Timer::Checkout { task: id.clone() }, due);
     Ok(())
+}
+
+/// Main is not ours to move: somebody merges the pull request, and the landing goes on when the remote's main has it.
+pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: &SmolStr) -> Ruled {
+    d.rule(Rule::PullRequestOpened);
+    let known = d.task(id)?.pull_request.clone();
+    let url = url.or_else(|| known.as_ref().and_then(|known| known.url.clone()));
+    let opened = PullRequest { url, branch: branch.clone() };
+    if known.as_ref() != Some(&opened) {
+        d.emit(PullRequestOpened { id: id.clone(), pull_request: opened });
+    }
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
+    // Since the approval: it is looked at again and again, and offered all the while.
+    let since = d.task(id)?.approved.as_ref().map_or(d.at(), |approved| approved.at);
+    d.emit(LandingWaits { id: id.clone(), what: HeldUp::PullRequest { since } });
+    // The runner looks at the remote far more often, and rings when its main has moved.
+    let due = d.at() + seconds(PULL_REQUEST_SECONDS);
+    d.set_timer(Timer::Checkout { task: id.clone() }, due);
+    Ok(())
+}
+
+pub(super) fn remote_in_the_way(d: &mut Draft, id: &TaskId, why: &str) -> Ruled {
+    d.rule(Rule::RemoteInTheWay);
+    d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
+    d.emit(LandingWaits { id: id.clone(), what: HeldUp::Remote { why: SmolStr::new(why) } });
+    let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
+    d.set_timer(Timer::Checkout { task: id.clone() }, due);
+    Ok(())
+}
+
+/// A landing that waits is tried again now.
+pub(super) fn land_again(d: &mut Draft, id: &TaskId) {
+    d.emit(LandingHeldUp { id: id.clone(), why: None });
+    d.emit(Queued { id: id.clone() });
 }
 
 pub(super) fn landed(d: &mut Draft, id: &TaskId, landed: Landed) -> Ruled {

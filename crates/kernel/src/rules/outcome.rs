@@ -97,6 +97,8 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                 Happened::MergeConflict { files } => landing_failed(d, task, conflict(files))?,
                 Happened::MergeRed { output, by } => merge_red(d, task, output, *by)?,
                 Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
+                Happened::PullRequestOpen { url, branch } => offered(d, task, url.clone(), branch)?,
+                Happened::RemoteInTheWay { why } => remote_in_the_way(d, task, why)?,
                 other => {
                     landing_failed(d, task, format!("The merge could not be tested: {}", describe(other)))?
                 }

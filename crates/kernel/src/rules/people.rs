@@ -173,6 +173,12 @@ pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
 
 pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::Canceled);
+    if let Some(opened) = d.task(id)?.pull_request.clone() {
+        let (name, branch) = (opened.name(), &opened.branch);
+        let text =
+            format!("the pull request {name} and its branch {branch} on the remote are left as they are");
+        d.comment(id, "system", "pull_request", text);
+    }
     close_approval(d, id, Verdict::Canceled, "the task was canceled");
     tidy_up(d, id)
 }
@@ -286,6 +292,12 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
         d.rule(Rule::Retried);
         d.clear_timer(&timer);
         return wake(d, id);
+    }
+    if d.task(id)?.held_up.is_some() {
+        d.rule(Rule::Retried);
+        d.clear_timer(&Timer::Checkout { task: id.clone() });
+        land_again(d, id);
+        return Ok(());
     }
     if status != Status::Blocked {
         return Err(Refusal::new(

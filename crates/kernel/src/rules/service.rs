@@ -203,8 +203,7 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
         }
         Timer::Checkout { task } => {
             if d.task(task)?.held_up.is_some() {
-                d.emit(LandingHeldUp { id: task.clone(), why: None });
-                d.emit(Queued { id: task.clone() });
+                land_again(d, task);
             }
             Ok(())
         }

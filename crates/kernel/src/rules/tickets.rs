@@ -143,6 +143,8 @@ pub(super) fn ticket_closed(d: &mut Draft, id: &TaskId) -> Ruled {
             d.move_task(id, &person, Status::Canceled, Payload::default())?;
             canceled(d, id)
         }
+        // Its own pull request closes the ticket, and comes to main before the landing is written down.
+        Status::Review if d.task(id)?.is_offered() => Ok(()),
         Status::InProgress | Status::Review | Status::NeedsApproval if !landing_is_written(d, id) => {
             if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
                 pause_run(d, &run, run::PauseReason::UserInput)?;

@@ -867,6 +867,74 @@ pub(super) fn a_checkout_in_the_way_holds_up_one_landing_and_no_other() {
     );
 }
 
+/// PullRequestOpened: main is moved only when the remote's main has the change, and nobody else waits for it.
+#[test]
+pub(super) fn a_pull_request_holds_up_one_landing_until_it_is_merged() {
+    check(
+        auto(),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         done t1
+         done t2
+         green t1
+         green t2
+         offered t1     -> task t1 REVIEW, asked test_merge 1
+         merge-green t2
+         main-moved t2  -> task t2 DONE, task t1 REVIEW
+         checkout       -> asked test_merge 1
+         offered t1     -> task t1 REVIEW, asked test_merge 0
+         ticket-closed t1 -> task t1 REVIEW
+         retry-task t1  -> asked test_merge 1
+         merge-green t1
+         main-moved t1  -> task t1 DONE",
+    );
+}
+
+/// A pull request that was closed unmerged is for a person to decide.
+#[test]
+pub(super) fn a_task_whose_pull_request_is_open_can_be_sent_back_or_canceled() {
+    check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         offered
+         changes        -> task t1 IN_PROGRESS, asked test_merge 0
+         tree
+         done
+         green
+         offered        -> task t1 REVIEW
+         cancel         -> task t1 CANCELED, asked test_merge 0",
+    );
+}
+
+/// RemoteInTheWay: it is tried again.
+#[test]
+pub(super) fn a_remote_that_does_not_answer_holds_up_one_landing_and_no_other() {
+    check(
+        auto(),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         done t1
+         done t2
+         green t1
+         green t2
+         remote-away t1 -> task t1 REVIEW, asked test_merge 1
+         merge-green t2
+         main-moved t2
+         checkout       -> asked test_merge 1
+         offered t1     -> task t1 REVIEW",
+    );
+}
+
 /// Between "written down" and "landed".
 #[test]
 pub(super) fn what_is_written_down_to_land_can_be_neither_canceled_nor_changed() {

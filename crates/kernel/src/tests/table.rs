@@ -385,6 +385,14 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             };
             table.outcome("move_main", id, what)
         }
+        "offered" => {
+            let (url, branch) =
+                (Some(SmolStr::new_static("https://host/pull/7")), SmolStr::new_static("adjutant/t1"));
+            table.outcome("test_merge", id, Happened::PullRequestOpen { url, branch })
+        }
+        "remote-away" => {
+            table.outcome("test_merge", id, Happened::RemoteInTheWay { why: "no route to host".to_owned() })
+        }
         "removed" => table.outcome("remove_tree", id, Happened::TreeRemoved { reference: None }),
         "saved" => table.outcome("save_work", id, Happened::WorkSaved { reference: "refs/x".to_owned() }),
         "approve" => table.ann(Ask::Approve { id: task(id), tip: None, note: String::new() }),

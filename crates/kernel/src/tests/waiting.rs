@@ -24,6 +24,7 @@ fn scenario(kind: Kind) -> (Table, Facts) {
         Kind::BlockedTask => after(Table::with(|config| limited(config, 1)), "no"),
         Kind::DeadDependency => check(plain(), "ticket t1\nticket t2 t1\nticket t3 t2\ncancel t1"),
         Kind::CheckoutInTheWay => after(plain(), "done\ngreen\napprove\nmerge-green\nin-the-way"),
+        Kind::PullRequest => after(plain(), "done\ngreen\napprove\noffered"),
         Kind::UntrustedSettings => {
             facts.untrusted_settings = Some(UntrustedSettings { gone: false, since: Some(plain().now + 5) });
             check(plain(), "ticket t1")
@@ -175,6 +176,15 @@ fn a_checkout_in_the_way_of_a_landing_waits_for_a_person() {
         Kind::CheckoutInTheWay,
         "checkout_in_the_way [t1] since no time holds up [t1 t2], for a person: t1 waits to land: your checkout has local changes in a.rs, run git stash
          explain_task, clear_checkout",
+    );
+}
+
+#[test]
+fn a_pull_request_waits_to_be_merged() {
+    check_list(
+        Kind::PullRequest,
+        "pull_request [t1] since 0 holds up [t1 t2], for a person: t1 waits to land: its pull request https://host/pull/7 is to be merged
+         show_review, retry_landing, request_changes, cancel_task",
     );
 }
 

@@ -142,6 +142,8 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             merge_red(RedBy::Tests),
             merge_red(RedBy::InDoubt),
             merge_red(RedBy::Environment),
+            Happened::PullRequestOpen { url: None, branch: text("b") },
+            Happened::RemoteInTheWay { why: "no route".to_owned() },
         ],
         Effect::TestMain { .. } => {
             let (of, main) = (text("s1"), text("m0"));

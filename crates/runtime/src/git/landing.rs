@@ -141,7 +141,7 @@ impl Repository {
 
     /// Main with the changes that lead from `base` to `other`, as a tree; or the files in which they conflict. Without a
     /// base it is where the two histories part.
-    fn merged_tree(
+    pub(super) fn merged_tree(
         &self,
         main: &Oid,
         base: Option<&Oid>,
@@ -222,7 +222,7 @@ impl Repository {
         Ok(tree)
     }
 
-    fn edited(&self, tree: &Oid, edits: &[Edit]) -> Result<Oid, GitError> {
+    pub(super) fn edited(&self, tree: &Oid, edits: &[Edit]) -> Result<Oid, GitError> {
         let mut entries = Vec::new();
         for edit in edits {
             check_path(&edit.path)?;

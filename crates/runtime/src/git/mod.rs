@@ -35,6 +35,7 @@ mod obstacles;
 mod own_branch;
 mod publish;
 mod references;
+mod remote;
 mod rewritten;
 mod salvage;
 #[cfg(test)]
@@ -55,6 +56,7 @@ pub use names::{Oid, SALVAGE};
 pub use obstacles::Obstacle;
 pub use own_branch::WorktreePlaces;
 pub use publish::{BranchDeleted, Published, Taken};
+pub use remote::{Push, Stands};
 pub use salvage::{RestoreTo, Saved, SavedEntry};
 pub use trash::Trashed;
 pub use tree::{Leftovers, TreeFound};

@@ -153,6 +153,14 @@ fn need(world: &World, event: &Event) -> Option<Need> {
                 message: format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id),
             })
         }
+        Event::PullRequestOpened(opened) => Some(Need {
+            kind: "pull_request",
+            reason: "open".to_owned(),
+            message: format!("{} waits for its pull request: {}", opened.id, opened.pull_request.name()),
+            task: opened.id.to_string(),
+            approval: String::new(),
+            call: String::new(),
+        }),
         Event::GatePassed(passed) => {
             let by_policy = world.config.fleet.review == kernel::config::Review::Auto;
             let reason = match &passed.needs_person {

@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
 use super::gate::{self, Tested, Tests, Whose};
-use super::{Shared, authorship, hooks, kept_command, tickets, trees};
+use super::{Shared, authorship, hooks, kept_command, pull_request, tickets, trees};
 use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
 use crate::outbox;
 use crate::owner::SubmitError;
-use crate::settings::{FILE, Merge, trust};
+use crate::settings::{FILE, LandBy, Merge, trust};
 
 /// The folder in which merges are tested: one is at a time.
 pub const FOLDER: &str = crate::layout::LANDING;
@@ -33,13 +33,18 @@ pub async fn test_merge(
     task: &TaskId,
     tip: &SmolStr,
 ) -> Option<Happened> {
-    match merged(shared, id, task, tip).await {
+    let landed = match shared.in_force().settings.landing.by {
+        LandBy::Merge => tested(shared, id, task, tip).await,
+        LandBy::PullRequest => pull_request::land(shared, id, task, tip).await,
+    };
+    match landed {
         Ok(what) => what,
         Err(error) => Some(Happened::Failed { error: format!("the merge could not be tested: {error}") }),
     }
 }
 
-async fn merged(
+/// The merge of main with the tip, tested.
+pub(super) async fn tested(
     shared: &Arc<Shared>,
     id: &EffectId,
     task: &TaskId,
@@ -121,8 +126,9 @@ async fn merged(
         Merged::Clean { commit, tree } => (commit, tree),
     };
     // The same files under the same command have been found green before.
-    let tested = |command: &str| Record::of(shared, &tree, command);
-    if shared.in_force().settings.test.command.as_deref().is_some_and(|command| tested(command).is_green()) {
+    let record_of = |command: &str| Record::of(shared, &tree, command);
+    if shared.in_force().settings.test.command.as_deref().is_some_and(|command| record_of(command).is_green())
+    {
         return Ok(Some(green(&commit)));
     }
     let whose = Whose { task, run: known.run.as_ref(), worker: None };
@@ -139,7 +145,7 @@ async fn merged(
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
-    let record = tested(&command);
+    let record = record_of(&command);
     if record.is_green() {
         return Ok(Some(green(&commit)));
     }
@@ -168,6 +174,13 @@ fn message(task: &kernel::world::Task, agent: Option<&str>) -> String {
     message.push_str(&format!("Task: {}\n", task.id));
     message.push_str(&agent.map(|agent| format!("Agent: {agent}\n")).unwrap_or_default());
     message
+}
+
+/// A task as a pull request shows it: its title, and all that the message of a merge says.
+pub(super) fn offer(task: &kernel::world::Task) -> (String, String) {
+    let message = message(task, None);
+    let body = message.split_once("\n\n").map_or("", |(_, body)| body).to_owned();
+    (subject(&task.title), body)
 }
 
 /// The same where its commits are squashed: what each of them said, before the trailers.
@@ -255,7 +268,7 @@ impl Record {
 }
 
 /// Settings that come in with an agent's branch are not in force when they arrive.
-fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), String> {
+pub(super) fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), String> {
     let said = |error: crate::git::GitError| error.to_string();
     let before = repository.file_on_main(FILE).map_err(said)?.unwrap_or_default();
     let after = repository.file_in(merge, FILE).map_err(said)?.unwrap_or_default();
@@ -302,7 +315,7 @@ pub struct InTheWay {
 type Looks = (i64, i64, u64, u64);
 
 impl InTheWay {
-    fn look(checkout: &Path, files: &[String]) -> InTheWay {
+    pub(super) fn look(checkout: &Path, files: &[String]) -> InTheWay {
         // A worktree's `.git` is a file that names its directory.
         let dot_git = checkout.join(".git");
         let named = std::fs::read_to_string(&dot_git).ok();

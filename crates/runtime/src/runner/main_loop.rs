@@ -11,7 +11,8 @@ use tokio::task::JoinSet;
 
 use super::hands::Hands;
 use super::{
-    RunError, Runner, Shared, Stop, after_commit, landing, passes, recovery, tickets, tidy, words::Word,
+    RunError, Runner, Shared, Stop, after_commit, landing, passes, pull_request, recovery, tickets, tidy,
+    words::Word,
 };
 use crate::clock;
 use crate::log::{Fence, Millis};
@@ -83,6 +84,8 @@ impl Runner {
         let mut tasks: JoinSet<Fence> = JoinSet::new();
         let mut disk = tokio::time::interval(Duration::from_secs(DISK_SECONDS));
         let mut tidy = tokio::time::interval_at(tokio::time::Instant::now() + tidy::EVERY, tidy::EVERY);
+        let mut remote = tokio::time::interval(shared.in_force().settings.limits.pull_request);
+        remote.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut main = tokio::time::interval(Duration::from_secs(MAIN_SECONDS));
         loop {
             if *stop.borrow_and_update() != Stop::No {
@@ -124,6 +127,10 @@ impl Runner {
                 }
                 () = tokio::time::sleep(CHECKOUT_LOOK), if shared.is_held_up() => {
                     landing::look_at_checkouts(shared).await.map_err(RunError::from)
+                }
+                _ = remote.tick() => {
+                    pull_request::look(shared);
+                    Ok(())
                 }
                 _ = tidy.tick() => {
                     tidy::begin(shared);

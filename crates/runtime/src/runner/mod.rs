@@ -24,6 +24,7 @@ mod listener;
 mod main_loop;
 mod main_tests;
 mod prompt_text;
+mod pull_request;
 mod recovery;
 mod repository;
 mod sandbox_notes;
@@ -173,6 +174,10 @@ pub(crate) struct Shared {
     pub tickets: tickets::Desk,
     /// The landings that a checkout holds up, each with what is in the way and how it looked then.
     held_up: Mutex<HashMap<TaskId, landing::InTheWay>>,
+    /// The remote's main as each task with a pull request has seen it last.
+    remote_mains: Mutex<HashMap<TaskId, crate::git::Oid>>,
+    /// Held by whoever asks the remote: one is enough.
+    remote_look: Arc<tokio::sync::Mutex<()>>,
     /// What was said and need not be said again.
     said: Mutex<HashSet<String>>,
     notices: mpsc::UnboundedSender<String>,
@@ -245,6 +250,8 @@ impl Runner {
             running: Mutex::default(),
             tickets,
             held_up: Mutex::default(),
+            remote_mains: Mutex::default(),
+            remote_look: Arc::default(),
             said: Mutex::default(),
             notices,
         };

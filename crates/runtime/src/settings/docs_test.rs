@@ -127,11 +127,12 @@ fn more(section: &str) -> String {
              many ways, and the sandbox is what holds.\n\n"
         }
         "prompts" => return prompts(),
+        "landing" => "[Pull requests](pull-requests.md) says how work lands where main is protected, and what `open` is told.\n\n",
         "hooks" => {
             "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
              in the shell, with the environment of tests.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
-             `ADJ_NOTIFY` (`approval`, `blocked` or `review`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
+             `ADJ_NOTIFY` (`approval`, `blocked`, `pull_request` or `review`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
              sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
              lines) and `ADJ_PROJECT`. Agents can have a say in message and call: quote them.\n\n"
         }

@@ -3,7 +3,7 @@
 
 use crate::sandbox::Namespaces;
 
-use super::{AdapterKind, Credit, Isolation, Merge, Network, SandboxMode, TicketSource};
+use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, SandboxMode, TicketSource};
 use kernel::config::{Proposals, Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -207,6 +207,15 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        path: "landing",
+        about: "How approved work comes to main.",
+        keys: &[
+            key("by", Kind::Choice(words::<LandBy>), r#""merge""#, "Whether Adjutant merges in this repository, or pushes a branch and waits until its pull request is merged."),
+            key("remote", Kind::Name, r#""origin""#, "The remote that pull requests are for."),
+            key("open", Kind::Shell, r#"'gh pr create --base "$ADJ_MAIN" --head "$ADJ_BRANCH" --title "$ADJ_TITLE" --body-file "$ADJ_BODY_FILE"'"#, "Opens a pull request, as you and outside the sandbox, within `hooks.timeout`; the first address that it prints is shown."),
+        ],
+    },
+    Section {
         path: "hooks",
         about: "Command lines of yours that are run at these points, with their output kept.",
         keys: &[
@@ -279,6 +288,7 @@ pub const SECTIONS: &[Section] = &[
             key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
             key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
             key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
+            key("pull_request", Kind::Time, r#""30s""#, "How often the remote is asked whether pull requests were merged."),
             key("same_call", Kind::Number(2, MANY), "3", "The same call this often in a row is a loop."),
             key("tool_failures", Kind::Number(1, MANY), "3", "Failures of one tool in a row that stop a run."),
             key("effect_tries", Kind::Number(1, MANY), "10", "Tries at something that only Adjutant needs before a person is told."),

@@ -55,6 +55,7 @@ pub struct Settings {
     pub sandbox: Sandbox,
     pub policy: Policy,
     pub prompts: Prompts,
+    pub landing: Landing,
     pub hooks: Hooks,
     pub notify: Notify,
     pub worktree: Worktree,
@@ -189,6 +190,16 @@ pub struct Prompts {
     pub merge_conflict: Option<PathBuf>,
 }
 
+/// `[landing]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Landing {
+    pub by: LandBy,
+    /// The user's name for it.
+    pub remote: String,
+    /// What opens a pull request.
+    pub open: Hook,
+}
+
 /// `[hooks]`: what to run; running it is the runner's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hooks {
@@ -251,6 +262,8 @@ pub struct Limits {
     pub rules: config::Limits,
     /// Of a program that waits for its model.
     pub silence: Duration,
+    /// How often the remote is asked for its main.
+    pub pull_request: Duration,
     pub ticket_bytes: u64,
     pub tickets: usize,
     pub line_bytes: usize,
@@ -284,6 +297,16 @@ machines::wire_enum! {
     pub enum Merge {
         Merge = "merge",
         Squash = "squash",
+    }
+}
+
+machines::wire_enum! {
+    /// Who moves main.
+    pub enum LandBy {
+        /// Adjutant, in this repository.
+        Merge = "merge",
+        /// Whoever merges the pull request, on the remote.
+        PullRequest = "pull-request",
     }
 }
 
@@ -595,7 +618,8 @@ fn build(values: &mut Values) -> Settings {
     let (fleet, agents) = fleet(values, &services);
     let [project, test, tickets, sandbox, policy] =
         ["project", "test", "tickets", "sandbox", "policy"].map(|section| values.scope(section));
-    let [budget, prompts, worktree] = ["budget", "prompts", "worktree"].map(|section| values.scope(section));
+    let [budget, prompts, worktree, landing] =
+        ["budget", "prompts", "worktree", "landing"].map(|section| values.scope(section));
     let path = |scope: &Scope, key| scope.text(key).map(PathBuf::from);
     if sandbox.word::<SandboxMode>("mode") == SandboxMode::Off
         && sandbox.word::<Network>("network") == Network::None
@@ -650,6 +674,14 @@ fn build(values: &mut Values) -> Settings {
             step: path(&prompts, "step"),
             test_failure: path(&prompts, "test_failure"),
             merge_conflict: path(&prompts, "merge_conflict"),
+        },
+        landing: Landing {
+            by: landing.word("by"),
+            remote: landing.text("remote").unwrap_or_default(),
+            open: Hook {
+                command: landing.text("open").unwrap_or_default(),
+                timeout: values.scope("hooks").time("timeout"),
+            },
         },
         hooks: hooks(&values.scope("hooks")),
         notify: Notify { desktop: values.scope("notify").flag("desktop").unwrap_or_default() },
@@ -841,6 +873,7 @@ fn limits(scope: &Scope) -> Limits {
             kept_answers: scope.number("kept_answers").unwrap_or_default(),
         },
         silence: scope.time("silence"),
+        pull_request: scope.time("pull_request"),
         ticket_bytes: scope.number("ticket_bytes").unwrap_or_default(),
         tickets: scope.number("tickets").unwrap_or_default(),
         line_bytes: scope.number("line_bytes").unwrap_or_default(),

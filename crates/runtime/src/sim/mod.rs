@@ -36,6 +36,8 @@ machines::wire_enum! {
         RedMerge = "red-merge",
         MainMoved = "main-moved",
         CheckoutInTheWay = "checkout-in-the-way",
+        PullRequest = "pull-request",
+        RemoteAway = "remote-away",
         Outage = "outage",
         OutageWithReset = "outage-with-reset",
         LongOutage = "long-outage",

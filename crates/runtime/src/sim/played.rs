@@ -104,8 +104,15 @@ const STEP_MISHAPS: &[Fault] = &[
     Fault::NeverDone,
 ];
 
-const MERGE_MISHAPS: &[Fault] =
-    &[Fault::Conflict, Fault::NeverLands, Fault::RedMerge, Fault::TestsInDoubt, Fault::TestsNotStarted];
+const MERGE_MISHAPS: &[Fault] = &[
+    Fault::PullRequest,
+    Fault::RemoteAway,
+    Fault::Conflict,
+    Fault::NeverLands,
+    Fault::RedMerge,
+    Fault::TestsInDoubt,
+    Fault::TestsNotStarted,
+];
 
 impl PlayedWorld {
     /// Starts a step: what the agent will print, and how it will end.
@@ -289,6 +296,13 @@ impl PlayedWorld {
                 }
                 Some(Fault::TestsNotStarted) => {
                     Happened::MergeRed { output: "not found".to_owned(), by: RedBy::Environment }
+                }
+                Some(Fault::PullRequest) => {
+                    let url = Some(SmolStr::new(format!("https://host/pull/{task}")));
+                    Happened::PullRequestOpen { url, branch: SmolStr::new(format!("adjutant/{task}")) }
+                }
+                Some(Fault::RemoteAway) => {
+                    Happened::RemoteInTheWay { why: "could not read from remote repository".to_owned() }
                 }
                 Some(_) => Happened::MergeConflict { files: vec!["src/lib.rs".to_owned()] },
                 None => {

@@ -357,6 +357,8 @@ impl<'t> Stage<'t> {
                 | Fault::DoneLie
                 | Fault::MainMoved => 1,
                 Fault::CheckoutInTheWay
+                | Fault::PullRequest
+                | Fault::RemoteAway
                 | Fault::Loop
                 | Fault::ToolFailures
                 | Fault::LimitPassed

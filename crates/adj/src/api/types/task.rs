@@ -121,7 +121,10 @@ pub struct TaskWhole {
     pub approval: Option<String>,
     pub approved: Option<Approved>,
     pub landed: Option<Landed>,
+    /// What keeps it from landing.
     pub held_up: Option<String>,
+    /// The address of its pull request, or its branch on the remote where no address is known.
+    pub pull_request: Option<String>,
     pub test_output: Option<String>,
     pub cost: Spend,
     pub comments: Vec<Comment>,

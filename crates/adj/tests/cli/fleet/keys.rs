@@ -21,6 +21,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("main_tests", include_str!("main_tests.rs")),
     ("policies", include_str!("policies.rs")),
     ("proposals", include_str!("proposals.rs")),
+    ("pull_requests", include_str!("pull_requests.rs")),
     ("reach", include_str!("reach.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
@@ -95,6 +96,10 @@ const SHOWN: &[(&str, &str)] = &[
     ("prompts.test_failure", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
     ("prompts.merge_conflict", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
 
+    ("landing.by", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
+    ("landing.remote", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
+    ("landing.open", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
+
     ("hooks.worktree.create", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
     ("hooks.worktree.remove", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
     ("hooks.step.before", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
@@ -130,6 +135,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.same_call", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
     ("limits.tool_failures", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
     ("limits.effect_tries", "settings::the_settings_say_after_how_many_tries_a_person_is_told"),
+    ("limits.pull_request", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
     ("limits.text_bytes", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
     ("limits.dependencies", "policies::the_settings_say_how_much_is_read_of_tickets_and_taken_of_texts"),
     ("limits.proposals", "proposals::tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_allow"),

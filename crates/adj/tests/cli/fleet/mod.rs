@@ -29,6 +29,7 @@ mod places;
 mod policies;
 mod power_cuts;
 mod proposals;
+mod pull_requests;
 mod reach;
 mod reading;
 mod review;
