@@ -544,15 +544,14 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             );
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
-            let (condition, out) = match &task.held_up {
-                None | Some(HeldUp::Checkout { .. }) => (Condition::CheckoutFree, String::new()),
+            let (condition, next) = match &task.held_up {
+                None | Some(HeldUp::Checkout { .. }) => (Condition::CheckoutFree, None),
                 Some(HeldUp::PullRequest { .. } | HeldUp::Remote { .. }) => {
-                    (Condition::PullRequestMerged, format!("; `adj retry {id}` looks again"))
+                    (Condition::PullRequestMerged, Some(Choice::RetryLanding { task: id.clone() }))
                 }
             };
-            let detail = task.held_up_by().map(|why| format!("{why}{out}"));
-            let detail = detail.unwrap_or_else(|| "nothing is in the way".to_owned());
-            guards.push(guard(condition, task.held_up.is_none(), detail));
+            let detail = task.held_up_by().unwrap_or_else(|| "nothing is in the way".to_owned());
+            guards.push(guard(condition, task.held_up.is_none(), detail).next(next));
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
             guards.push(guard(
                 Condition::Landing,
