@@ -291,16 +291,7 @@ impl Outside for Real {
     }
 
     fn facts(&self) -> kernel::waiting::Facts {
-        // What cannot be read at all is said by whoever needs it.
-        let Ok(in_force) = trust::in_force(&self.layout) else { return kernel::waiting::Facts::default() };
-        let changed = || {
-            let at = self.layout.settings().metadata().and_then(|found| found.modified()).ok()?;
-            let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
-            i64::try_from(since.as_millis()).ok()
-        };
-        let untrusted = (in_force.gone || !in_force.trusted)
-            .then(|| kernel::waiting::UntrustedSettings { gone: in_force.gone, since: changed() });
-        kernel::waiting::Facts { untrusted_settings: untrusted }
+        trust::facts(&self.layout)
     }
 
     fn config_check(&self) -> Result<Vec<Finding>, Problem> {

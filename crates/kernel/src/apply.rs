@@ -219,9 +219,9 @@ impl World {
                 Ok(())
             }
             Event::LandingHeldUp(e) => self.edit_task(&e.id, |task| {
-                task.held_up = e.why.clone().map(|why| HeldUp::Checkout { why });
+                task.hold_up(e.why.clone().map(|why| HeldUp::Checkout { why }), e.at);
             }),
-            Event::LandingWaits(e) => self.edit_task(&e.id, |task| task.held_up = Some(e.what.clone())),
+            Event::LandingWaits(e) => self.edit_task(&e.id, |task| task.hold_up(Some(e.what.clone()), e.at)),
             Event::PullRequestOpened(e) => {
                 self.edit_task(&e.id, |task| task.pull_request = Some(e.pull_request.clone()))
             }
@@ -333,6 +333,7 @@ impl World {
             }
             Event::DiskSeen(e) => {
                 self.disk_full.clone_from(&e.full);
+                self.disk_full_since = e.at.filter(|_| e.full.is_some());
                 Ok(())
             }
             Event::MainTestsBegun(e) => {
@@ -471,6 +472,9 @@ impl World {
         let mut taken = None;
         self.edit_task(&e.id, |task| {
             taken = carried_out(machines::replay(&mut task.machine, &e.input, e.to));
+            if e.from != e.to {
+                task.status_since = e.at;
+            }
             if e.from == task::Status::NeedsApproval {
                 task.approval = None;
             }
@@ -574,6 +578,7 @@ impl World {
             body: e.body.clone(),
             priority: e.priority,
             created_at: e.created.unwrap_or(e.at),
+            status_since: Some(e.at),
             order,
             ticket: e.ticket.clone(),
             reopens: e.reopens.clone(),
@@ -598,6 +603,7 @@ impl World {
             approved: None,
             queued: None,
             held_up: None,
+            held_up_since: None,
             pull_request: None,
             landed: None,
             spend: Spend::default(),

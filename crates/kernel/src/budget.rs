@@ -84,7 +84,7 @@ pub fn question(world: &World, room: &Room, agent: &AgentName, task: Option<&Tas
         aside => format!(", {} is set aside for steps under way", dollars(aside)),
     };
     format!(
-        "The {} budget is reached: {who} {} of {}{aside}; a step sets {} aside; approving adds {} (`--raise USD` another amount)",
+        "The {} budget is reached: {who} {} of {}{aside}; a step sets {} aside; approving adds {}, or another amount",
         room.scope,
         dollars(room.spent),
         dollars(room.limit),

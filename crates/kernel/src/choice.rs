@@ -66,6 +66,7 @@ choices! {
     ChooseAgent { task: TaskId } = "choose_agent", "gives it to another agent";
     AssignTask { task: TaskId } = "assign_task", "gives it to a worker";
     CleanUpWorker { worker: WorkerName } = "clean_up_worker", "removes its tree; its work is saved";
+    CleanUpByForce { worker: WorkerName } = "clean_up_by_force", "ends its process and removes its tree; its work is saved";
     PeekWorker { worker: WorkerName } = "peek_worker", "shows what it does";
     ShowDiff { task: TaskId } = "show_diff", "shows what it changes";
     ShowHistory { task: TaskId } = "show_history", "says what happened to it";

@@ -183,7 +183,7 @@ pub(crate) fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, R
 
         Ask::SeeDisk { full } => {
             if d.world.disk_full != *full {
-                d.emit(DiskSeen { full: full.clone() });
+                d.emit(DiskSeen { full: full.clone(), at: Some(d.at()) });
             }
             Reply::default()
         }

@@ -188,7 +188,14 @@ impl<'c> Draft<'c> {
             Actor::SystemFor(agent) => Some(agent.clone()),
             _ => None,
         };
-        self.emit(TaskMoved { id: id.clone(), from: taken.from, to: taken.to, input: event, on_behalf_of });
+        self.emit(TaskMoved {
+            id: id.clone(),
+            from: taken.from,
+            to: taken.to,
+            input: event,
+            on_behalf_of,
+            at: Some(self.at()),
+        });
         rules::carry_out_task(self, id, by, effects);
         rules::ticket_follows(self, id, taken.from, taken.to)
     }

@@ -131,6 +131,7 @@ events! {
         id: TaskId, from: task::Status, to: task::Status, input: task::Event,
         /// The agent that the rules made the move for.
         #[serde(default, skip_serializing_if = "Option::is_none")] on_behalf_of: Option<AgentName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis>,
     } in |e| of_task(&e.id);
     WorkerMoved = "worker_moved" { name: WorkerName, from: worker::State, to: worker::State, at: Millis, input: worker::Event } in |e| of_worker(&e.name);
     RunMoved = "run_moved" { id: RunId, from: SmolStr, to: SmolStr, state: run::State, input: Wrapped<run::Event> } in |e| of_run(&e.id);
@@ -211,9 +212,13 @@ events! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] tickets: Vec<SmolStr>,
     } in |e| of_task(&e.id);
     /// The user's checkout is in the way; it is tried again.
-    LandingHeldUp = "landing_held_up" { id: TaskId, why: Option<SmolStr> } in |e| of_task(&e.id);
+    LandingHeldUp = "landing_held_up" {
+        id: TaskId, why: Option<SmolStr>, #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis>,
+    } in |e| of_task(&e.id);
     /// What it waits for, other than the checkout; it is tried again.
-    LandingWaits = "landing_waits" { id: TaskId, what: HeldUp } in |e| of_task(&e.id);
+    LandingWaits = "landing_waits" {
+        id: TaskId, what: HeldUp, #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis>,
+    } in |e| of_task(&e.id);
     PullRequestOpened = "pull_request_opened" { id: TaskId, pull_request: PullRequest } in |e| of_task(&e.id);
     /// The landing ended without main having moved.
     LandingEnded = "landing_ended" { id: TaskId, why: LandingEnd } in |e| of_task(&e.id);
@@ -284,7 +289,7 @@ events! {
         /// It does not accept the credentials: no waiting helps.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")] refused: bool,
     } in of_system;
- DiskSeen = "disk_seen" { full: Option<SmolStr> } in of_system;
+ DiskSeen = "disk_seen" { full: Option<SmolStr>, #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis> } in of_system;
     MainTestsBegun = "main_tests_begun" { effect: EffectId } in of_system;
     /// What main's own tests say: under which settings, at which commit, by which command.
     MainTested = "main_tested" { of: SmolStr, main: SmolStr, at: Millis, command: Option<String>, red: Option<String> } in of_system;

@@ -9,7 +9,7 @@ use crate::World;
 use crate::why;
 use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Task, Worker};
 use machines::Millis;
-use machines::names::{ApprovalId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::worker::State;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ machines::wire_enum! {
         MainTestsRed = "main_tests_red",
         /// An agent proposed a task.
         Proposal = "proposal",
+        /// A task wants an agent that the settings do not have.
+        AgentMissing = "agent_missing",
         /// The file of a task's ticket is gone.
         TicketGone = "ticket_gone",
     }
@@ -110,6 +112,7 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
     let open = world.approvals.values().filter(|approval| approval.decided.is_none());
     list.extend(open.map(|approval| question(world, approval)));
+    list.extend(denied_budgets(world, now));
     list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
     list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
     // Without a moment it may be as old as any; that it is shown last among its equals hides nothing.
@@ -169,7 +172,7 @@ fn full_disk(world: &World) -> Option<Waiting> {
     Some(Waiting {
         kind: Kind::FullDisk,
         about: About::default(),
-        since: None,
+        since: world.disk_full_since,
         blocks: held_up(world, to_be_worked_on(world, not_taken)),
         who: Decider::Person,
         text: format!("the disk is full, so no task is taken: {found}"),
@@ -275,6 +278,7 @@ fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
             if file_gone().is_some() && task.lease.is_none() {
                 list.push(ticket_gone(world, task));
             }
+            list.extend(agent_missing(world, task));
         }
     }
     list
@@ -308,7 +312,7 @@ fn review(world: &World, task: &Task) -> Waiting {
     ];
     let by_lead = world.config.policy.lead_may_complete && task.needs_person.is_none();
     let who = if by_lead { Decider::Lead } else { Decider::Person };
-    Waiting { who, ..item(world, task, Kind::Review, text, options) }
+    Waiting { who, since: task.status_since, ..item(world, task, Kind::Review, text, options) }
 }
 
 /// What keeps approved work from landing.
@@ -325,12 +329,13 @@ fn landing(world: &World, task: &Task) -> Option<Waiting> {
         ];
         let since = match found {
             HeldUp::PullRequest { since } => Some(*since),
-            HeldUp::Checkout { .. } | HeldUp::Remote { .. } => None,
+            HeldUp::Checkout { .. } | HeldUp::Remote { .. } => task.held_up_since,
         };
         return Some(Waiting { since, ..item(world, task, Kind::PullRequest, text, options) });
     };
     let options = vec![Choice::ExplainTask { task: of() }, Choice::ClearCheckout];
-    Some(item(world, task, Kind::CheckoutInTheWay, text, options))
+    let since = task.held_up_since;
+    Some(Waiting { since, ..item(world, task, Kind::CheckoutInTheWay, text, options) })
 }
 
 /// A task that is BLOCKED. Where a stuck worker still has it, the two are one thing to decide.
@@ -357,7 +362,7 @@ fn blocked(world: &World, task: &Task) -> Waiting {
     let kind = if stuck.is_some() { Kind::StuckWorker } else { Kind::BlockedTask };
     let mut waiting = item(world, task, kind, text, options);
     waiting.about.worker = stuck.map(|worker| worker.name.clone());
-    waiting.since = last("blocked").or(stuck.and_then(|worker| worker.last_failed_at));
+    waiting.since = last("blocked").or(stuck.and_then(|worker| worker.last_failed_at)).or(task.status_since);
     waiting
 }
 
@@ -403,7 +408,54 @@ fn dead_dependency(world: &World, task: &Task, on: &TaskId) -> Option<Waiting> {
     ];
     let mut waiting = item(world, task, Kind::DeadDependency, text, options);
     waiting.about.dependency = Some(on.clone());
+    // Since the other was canceled, or since this one waits for something that was never there.
+    waiting.since = world.task(on).map_or(task.status_since, |other| other.status_since);
     Some(waiting)
+}
+
+/// A task that no worker will ever take: whoever it is for is not in the settings.
+fn agent_missing(world: &World, task: &Task) -> Option<Waiting> {
+    let known = |name: &str| world.config.agents.keys().any(|agent| agent.as_str() == name);
+    let missing = match (&task.agent, task.status()) {
+        _ if task.lease.is_some() => return None,
+        (Some(wanted), _) if !known(wanted.as_str()) => format!("wants agent `{wanted}`"),
+        (None, Status::Assigned) => {
+            let assigned = &task.machine.assignee_ids;
+            let nobody = !assigned.is_empty() && !assigned.iter().any(|id| known(id));
+            nobody.then(|| format!("is assigned to {}", assigned.join(", ")))?
+        }
+        _ => return None,
+    };
+    let text = format!("{} {missing}, which adjutant.toml does not have", task.id);
+    let options =
+        vec![Choice::ChooseAgent { task: task.id.clone() }, Choice::CancelTask { task: task.id.clone() }];
+    Some(Waiting { since: task.status_since, ..item(world, task, Kind::AgentMissing, text, options) })
+}
+
+/// Budgets of the day or of an agent that a person did not raise: nobody asks again.
+fn denied_budgets(world: &World, now: Millis) -> Vec<Waiting> {
+    let day = crate::world::day_of(now);
+    let fleet = &world.config.fleet.agent;
+    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.lease.is_none());
+    let wanted: BTreeSet<&AgentName> =
+        tasks().map(|task| world.agent_needed(task).unwrap_or(fleet)).collect();
+    let of_agent = |agent: &&AgentName| {
+        let denied = why::denied_budget(world, agent, day)?;
+        let blocks = to_be_worked_on(world, |task| world.agent_needed(task).unwrap_or(fleet) == *agent);
+        (!blocks.is_empty()).then(|| Waiting {
+            kind: Kind::Budget,
+            about: About::default(),
+            since: denied.since,
+            blocks: held_up(world, blocks),
+            who: Decider::Person,
+            text: denied.text,
+            options: vec![Choice::ShowSettings],
+        })
+    };
+    let mut list: Vec<Waiting> = wanted.iter().filter_map(of_agent).collect();
+    // The day's budget is one for all agents.
+    list.dedup_by(|one, other| one.text == other.text);
+    list
 }
 
 fn proposal(world: &World, task: &Task) -> Waiting {
@@ -411,10 +463,9 @@ fn proposal(world: &World, task: &Task) -> Waiting {
     let by = task.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
     let options =
         vec![Choice::AcceptProposal { task: id.clone() }, Choice::RefuseProposal { task: id.clone() }];
-    // A ticket's own date says when somebody wrote it, not when it came to wait.
-    let since = Some(task.created_at).filter(|_| task.ticket.is_none());
     let text = format!("{id} is {by}: {title}");
-    Waiting { since, ..item(world, task, Kind::Proposal, text, options) }
+    // A ticket's own date says when somebody wrote it, not when it came to wait.
+    Waiting { since: task.status_since, ..item(world, task, Kind::Proposal, text, options) }
 }
 
 fn ticket_gone(world: &World, task: &Task) -> Waiting {

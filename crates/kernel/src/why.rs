@@ -249,6 +249,29 @@ fn shared_money(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
     rooms.map(with_question).collect()
 }
 
+/// A budget that a person was asked to raise, and did not.
+pub(crate) struct Denied {
+    pub since: Option<Millis>,
+    pub text: String,
+}
+
+pub(crate) fn denied_budget(world: &World, agent: &AgentName, day: i64) -> Option<Denied> {
+    let share = budget::share(world, agent);
+    let rooms = budget::shared_rooms(world, agent, day).into_iter().filter(|room| !room.has(share));
+    let denied = |room: &budget::Room| {
+        let asked = crate::rules::asked(world, room, agent, day)?;
+        Some(asked.decided.as_ref()?.at)
+    };
+    let (room, at) =
+        rooms.filter_map(|room| Some((denied(&room)?, room))).map(|(at, room)| (room, at)).next()?;
+    let guard = money(world, &room, agent);
+    let scope = guard.guard.text();
+    Some(Denied {
+        since: Some(at),
+        text: format!("{scope}: {}; raising it was denied: raise it in adjutant.toml", guard.detail),
+    })
+}
+
 /// What keeps a worker of `agent` from claiming this task.
 pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> {
     let status = task.status();

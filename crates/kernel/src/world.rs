@@ -51,6 +51,8 @@ pub struct World {
     pub spend: Spend,
     /// There is no room on the disk for another tree; what was found. While it is so, nothing is claimed.
     pub disk_full: Option<SmolStr>,
+    #[serde(default)]
+    pub disk_full_since: Option<Millis>,
     /// The open question about the day's budget. While it is open, nothing is claimed.
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
@@ -99,6 +101,9 @@ pub struct Task {
     pub priority: u8,
     /// When its ticket was made, or when it was added.
     pub created_at: Millis,
+    /// Since when it has the status that it has.
+    #[serde(default)]
+    pub status_since: Option<Millis>,
     /// Counts up as tasks come to us.
     pub order: u64,
     /// The ticket that it came from.
@@ -146,6 +151,9 @@ pub struct Task {
     /// What its landing waits for.
     #[serde(default)]
     pub held_up: Option<HeldUp>,
+    /// Since when it waits for that.
+    #[serde(default)]
+    pub held_up_since: Option<Millis>,
     /// The pull request that offers its work, once one was opened. It outlives every approval.
     #[serde(default)]
     pub pull_request: Option<PullRequest>,
@@ -896,6 +904,16 @@ impl Task {
     /// Whether approved work of it is on the remote as a pull request.
     pub fn is_offered(&self) -> bool {
         self.approved.is_some() && self.pull_request.is_some()
+    }
+
+    /// What its landing waits for from now on. The same again is no new wait.
+    pub(crate) fn hold_up(&mut self, what: Option<HeldUp>, at: Option<Millis>) {
+        let same =
+            |held: &HeldUp| what.as_ref().map(std::mem::discriminant) == Some(std::mem::discriminant(held));
+        if !self.held_up.as_ref().is_some_and(same) {
+            self.held_up_since = at.filter(|_| what.is_some());
+        }
+        self.held_up = what;
     }
 
     /// What its landing waits for, in words.

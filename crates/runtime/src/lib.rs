@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod clock;
+pub mod command_line;
 pub mod crash;
 pub mod files;
 pub mod git;

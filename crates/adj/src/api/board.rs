@@ -9,7 +9,7 @@ use super::types::task::{
 };
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
-use super::{Call, Problem, field, view, word, wrong};
+use super::{Call, Problem, field, time, view, word, wrong};
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
@@ -22,6 +22,7 @@ use machines::task::{
 };
 use serde_json::Value;
 use smol_str::SmolStr;
+use std::collections::BTreeMap;
 
 type Shown = types::task::Task;
 
@@ -46,13 +47,19 @@ pub fn list(
     let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(wanted).collect();
     tasks.sort_by_key(|task| task.order);
     let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
+    // Who waits since when is asked of the one list of what waits.
+    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), call.request.at);
+    let for_people = list.iter().filter(|item| item.needs_someone());
+    let since: BTreeMap<&TaskId, i64> =
+        for_people.filter_map(|item| Some((item.about.task.as_ref()?, item.since?))).collect();
     let line = |task: &Task| {
         let proposed = task.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
         let held = match proposed {
             Some(proposed) => Some(kernel::why::proposed_by(proposed)),
             None => kernel::why::ticket_holds(&world, task).map(str::to_owned),
         };
-        TaskLine { held, ..view::task_line(&world, task) }
+        let for_you_since = since.get(&task.id).copied().map(time);
+        TaskLine { held, for_you_since, ..view::task_line(&world, task) }
     };
     Ok(Page { items: tasks.into_iter().take(limit).map(line).collect(), next })
 }
@@ -232,7 +239,10 @@ pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, P
     let task = world.task(&id);
     let state = task.map(|task| format!("task.{}", task.status()));
     let asked = task.and_then(|task| world.approvals.get(task.approval.as_ref()?)?.call.as_ref());
-    Ok(TaskWhy { id: id.to_string(), state, guards, call: asked.map(view::call) })
+    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), call.request.at);
+    let holds = list.into_iter().filter(|item| item.needs_someone() && item.blocks.contains(&id));
+    let waiting = holds.map(Into::into).collect();
+    Ok(TaskWhy { id: id.to_string(), state, guards, waiting, call: asked.map(view::call) })
 }
 
 /// Where a person's shell in the task's tree would be, unless something runs there.

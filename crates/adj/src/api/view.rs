@@ -79,6 +79,7 @@ pub fn task_line(world: &World, task: &Task) -> TaskLine {
         assignee_ids: texts(task.machine.assignee_ids.iter()),
         agent: world.wanted_agent(task).map(text),
         depends_on: texts(&task.depends_on),
+        for_you_since: None,
         other_tries: world.other_tries(task).map(|other| other.id.to_string()).collect(),
         created_at: time(task.created_at),
         proposed,

@@ -2,10 +2,10 @@
 //!
 //! What a key does is what a command line would do, and that is what runs: there is no second way to decide anything.
 
-use super::waiting::{TEXT, words};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use kernel::choice::Choice;
 use kernel::waiting::{About, Kind, Waiting};
+use runtime::command_line::{TEXT, words};
 
 /// Letters of an answer; a longer one is for the command line.
 const ANSWER_MAX: usize = 2000;

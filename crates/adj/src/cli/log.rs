@@ -119,6 +119,9 @@ pub struct Why {
 /// Open tasks that are listed one by one where nobody asked for all.
 const WHY_TASKS_MAX: usize = 12;
 
+/// Things for a person that `adj why` names.
+const WHY_WAITING_MAX: usize = 10;
+
 pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let why = match &command.of {
@@ -144,6 +147,19 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
     };
     let state = state.split_once('.').map_or(state.as_str(), |(_, state)| state);
     writeln!(out, "{}  {}", paint.bold(visible(id)), visible(state))?;
+    let for_people = match &why {
+        Explained::Task(why) => why.waiting.as_slice(),
+        Explained::Fleet(why) => why.waiting.as_slice(),
+        Explained::Worker(_) => &[],
+    };
+    for item in for_people.iter().take(WHY_WAITING_MAX) {
+        let since = item.since.as_deref().map(|at| format!(" since {}", text::age(at))).unwrap_or_default();
+        let label = format!("{} for you{since}: ", paint.yellow("→"));
+        writeln!(out, "{}", text::hanging(&label, &visible(&item.text)))?;
+    }
+    if for_people.len() > WHY_WAITING_MAX {
+        writeln!(out, "  and {} more: adj waiting", for_people.len() - WHY_WAITING_MAX)?;
+    }
     let (good, bad): (Vec<&Guard>, Vec<&Guard>) = guards.iter().partition(|guard| guard.holds);
     for guard in &bad {
         let label = format!("{} {}: ", paint.red("✗"), guard.guard.text());

@@ -548,8 +548,12 @@ impl Ended {
     }
 
     /// Of these, the tasks that go no further before a person has done something.
+    fn people(&self) -> story::OnPeople {
+        story::OnPeople::new(&self.world, &self.facts)
+    }
+
     pub fn need_a_person(&self) -> usize {
-        story::need_a_person(&self.world)
+        self.people().need_a_person(&self.world)
     }
 
     pub fn document(&self) -> Document<'_> {
@@ -648,9 +652,9 @@ impl Ended {
         if self.world.main_is_known() && !self.world.main_is_green() {
             return None;
         }
+        let people = self.people();
         let goes = |task: &Task, statuses: &[Status]| {
-            statuses.contains(&task.status())
-                && story::waits_for_person(&self.world, task, clock::now()).is_none()
+            statuses.contains(&task.status()) && people.holds_up(&self.world, task).is_none()
         };
         let count =
             |statuses: &[Status]| self.world.tasks.values().filter(|task| goes(task, statuses)).count();
@@ -670,13 +674,15 @@ impl Ended {
     fn waits(&self) -> Vec<String> {
         let open = |task: &&Arc<Task>| {
             matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
-                && story::never_begins(&self.world, task).is_none()
                 && !task.is_waiting_proposal()
         };
+        let people = self.people();
         let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for task in self.world.tasks.values().filter(open) {
-            if let Some(held) = story::waits_for_person(&self.world, task, clock::now()) {
-                by_cause.entry(held.text).or_default().push(task.id.as_str());
+        // What is about the task itself stands among the things to do.
+        let behind = |task: &&Arc<Task>| open(task) && !people.is_asked_by_name(task);
+        for task in self.world.tasks.values().filter(behind) {
+            if let Some(why) = people.holds_up(&self.world, task) {
+                by_cause.entry(why).or_default().push(task.id.as_str());
             }
         }
         let line = |(why, ids): (String, Vec<&str>)| match ids.len() {

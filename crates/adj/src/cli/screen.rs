@@ -2,7 +2,7 @@
 //! a person, rewritten in place.
 
 use super::desk::{self, Desk, Shown};
-use super::story::{self, COLUMNS, ForYou, Line, Story, Tone, column_of};
+use super::story::{self, COLUMNS, ForYou, Line, OnPeople, Story, Tone};
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
 use kernel::World;
@@ -305,10 +305,11 @@ impl<'o> Screen<'o> {
             lines.push(format!("  {} {}▏", self.paint.bold(">"), cut(&end, room)));
             return lines;
         }
-        let wide = desk::keys(&you.item).map(|(_, choice)| super::waiting::command(choice).len()).max();
+        let wide =
+            desk::keys(&you.item).map(|(_, choice)| runtime::command_line::command(choice).len()).max();
         let wide = wide.unwrap_or(0).min(width / 2);
         for (key, choice) in desk::keys(&you.item) {
-            let command = column(&super::waiting::command(choice), wide);
+            let command = column(&runtime::command_line::command(choice), wide);
             let does = cut(choice.text(), width.saturating_sub(wide + 6));
             lines.push(format!("  {} {command}  {does}", self.paint.bold(key)));
         }
@@ -348,8 +349,9 @@ impl<'o> Screen<'o> {
     fn board(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
         let cell = (width / COLUMNS.len()).max(4);
         let mut there: Vec<Vec<String>> = vec![Vec::new(); COLUMNS.len()];
+        let people = OnPeople::new(world, &self.facts);
         for task in world.tasks.values() {
-            there[column_of(world, task)].push(task.id.to_string());
+            there[people.column_of(world, task)].push(task.id.to_string());
         }
         let headings: String = COLUMNS
             .iter()

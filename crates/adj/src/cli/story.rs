@@ -3,18 +3,18 @@
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
 use super::terminal::{Colour, Paint, columns, dollars, wrap};
-use crate::api::types::waiting::Offered;
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
-use kernel::words::{Condition, LandingEnd};
-use kernel::world::{AskedCall, Dependency, HeldUp, Holder, ProposalState, SentBack, Task};
+use kernel::words::LandingEnd;
+use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{BlockReason, Status};
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 machines::wire_enum! {
     /// How a line is meant.
@@ -584,7 +584,7 @@ pub fn for_you(world: &World, facts: &Facts) -> Vec<ForYou> {
     let line = |item: Waiting| {
         let (command, what) = match item.kind {
             Kind::Proposal => proposals.take()?,
-            _ => (super::waiting::command(item.options.first()?), item.text.clone()),
+            _ => (runtime::command_line::command(item.options.first()?), item.text.clone()),
         };
         Some(ForYou { command, what, item })
     };
@@ -615,100 +615,81 @@ fn proposals(world: &World) -> Option<(String, String)> {
     })
 }
 
-/// What keeps a task from going on, in words.
-pub struct Held {
-    /// It waits for another task, which is not there, was given up, or needs somebody itself.
-    pub behind_another: bool,
-    pub text: String,
+/// What waits for people, and which tasks it holds up.
+pub struct OnPeople {
+    list: Vec<Waiting>,
 }
 
-/// What keeps a task from going on with the next run: something that only a person changes. `None`: it goes on.
-pub fn waits_for_person(world: &World, task: &Task, now: i64) -> Option<Held> {
-    use kernel::why::of_task;
-    let mut seen = BTreeSet::new();
-    let mut open = vec![&task.id];
-    while let Some(id) = open.pop() {
-        let Some(waited) = world.task(id).filter(|_| seen.insert(id)) else { continue };
-        let behind = (*id != task.id).then(|| format!("waits for {id}"));
-        let held = |own: String, of_other: &str| match &behind {
-            Some(behind) => Held { behind_another: true, text: format!("{behind}, which {of_other}") },
-            None => Held { behind_another: false, text: own },
-        };
-        match waited.status() {
-            Status::Done | Status::Canceled => continue,
-            Status::Blocked | Status::NeedsApproval => {
-                let status = format!("is {}", waited.status());
-                return behind.is_some().then(|| held(String::new(), &status));
+impl OnPeople {
+    pub fn new(world: &World, facts: &Facts) -> OnPeople {
+        OnPeople { list: waiting(world, facts).into_iter().filter(Waiting::needs_someone).collect() }
+    }
+
+    /// What keeps a task from going on with the next run, in words; `None`: it goes on without anybody.
+    pub fn holds_up(&self, world: &World, task: &Task) -> Option<String> {
+        let own = |item: &&Waiting| item.about.task.as_ref() == Some(&task.id);
+        let holds = |item: &&Waiting| item.blocks.contains(&task.id);
+        let item = self.list.iter().find(own).or_else(|| self.list.iter().find(holds))?;
+        let other = item.about.task.as_ref().filter(|id| **id != task.id).and_then(|id| world.task(id));
+        Some(match (other, item.kind) {
+            (Some(other), _) => format!("waits for {}, which is {}", other.id, other.status()),
+            // The sentence names the task already.
+            (None, Kind::DeadDependency) => {
+                let on = item.about.dependency.as_ref().map(|on| {
+                    world.task(on).map_or_else(
+                        || format!("{on}, which is not there"),
+                        |on| format!("{}, which was canceled", on.id),
+                    )
+                });
+                format!("waits for {}", on.unwrap_or_default())
             }
-            Status::Review if waited.approved.is_none() => {
-                return behind.is_some().then(|| held(String::new(), "is in REVIEW"));
-            }
-            Status::Review => return None,
-            Status::Inbox | Status::Assigned | Status::InProgress => {}
-        }
-        if let Some(never) = never_begins(world, waited) {
-            return Some(Held { behind_another: true, ..held(never.clone(), &never) });
-        }
-        let guards = of_task(world, id, now).unwrap_or_default();
-        if let Some(guard) = guards.iter().find(|guard| guard.lasts) {
-            let what = match guard.guard {
-                Condition::OwnAgent => format!("is {}, and no worker is that agent", guard.detail),
-                _ => {
-                    let next: Vec<_> = guard.next.iter().cloned().map(Offered::from).collect();
-                    format!("waits: {}", super::waiting::to_continue(&guard.detail, &next))
-                }
-            };
-            return Some(held(what.clone(), &what));
-        }
-        if waited.status() != Status::InProgress {
-            open.extend(&waited.depends_on);
+            (None, _) => format!("waits: {}", item.text.trim_start_matches(&format!("{} ", task.id))),
+        })
+    }
+
+    /// Whether something about this very task waits.
+    pub fn is_asked_by_name(&self, task: &Task) -> bool {
+        self.list.iter().any(|item| item.about.task.as_ref() == Some(&task.id))
+    }
+
+    /// Whether the task itself waits, and not one that it depends on.
+    fn is_asked_about(&self, task: &Task) -> bool {
+        self.list.iter().any(|item| match &item.about.task {
+            Some(about) => *about == task.id,
+            None => item.blocks.contains(&task.id),
+        })
+    }
+
+    /// The tasks that go no further before a person has done something. What agents proposed is none before somebody
+    /// wants it.
+    pub fn need_a_person(&self, world: &World) -> usize {
+        let needs =
+            |task: &&Arc<Task>| !task.is_final() && !task.is_waiting_proposal() && self.is_asked_about(task);
+        world.tasks.values().filter(needs).count()
+    }
+
+    /// Whether it waits for a task that will never be done.
+    fn never_begins(&self, task: &Task) -> bool {
+        let dead =
+            |item: &Waiting| item.kind == Kind::DeadDependency && item.about.task.as_ref() == Some(&task.id);
+        self.list.iter().any(dead)
+    }
+
+    /// The column that a task stands in.
+    pub fn column_of(&self, world: &World, task: &Task) -> usize {
+        let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
+        match task.status() {
+            Status::Inbox | Status::Assigned if task.is_waiting_proposal() || self.never_begins(task) => 4,
+            Status::Inbox | Status::Assigned => 0,
+            Status::Review if landing || task.queued.is_some() => 3,
+            Status::Review if task.held_up.is_some() => 4,
+            Status::Review => 2,
+            Status::NeedsApproval | Status::Blocked => 4,
+            Status::Done | Status::Canceled => 5,
+            Status::InProgress => 1,
         }
     }
-    None
-}
-
-/// What a task waits for that will not come by itself.
-pub fn never_begins(world: &World, task: &Task) -> Option<String> {
-    task.depends_on.iter().find_map(|on| match world.dependency(on) {
-        Dependency::Missing => Some(format!("waits for {on}, which is not there")),
-        Dependency::Canceled => Some(format!("waits for {on}, which was canceled")),
-        Dependency::Done | Dependency::Open => None,
-    })
-}
-
-/// The tasks that go no further before a person has done something. What agents proposed is none before somebody wants it.
-pub fn need_a_person(world: &World) -> usize {
-    let list = waiting(world, &Facts::default());
-    let asked = list.iter().filter(|item| item.needs_someone()).filter_map(|item| item.about.task.as_ref());
-    let asked: BTreeSet<_> = asked.collect();
-    let needs = |task: &Task| {
-        let waits = || waits_for_person(world, task, runtime::clock::now());
-        task.status() == Status::NeedsApproval
-            || (!task.is_final() && asked.contains(&task.id))
-            // Behind another task it is that one which needs somebody.
-            || waits().is_some_and(|held| !held.behind_another)
-    };
-    world.tasks.values().filter(|task| !task.is_waiting_proposal() && needs(task)).count()
 }
 
 /// The columns that a task goes through, as the live view shows them.
 pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"];
-
-/// The column that a task stands in.
-pub fn column_of(world: &World, task: &Task) -> usize {
-    let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
-    match task.status() {
-        Status::Inbox | Status::Assigned
-            if task.is_waiting_proposal() || never_begins(world, task).is_some() =>
-        {
-            4
-        }
-        Status::Inbox | Status::Assigned => 0,
-        Status::Review if landing || task.queued.is_some() => 3,
-        Status::Review if task.held_up.is_some() => 4,
-        Status::Review => 2,
-        Status::NeedsApproval | Status::Blocked => 4,
-        Status::Done | Status::Canceled => 5,
-        Status::InProgress => 1,
-    }
-}

@@ -618,7 +618,9 @@ pub fn board(context: Context) -> Result<(), Failure> {
         writeln!(context.out, "{}", paint.as_meant(colour, heading))?;
         for task in there {
             let held = task.held.as_ref().map(|held| format!("  ({held})")).unwrap_or_default();
-            let line = format!("  {}  {}{held}", task.id, visible(&task.title));
+            let since = task.for_you_since.as_ref();
+            let since = since.map(|at| format!("  (for you since {})", text::age(at))).unwrap_or_default();
+            let line = format!("  {}  {}{held}{since}", task.id, visible(&task.title));
             writeln!(context.out, "{}", text::fitting(&line))?;
         }
     }

@@ -106,6 +106,7 @@ const DAY: &[&str] = &[
     "task show c-9",
     "task show ünï/cödé",
     "task import -",
+    "task try c-1",
     "task edit c-1 --title First",
     "task comment c-1 hello",
     "task dep rm c-2 c-1",

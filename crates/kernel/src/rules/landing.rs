@@ -208,7 +208,7 @@ pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     }
     if held_up {
         d.clear_timer(&Timer::Checkout { task: id.clone() });
-        d.emit(LandingHeldUp { id: id.clone(), why: None });
+        d.emit(LandingHeldUp { id: id.clone(), why: None, at: None });
     }
     if let Some(landing) =
         d.world.landing.clone().filter(|landing| landing.task == *id && landing.written.is_none())
@@ -299,7 +299,7 @@ pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> R
     d.rule(Rule::LandingHeldUp);
     let why = format!("{why}, run {command}");
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
-    d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)) });
+    d.emit(LandingHeldUp { id: id.clone(), why: Some(SmolStr::new(why)), at: Some(d.at()) });
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
     d.set_timer(Timer::Checkout { task: id.clone() }, due);
     Ok(())
@@ -317,7 +317,7 @@ pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: 
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
     // Since the approval: it is looked at again and again, and offered all the while.
     let since = d.task(id)?.approved.as_ref().map_or(d.at(), |approved| approved.at);
-    d.emit(LandingWaits { id: id.clone(), what: HeldUp::PullRequest { since } });
+    d.emit(LandingWaits { id: id.clone(), what: HeldUp::PullRequest { since }, at: Some(d.at()) });
     // The runner looks at the remote far more often, and rings when its main has moved.
     let due = d.at() + seconds(PULL_REQUEST_SECONDS);
     d.set_timer(Timer::Checkout { task: id.clone() }, due);
@@ -327,7 +327,11 @@ pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: 
 pub(super) fn remote_in_the_way(d: &mut Draft, id: &TaskId, why: &str) -> Ruled {
     d.rule(Rule::RemoteInTheWay);
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
-    d.emit(LandingWaits { id: id.clone(), what: HeldUp::Remote { why: SmolStr::new(why) } });
+    d.emit(LandingWaits {
+        id: id.clone(),
+        what: HeldUp::Remote { why: SmolStr::new(why) },
+        at: Some(d.at()),
+    });
     let due = d.at() + seconds(d.world.config.limits.checkout_seconds);
     d.set_timer(Timer::Checkout { task: id.clone() }, due);
     Ok(())
@@ -335,7 +339,7 @@ pub(super) fn remote_in_the_way(d: &mut Draft, id: &TaskId, why: &str) -> Ruled 
 
 /// A landing that waits is tried again now.
 pub(super) fn land_again(d: &mut Draft, id: &TaskId) {
-    d.emit(LandingHeldUp { id: id.clone(), why: None });
+    d.emit(LandingHeldUp { id: id.clone(), why: None, at: None });
     d.emit(Queued { id: id.clone() });
 }
 

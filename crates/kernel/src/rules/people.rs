@@ -232,6 +232,9 @@ fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal
     let next = match (refusal.event, worker.machine.status) {
         ("assign", worker::State::Stuck) => vec![of_worker(|worker| Choice::RetryWorker { worker }), kill()],
         ("assign", _) => vec![Choice::ListWorkers],
+        ("cleanup", state) if state != worker::State::Idle => {
+            vec![of_worker(|worker| Choice::CleanUpByForce { worker })]
+        }
         ("kill", worker::State::Done) => vec![of_worker(|worker| Choice::CleanUpWorker { worker })],
         _ => Vec::new(),
     };

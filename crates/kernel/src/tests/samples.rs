@@ -66,6 +66,7 @@ fn a_transition_is_logged_with_machine_from_to_and_trigger() {
             payload: Box::default(),
         },
         on_behalf_of: None,
+        at: None,
     });
     let logged = serde_json::to_value(event.transition().unwrap()).unwrap();
     let expected = serde_json::json!({

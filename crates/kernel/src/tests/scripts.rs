@@ -215,7 +215,7 @@ pub(super) fn a_task_that_only_its_budget_keeps_from_a_worker_asks() {
     let question = &table.world.approvals.values().next().unwrap().question;
     assert_eq!(
         question,
-        "The task budget is reached: t1 has spent $0.0003 of $0.0011; a step sets $0.001 aside; approving adds $0.0011 (`--raise USD` another amount)"
+        "The task budget is reached: t1 has spent $0.0003 of $0.0011; a step sets $0.001 aside; approving adds $0.0011, or another amount"
     );
     check(
         table,

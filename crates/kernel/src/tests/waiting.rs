@@ -39,6 +39,18 @@ fn scenario(kind: Kind) -> (Table, Facts) {
         Kind::RefusedCredentials => after(plain(), "bad-key"),
         Kind::MainTestsRed => check(plain(), "settings s1\nticket t1\nticket t2 t1\nfleet 1\nmain-red"),
         Kind::Proposal => after(plain(), "proposes t1 p1"),
+        Kind::AgentMissing => {
+            let mut table = check(plain(), "ticket t1\nticket t2 t1");
+            let agent = Some(machines::names::AgentName::new("opus").unwrap());
+            let new = crate::command::NewTask {
+                id: Some(task("t3")),
+                title: "x".to_owned(),
+                agent,
+                ..Default::default()
+            };
+            table.ann(Ask::AddTask(new)).unwrap();
+            table
+        }
         Kind::TicketGone => after(plain(), "ticket-gone t1"),
     };
     (table, facts)
@@ -111,7 +123,7 @@ fn nothing_waits_where_everything_is_at_work() {
 fn work_that_is_ready_waits_for_a_review() {
     check_list(
         Kind::Review,
-        "review [t1] since no time holds up [t1 t2], for a person: t1 is ready: Task t1
+        "review [t1] since 0 holds up [t1 t2], for a person: t1 is ready: Task t1
          show_review, approve_review, request_changes, cancel_task",
     );
 }
@@ -138,7 +150,7 @@ fn a_run_at_its_turn_limit_waits_for_more_turns_or_an_end() {
 fn a_budget_that_is_used_up_waits_to_be_raised() {
     check_list(
         Kind::Budget,
-        "budget [t1 q6] since 0 holds up [t1 t2], for a person: t1: The task budget is reached: t1 has spent $0.0002 of $0.00115; a step sets $0.001 aside; approving adds $0.00115 (`--raise USD` another amount)
+        "budget [t1 q6] since 0 holds up [t1 t2], for a person: t1: The task budget is reached: t1 has spent $0.0002 of $0.00115; a step sets $0.001 aside; approving adds $0.00115, or another amount
          raise_limit, deny_request",
     );
 }
@@ -156,7 +168,7 @@ fn a_stuck_worker_and_its_blocked_task_are_one_thing_to_decide() {
 fn a_blocked_task_waits_with_all_that_depend_on_it() {
     check_list(
         Kind::BlockedTask,
-        "blocked_task [t1] since no time holds up [t1 t2], for a person: t1 is BLOCKED (manual): Task t1
+        "blocked_task [t1] since 0 holds up [t1 t2], for a person: t1 is BLOCKED (manual): Task t1
          explain_task, retry_task, restart_task, cancel_task",
     );
 }
@@ -165,7 +177,7 @@ fn a_blocked_task_waits_with_all_that_depend_on_it() {
 fn a_dependency_that_was_canceled_waits_to_be_removed() {
     check_list(
         Kind::DeadDependency,
-        "dead_dependency [t2 t1] since no time holds up [t2 t3], for a person: t2 waits for t1, which was canceled
+        "dead_dependency [t2 t1] since 0 holds up [t2 t3], for a person: t2 waits for t1, which was canceled
          explain_task, remove_dependency, cancel_task",
     );
 }
@@ -174,7 +186,7 @@ fn a_dependency_that_was_canceled_waits_to_be_removed() {
 fn a_checkout_in_the_way_of_a_landing_waits_for_a_person() {
     check_list(
         Kind::CheckoutInTheWay,
-        "checkout_in_the_way [t1] since no time holds up [t1 t2], for a person: t1 waits to land: your checkout has local changes in a.rs, run git stash
+        "checkout_in_the_way [t1] since 0 holds up [t1 t2], for a person: t1 waits to land: your checkout has local changes in a.rs, run git stash
          explain_task, clear_checkout",
     );
 }
@@ -201,7 +213,7 @@ fn settings_that_are_not_trusted_wait_and_hold_up_nothing() {
 fn a_full_disk_holds_up_all_that_nobody_has_begun() {
     check_list(
         Kind::FullDisk,
-        "full_disk [] since no time holds up [t1 t2], for a person: the disk is full, so no task is taken: 3 MB left
+        "full_disk [] since 0 holds up [t1 t2], for a person: the disk is full, so no task is taken: 3 MB left
          check_machine, empty_trash",
     );
 }
@@ -249,6 +261,28 @@ fn a_ticket_whose_file_is_gone_waits_for_it_and_not_for_a_retry() {
         "ticket_gone [t1] since 0 holds up [t1 t2], for a person: t1 waits for the file of ticket t1, which is gone: put it back
          explain_task, cancel_task",
     );
+}
+
+#[test]
+fn a_task_for_an_agent_that_the_settings_do_not_have_waits_for_another() {
+    check_list(
+        Kind::AgentMissing,
+        "agent_missing [t3] since 0 holds up [t3], for a person: t3 wants agent `opus`, which adjutant.toml does not have
+         choose_agent, cancel_task",
+    );
+}
+
+/// A question is not asked again once it was denied; what it holds up waits all the same.
+#[test]
+fn a_budget_that_was_not_raised_goes_on_waiting() {
+    let table = check(
+        Table::with(|config| config.budget.day = Some(2_050)),
+        "ticket t1\nticket t2\nfleet 2\ntree t1\ntree t2\ndear-turn t1\nstep t1\nticket t3\nno t1",
+    );
+    let list = waiting(&table.world, &Facts::default(), table.now);
+    let denied = list.iter().find(|item| item.kind == Kind::Budget).expect("it waits");
+    assert!(denied.text.ends_with("raising it was denied: raise it in adjutant.toml"), "{}", denied.text);
+    assert!(denied.blocks.iter().any(|id| id.as_str() == "t3"), "{:?}", denied.blocks);
 }
 
 /// One question stands for every task that waits for the same money; nothing is claimed meanwhile.

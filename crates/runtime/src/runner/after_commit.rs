@@ -4,10 +4,12 @@
 //! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
 //! again, and what was not taken back is taken back when the next fleet starts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kernel::World;
 use kernel::event::{Event, TaskLanded};
+use kernel::waiting::{About, Kind, Waiting, waiting};
 use machines::Wire;
 use machines::names::RunId;
 use machines::task::{BlockReason, Status};
@@ -16,9 +18,10 @@ use tokio::task::JoinSet;
 use super::desktop;
 use super::kept_command::{self, KeptCommand, Ran};
 use super::{Shared, endings};
+use crate::command_line;
 use crate::keeper::{Exit, Reason};
 use crate::log::Seq;
-use crate::settings::Hook;
+use crate::settings::{Hook, trust};
 use crate::workplace::Ports;
 
 /// Records that are read at once.
@@ -30,7 +33,7 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 
 /// Why a person is needed.
 struct Need {
-    /// `approval`, `blocked` or `review`.
+    /// What waits, as the list has it.
     kind: &'static str,
     /// The cause of the question, the reason of the block, or why a person must look.
     reason: String,
@@ -47,6 +50,8 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
     give_back(&shared).await;
     let mut head = shared.handle.follow();
     let mut notices = JoinSet::new();
+    let mut needs = Needs::default();
+    needs.look(&shared).await;
     // One landing is pushed after the other: two at once would get in each other's way.
     let landings = Arc::new(tokio::sync::Mutex::new(()));
     let mut ending = false;
@@ -62,13 +67,6 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
                 seen = record.seq;
                 let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
                 over |= is_over(&world, &event);
-                if let Some(need) = need(&world, &event) {
-                    if notices.len() >= NOTICES_MAX {
-                        notices.join_next().await;
-                    }
-                    let (shared, name) = (shared.clone(), format!("notify-{seen}"));
-                    notices.spawn(async move { notify(&shared, name, need).await });
-                }
                 if let Event::TaskLanded(landed) = event {
                     let (shared, name, turn) = (shared.clone(), format!("landed-{seen}"), landings.clone());
                     notices.spawn(async move {
@@ -76,6 +74,13 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
                         after_landing(&shared, name, landed).await;
                     });
                 }
+            }
+            for (at, need) in needs.look(&shared).await.into_iter().enumerate() {
+                if notices.len() >= NOTICES_MAX {
+                    notices.join_next().await;
+                }
+                let (shared, name) = (shared.clone(), format!("notify-{seen}-{at}"));
+                notices.spawn(async move { notify(&shared, name, need).await });
             }
             if over {
                 give_back(&shared).await;
@@ -130,56 +135,72 @@ async fn give_back(shared: &Arc<Shared>) {
     }
 }
 
-/// Whether an event means that a person is needed. What a person did by hand, somebody knows already.
-fn need(world: &World, event: &Event) -> Option<Need> {
-    match event {
-        Event::ApprovalAsked(asked) => Some(Need {
-            kind: "approval",
-            reason: asked.cause.name().to_owned(),
-            task: asked.task.as_ref().map(ToString::to_string).unwrap_or_default(),
-            approval: asked.id.to_string(),
-            message: format!("{} adj approve {}, or adj deny {}", asked.question, asked.id, asked.id),
-            call: asked.what.as_ref().map(|call| call.lines().join("\n")).unwrap_or_default(),
-        }),
-        Event::TaskMoved(moved) if moved.to == Status::Blocked => {
-            let reason =
-                world.task(&moved.id)?.machine.block_reason.filter(|why| *why != BlockReason::Manual)?;
-            Some(Need {
-                kind: "blocked",
-                reason: reason.name().to_owned(),
-                task: moved.id.to_string(),
-                approval: String::new(),
-                call: String::new(),
-                message: format!("{} is BLOCKED ({reason}): adj why {}", moved.id, moved.id),
-            })
+/// What has come to wait for a person, as the one list of what waits has it.
+#[derive(Default)]
+struct Needs {
+    /// What people know of already; nothing before somebody wants to be told.
+    known: Option<BTreeSet<(Kind, About)>>,
+}
+
+impl Needs {
+    /// What is new since the last look. What stood there before anybody wanted to be told is not.
+    async fn look(&mut self, shared: &Arc<Shared>) -> Vec<Need> {
+        if !wants_notices(shared) {
+            self.known = None;
+            return Vec::new();
         }
-        Event::PullRequestOpened(opened) => Some(Need {
-            kind: "pull_request",
-            reason: "open".to_owned(),
-            message: format!("{} waits for its pull request: {}", opened.id, opened.pull_request.name()),
-            task: opened.id.to_string(),
-            approval: String::new(),
-            call: String::new(),
-        }),
-        Event::GatePassed(passed) => {
-            let by_policy = world.config.fleet.review == kernel::config::Review::Auto;
-            let reason = match &passed.needs_person {
-                Some(reason) => reason.to_string(),
-                None if by_policy => return None,
-                None => "human".to_owned(),
-            };
-            let why = passed.needs_person.map(|reason| reason.text());
-            let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-            Some(Need {
-                kind: "review",
-                message: format!("{} waits for a review{why}: adj review {}", passed.id, passed.id),
-                reason,
-                task: passed.id.to_string(),
-                approval: String::new(),
-                call: String::new(),
-            })
+        let (world, layout) = (shared.world(), shared.layout.clone());
+        let look = move || {
+            let list = waiting(&world, &trust::facts(&layout), crate::clock::now());
+            let tells = |item: &Waiting| item.needs_someone() && !by_hand(&world, item);
+            let list: Vec<Waiting> = list.into_iter().filter(tells).collect();
+            (world, list)
+        };
+        let (world, list) = shared.blocking(look).await;
+        let name = |item: &Waiting| (item.kind, item.about.clone());
+        let now: BTreeSet<(Kind, About)> = list.iter().map(name).collect();
+        let before = self.known.replace(now);
+        let Some(before) = before else { return Vec::new() };
+        let new = list.into_iter().filter(|item| !before.contains(&name(item)));
+        new.map(|item| need(&world, item)).collect()
+    }
+}
+
+fn wants_notices(shared: &Shared) -> bool {
+    let in_force = shared.in_force();
+    in_force.settings.notify.desktop || in_force.settings.hooks.notify.is_some()
+}
+
+/// What a person did by hand, somebody knows already.
+fn by_hand(world: &World, item: &Waiting) -> bool {
+    let task = item.about.task.as_ref().and_then(|id| world.task(id));
+    item.kind == Kind::BlockedTask
+        && task.is_some_and(|task| task.machine.block_reason == Some(BlockReason::Manual))
+}
+
+fn need(world: &World, item: Waiting) -> Need {
+    let Waiting { kind, about, text, options, .. } = item;
+    let task = about.task.as_ref().and_then(|id| world.task(id));
+    let approval = about.approval.as_ref().and_then(|id| world.approvals.get(id));
+    let reason = match (kind, task, approval) {
+        (_, _, Some(approval)) => approval.cause.name(),
+        (Kind::BlockedTask | Kind::StuckWorker, Some(task), _) => {
+            task.machine.block_reason.map_or("", Wire::name)
         }
-        _ => None,
+        (Kind::Review, Some(task), _) => task.needs_person.map_or("human", Wire::name),
+        _ => "",
+    };
+    let what: Vec<String> = options.iter().take(2).map(command_line::command).collect();
+    Need {
+        kind: kind.name(),
+        reason: reason.to_owned(),
+        task: about.task.map(|id| id.to_string()).unwrap_or_default(),
+        call: approval
+            .and_then(|asked| asked.call.as_ref())
+            .map(|call| call.lines().join("\n"))
+            .unwrap_or_default(),
+        approval: about.approval.map(|id| id.to_string()).unwrap_or_default(),
+        message: format!("{text}: {}", what.join(", or ")),
     }
 }
 

@@ -132,7 +132,8 @@ fn more(section: &str) -> String {
             "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
              in the shell, with the environment of tests.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
-             `ADJ_NOTIFY` (`approval`, `blocked`, `pull_request` or `review`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
+             `ADJ_NOTIFY` (the kind of what waits, as `adj waiting --json` has it: `review`, `approval`, `budget`, `turn_limit`,\n\
+             `blocked_task`, `stuck_worker`, `pull_request`, …), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
              sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
              lines) and `ADJ_PROJECT`. Agents can have a say in message and call: quote them.\n\n"
         }

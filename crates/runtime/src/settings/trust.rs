@@ -80,6 +80,22 @@ pub fn in_force(layout: &Layout) -> Result<InForce, SettingsError> {
     Ok(InForce { settings, trusted, gone, text, read: Read { content, holds } })
 }
 
+/// What of the settings waits for a person.
+pub fn facts(layout: &Layout) -> kernel::waiting::Facts {
+    // What cannot be read at all is said by whoever needs it.
+    let Ok(in_force) = in_force(layout) else { return kernel::waiting::Facts::default() };
+    let changed = || {
+        // A file that is gone was taken out of its folder.
+        let place = if in_force.gone { layout.root().to_owned() } else { layout.settings() };
+        let at = place.metadata().and_then(|found| found.modified()).ok()?;
+        let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    };
+    let untrusted = (in_force.gone || !in_force.trusted)
+        .then(|| kernel::waiting::UntrustedSettings { gone: in_force.gone, since: changed() });
+    kernel::waiting::Facts { untrusted_settings: untrusted }
+}
+
 /// Whether the settings of before hold because the file is gone.
 pub fn is_gone(layout: &Layout) -> bool {
     !layout.settings().exists() && kept(layout).exists()

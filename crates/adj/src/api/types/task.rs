@@ -53,6 +53,9 @@ pub struct TaskLine {
     /// Why nobody takes it up, in a list of tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Since when something about it waits for a person, in a list of tasks; `/waiting` has it whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_you_since: Option<String>,
 }
 
 impl TaskLine {

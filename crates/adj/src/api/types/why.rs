@@ -2,7 +2,7 @@
 
 use super::Words;
 use super::approval::Call;
-use super::waiting::Offered;
+use super::waiting::{Offered, Waiting};
 use kernel::words::Condition;
 use machines::task::Status;
 use schemars::JsonSchema;
@@ -35,6 +35,8 @@ pub struct TaskWhy {
     pub id: String,
     pub state: Option<String>,
     pub guards: Vec<Guard>,
+    /// What of it waits for a person, as `/waiting` has it: its own, and what it waits behind.
+    pub waiting: Vec<Waiting>,
     /// The call that waits for a person.
     pub call: Option<Call>,
 }
@@ -53,6 +55,8 @@ pub struct FleetWhy {
     pub state: String,
     /// What stands in the way of all.
     pub guards: Vec<Guard>,
+    /// What waits for a person, as `/waiting` has it.
+    pub waiting: Vec<Waiting>,
     /// What each open task waits for.
     pub tasks: Vec<Waits>,
 }

@@ -31,7 +31,7 @@ fn a_task_that_comes_back_from_review_without_money_asks_with_numbers() {
     repository.ok("review t-1 --changes more");
     let lines = waits_for_a_person(&repository);
     let (id, asked) = question(&repository);
-    let expected = "The task budget is reached: t-1 has spent $0.75 of $1.00; a step sets $0.50 aside; approving adds $1.00 (`--raise USD` another amount)";
+    let expected = "The task budget is reached: t-1 has spent $0.75 of $1.00; a step sets $0.50 aside; approving adds $1.00, or another amount";
     assert_eq!(asked["question"], expected);
     assert_eq!(
         (&asked["cause"], &asked["scope"], &asked["task"]),
@@ -231,7 +231,7 @@ fn a_task_that_is_started_over_begins_on_the_main_of_now_and_its_work_is_saved()
         "no step failed: {lines}"
     );
     blocked(&repository, "t-1", "stuck");
-    let why = repository.json("why t-1").to_string();
+    let why = repository.ok("why t-1");
     assert!(why.contains("`adj retry t-1`") && why.contains("`adj task restart t-1`"), "{why}");
     repository.ok("task restart t-1 --from main --note mended");
     assert_eq!(repository.task("t-1")["status"], "ASSIGNED");

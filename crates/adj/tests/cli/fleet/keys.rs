@@ -53,6 +53,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("test.env", "main_tests::tests_get_the_variables_that_are_named_for_them_and_everybody_the_proxy"),
     ("test.check_main", "main_tests::agents_start_on_a_main_that_fails_where_the_settings_let_them"),
 
+    ("sandbox.namespaces", "reach::bubblewrap_holds_agents_and_tests_as_our_own_namespaces_do"),
     ("agents.*.adapter", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
     ("agents.*.command", "settings::a_command_is_run_as_the_settings_say_and_told_the_agents_own_prompt"),
     ("agents.*.author", "reach::agents_commit_unsigned_as_themselves_and_merges_are_signed_where_the_person_signs"),

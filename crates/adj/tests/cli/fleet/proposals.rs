@@ -35,7 +35,7 @@ fn tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_
     assert_eq!(list.matches("proposed").count(), 3, "{list}");
     let why = repository.ok("why t-2");
     assert!(
-        why.contains("proposal: proposed by agent `player` on `first`; accept it with `adj task accept t-2`"),
+        why.contains("proposal: proposed by agent `player` on `first`; to continue: `adj task accept t-2`"),
         "{why}"
     );
     assert_eq!(repository.task("t-1")["proposed"]["state"], "waiting");

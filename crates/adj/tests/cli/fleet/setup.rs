@@ -276,12 +276,18 @@ do = [ { write = "c.txt", text = "c\n" }, { done = true } ]
     assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stdout));
     let told = repository.read(&repository.state("told"));
     let approval = repository.json("approvals")[0]["id"].as_str().expect("a question is open").to_owned();
+    let workers = repository.json("ps");
+    let stuck = |worker: &&Value| worker["status"] == "stuck";
+    let stuck = workers.as_array().expect("workers").iter().find(stuck).expect("one is stuck");
+    let stuck = stuck["name"].as_str().expect("a name");
     for said in [
         &*format!(
-            "approval|red_action|t-asks|The agent asks to use Bash: git push origin main adj approve {approval}, or adj deny {approval}|own"
+            "approval|red_action|t-asks|t-asks: The agent asks to use Bash: git push origin main: adj approve {approval}, or adj deny {approval} --note TEXT|own"
         ),
-        "blocked|stuck|t-stuck|t-stuck is BLOCKED (stuck): adj why t-stuck|own",
-        "review|touches_config|t-red|t-red waits for a review (it changes adjutant.toml): adj review t-red|own",
+        &format!(
+            "stuck_worker|stuck|t-stuck|t-stuck is BLOCKED (stuck): Do t-stuck: adj why t-stuck, or adj retry {stuck}|own"
+        ),
+        "review|touches_config|t-red|t-red needs review, it changes adjutant.toml: Do t-red: adj review t-red, or adj review t-red --approve|own",
     ] {
         assert!(told.lines().any(|line| line == said), "{said}\nis not in\n{told}");
     }

@@ -1,0 +1,67 @@
+//! Choices as command lines: what the command line and notices word them as.
+
+use kernel::choice::Choice;
+
+/// Stands where something is left to say.
+pub const TEXT: &str = "TEXT";
+
+/// The command line that does it; what is left to say stands in capitals.
+pub fn command(choice: &Choice) -> String {
+    words(choice).join(" ")
+}
+
+/// The same, word by word.
+pub fn words(choice: &Choice) -> Vec<&str> {
+    match choice {
+        Choice::ShowReview { task } => vec!["adj", "review", task.as_str()],
+        Choice::ApproveReview { task } => vec!["adj", "review", task.as_str(), "--approve"],
+        Choice::RequestChanges { task } => vec!["adj", "review", task.as_str(), "--changes", TEXT],
+        Choice::ApproveRequest { approval } | Choice::RaiseLimit { approval } => {
+            vec!["adj", "approve", approval.as_str()]
+        }
+        Choice::ApproveAlways { approval } => vec!["adj", "approve", approval.as_str(), "--always"],
+        Choice::CompleteAsIs { approval } => vec!["adj", "approve", approval.as_str(), "--complete"],
+        Choice::DenyRequest { approval } => vec!["adj", "deny", approval.as_str(), "--note", TEXT],
+        Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
+        Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
+        Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
+        Choice::RetryTask { task } | Choice::RetryLanding { task } => vec!["adj", "retry", task.as_str()],
+        Choice::RetryWorker { worker } => vec!["adj", "retry", worker.as_str()],
+        Choice::ClarifyTask { task } => {
+            vec!["adj", "task", "move", task.as_str(), "IN_PROGRESS", "--clarification", TEXT]
+        }
+        Choice::RestartTask { task } => vec!["adj", "task", "restart", task.as_str()],
+        Choice::RestartWithNote { task } => vec!["adj", "task", "restart", task.as_str(), "--note", TEXT],
+        Choice::KillWorker { worker } => vec!["adj", "kill", worker.as_str()],
+        Choice::CancelTask { task } | Choice::RefuseProposal { task } => {
+            vec!["adj", "task", "cancel", task.as_str()]
+        }
+        Choice::AcceptProposal { task } => vec!["adj", "task", "accept", task.as_str()],
+        Choice::RemoveDependency { task, on } => vec!["adj", "task", "dep", "rm", task.as_str(), on.as_str()],
+        Choice::ClearCheckout => vec!["git", "status"],
+        Choice::TrustSettings => vec!["adj", "config", "trust"],
+        Choice::ShowSettings => vec!["adj", "config", "show"],
+        Choice::ForgetSettings => vec!["adj", "config", "forget"],
+        Choice::CheckMachine => vec!["adj", "doctor"],
+        Choice::EmptyTrash => vec!["adj", "clean", "--trash"],
+        Choice::RetryServices => vec!["adj", "retry", "--all"],
+        Choice::TestMain => vec!["adj", "doctor", "--tests"],
+        Choice::StartFleet => vec!["adj", "run"],
+        Choice::AddTask => vec!["adj", "task", "add", "TITLE"],
+        Choice::ReopenTask { task } => vec!["adj", "task", "add", "TITLE", "--reopens", task.as_str()],
+        Choice::UndoTask { task } => vec!["adj", "undo", task.as_str()],
+        Choice::ChooseAgent { task } => vec!["adj", "task", "edit", task.as_str(), "--agent", "NAME"],
+        Choice::AssignTask { task } => vec!["adj", "assign", "WORKER", task.as_str()],
+        Choice::CleanUpWorker { worker } => vec!["adj", "cleanup", worker.as_str()],
+        Choice::CleanUpByForce { worker } => vec!["adj", "cleanup", worker.as_str(), "--force"],
+        Choice::PeekWorker { worker } => vec!["adj", "peek", worker.as_str()],
+        Choice::ShowDiff { task } => vec!["adj", "diff", task.as_str()],
+        Choice::ShowHistory { task } => vec!["adj", "history", task.as_str()],
+        Choice::ShowQueue => vec!["adj", "queue"],
+        Choice::ListTasks => vec!["adj", "task", "ls"],
+        Choice::ListWorkers => vec!["adj", "ps"],
+        Choice::ListRuns => vec!["adj", "history"],
+        Choice::ListApprovals => vec!["adj", "approvals"],
+        Choice::ListSaved => vec!["adj", "salvage", "list"],
+    }
+}
