@@ -4,6 +4,7 @@ mod agents;
 mod answers;
 #[path = "../../../machines/src/tests/diff.rs"]
 mod diff;
+mod doors;
 mod fleet;
 mod general;
 mod keeper;

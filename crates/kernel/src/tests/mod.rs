@@ -3,7 +3,6 @@
 
 mod cells;
 mod commands;
-mod doors;
 mod permissions;
 mod rooms;
 mod sabotage;

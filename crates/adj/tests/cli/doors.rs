@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+    for entry in std::fs::read_dir(folder).expect("the sources are there").flatten() {
         let path = entry.path();
         let of_tests = path.components().any(|part| part.as_os_str() == "tests");
         match path.extension() {
@@ -17,7 +17,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_text_of_machines_or_kernel_names_a_command_line() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the sources are there");
     let mut found = Vec::new();
     for name in ["machines", "kernel"] {
         sources(&crates.join(name).join("src"), &mut found);
@@ -25,7 +25,7 @@ fn no_text_of_machines_or_kernel_names_a_command_line() {
     assert!(found.len() > 30, "the sources were not found: {found:?}");
     let mut named = Vec::new();
     for path in found {
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = std::fs::read_to_string(&path).expect("the sources are there");
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
         let naming =
             lines.filter(|(_, line)| ["`adj ", "\"adj ", "`--"].iter().any(|word| line.contains(word)));
