@@ -218,3 +218,40 @@ fn the_board_leaves_out_what_is_empty() {
     repository.ok("task add x");
     assert_eq!(repository.ok("board"), "INBOX (1)\n  t-1  x\n");
 }
+
+/// On a terminal a diff goes through the pager that git would use, and elsewhere it does not.
+#[test]
+fn a_diff_is_paged_on_a_terminal_and_nowhere_else() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}")]);
+    let repository = Repository::new("reading-pager", &text, &["t-1"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    assert_eq!(repository.adj("run --until-idle").code, 1);
+    let plain = repository.ok("diff t-1");
+    assert!(plain.contains("+++ b/t-1.txt") && !plain.contains("paged:"), "{plain}");
+    let line = format!("{} diff t-1", env!("CARGO_BIN_EXE_adj"));
+    let mut paged = std::process::Command::new("script");
+    paged.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(repository.dir());
+    paged.env("TERM", "xterm").env("GIT_PAGER", "sed s/^/paged:/").stdin(std::process::Stdio::null());
+    let paged = paged.output().expect("`script` of util-linux runs");
+    let paged = String::from_utf8_lossy(&paged.stdout);
+    assert!(paged.lines().filter(|line| line.starts_with("paged:")).count() > 5, "{paged}");
+}
+
+/// What this run cost, and what all of them cost together.
+#[test]
+fn the_summary_says_what_a_run_cost_and_what_all_have_cost() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}")]);
+    let repository = Repository::new("reading-cost", &text, &["t-1"]);
+    let first = repository.ok("run --until-idle");
+    let cost = |said: &str| {
+        let line = said.lines().find(|line| line.trim_start().starts_with("cost "));
+        line.unwrap_or_else(|| panic!("no cost in\n{said}")).trim().to_owned()
+    };
+    let once = cost(&first);
+    assert!(once.starts_with("cost      $") && !once.contains("before"), "{once}");
+    let dollars = once.trim_start_matches("cost").trim().split(',').next().expect("a sum").to_owned();
+    repository.ok("task add Again --id t-2");
+    let second = cost(&repository.ok("run --until-idle"));
+    assert!(second.contains(&format!("{dollars}, ")), "{second} after {once}");
+    assert!(second.ends_with("with all runs before"), "{second}");
+}
