@@ -26,32 +26,23 @@ pub use people::undo_branch;
 pub use step::LIMIT_PASSED;
 pub use tickets::knows_ticket;
 pub(crate) use {
-    approval::*, budgets::*, carry::*, claim::*, fleet::*, landing::*, main_tests::*, outcome::*,
-    outside_runs::*, people::*, proposals::*, recovery::*, tickets::*,
+    approval::decide,
+    budgets::asked,
+    carry::{carry_out_architect, carry_out_run, carry_out_task, carry_out_turn, carry_out_worker},
+    claim::settle,
+    fleet::start_fleet,
+    landing::{approve_by_person, reconsider},
+    main_tests::{go_on, main_seen, test_main_again},
+    outcome::outcome,
+    outside_runs::{open_outside_run, run_event},
+    people::{
+        assign_by_person, ended_by_person, has_live_process, person_comments, person_moves, restart, retry,
+        retry_task, undo,
+    },
+    proposals::{accept_proposal, propose},
+    recovery::recover,
+    tickets::{new_text, ticket_follows, ticket_missed, ticket_seen},
 };
-use {next::*, release::*, service::*, step::*};
-
-use crate::choice::Choice;
-use crate::command::*;
-use crate::config::{Colour, Review, Role};
-use crate::dispatch::{check_dependencies, check_text, forbidden, run_reply, spawn};
-use crate::draft::{Draft, Ruled, holder_worker, system_for};
-use crate::effect::{Effect, Prompt, Timer};
-use crate::event::*;
-use crate::handle::fnv;
-use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Raise, StepEnding, Verdict};
-use crate::world::{
-    ALWAYS_MAX, AskedCall, BudgetScope, CALL_BYTES_MAX, HeldUp, Holder, Landed, PullRequest, SentBack,
-    TOOL_NOT_ALLOWED,
-};
-use crate::{Millis, budget, why};
-use machines::machine::Caller;
-use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
-use machines::suspended::{Suspension, Wrapped};
-use machines::task::{ApprovalCause, BlockReason, Payload, Status};
-use machines::worker::ReleaseReason;
-use machines::{Wire, run, task, worker};
-use smol_str::SmolStr;
 
 /// Declares the rules with the table that people read.
 macro_rules! rules {

@@ -1,6 +1,24 @@
 //! Decisions on approvals.
 
-use super::*;
+use machines::names::{ApprovalId, TaskId};
+use machines::task::{ApprovalCause, BlockReason, Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, task};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::budgets::raise_budget;
+use super::landing::tidy_up;
+use super::people::{answer_waiting, back_to_review, canceled};
+use super::release::{abort_run, release};
+use crate::choice::Choice;
+use crate::command::{Decision, Refusal};
+use crate::dispatch::check_text;
+use crate::draft::{Draft, Ruled};
+use crate::effect::Effect;
+use crate::event::{ApprovalDecided, CallAllowed, GateAlone, NoteLeft, TurnsRaised};
+use crate::words::{Raise, Verdict};
+use crate::world::ALWAYS_MAX;
 
 pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Ruled {
     let approval = d

@@ -1,8 +1,19 @@
 //! Budgets ask: whoever is stopped by one has a question that a person can answer.
 
-use super::*;
 use budget::Room;
-use machines::names::AgentName;
+use machines::names::{AgentName, ApprovalId, TaskId};
+use machines::task::{ApprovalCause, Payload, Status};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::claim::plan_for;
+use super::release::enter_approval;
+use crate::command::{Decision, Refusal};
+use crate::draft::{Draft, Ruled, system_for};
+use crate::event::{ApprovalAsked, BudgetRaised};
+use crate::words::{Raise, Verdict};
+use crate::world::BudgetScope;
+use crate::{budget, why};
 
 /// What is asked: for one task, or for all that wait for the same money.
 enum Wish {

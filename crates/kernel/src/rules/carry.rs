@@ -4,8 +4,22 @@
 //! A row knows its own machine. Which tree, which prompt, and whether anything holds a step up, is the World's to say and is
 //! looked up here; whether it is to be done was the row's decision and is not made a second time.
 
-use super::*;
-use machines::{architect, turn};
+use machines::machine::Caller;
+use machines::names::{AgentName, ChannelName, RunId, TaskId, WorkerName};
+use machines::suspended::Wrapped;
+use machines::task::Status;
+use machines::{Wire, architect, run, task, turn, worker};
+
+use super::claim::end_lease;
+use super::next::{ask_gate, ask_tree, wake};
+use super::outcome::ask_after;
+use super::release::{abort_run, drop_question, quit_step};
+use super::step::{self, audit_call, audit_result};
+use crate::command::{Actor, Refusal};
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Timer};
+use crate::event::{ArchitectAsked, ArchitectWork, ChannelSaid, RingChanged, SaidKind, TurnHeld};
+use crate::world::Holder;
 
 /// What the worker's row asks for. `task` is the task that the worker had before the row or has since.
 pub(crate) fn carry_out_worker(
@@ -21,7 +35,7 @@ pub(crate) fn carry_out_worker(
             worker::Effect::MakeTree { task } => ask_tree(d, name, &task)?,
             worker::Effect::FirstPrompt | worker::Effect::NextStep => wake(d, id)?,
             worker::Effect::BackOff { seconds } => {
-                let due = d.at() + super::seconds(seconds);
+                let due = d.at() + step::seconds(seconds);
                 d.set_timer(Timer::Backoff { worker: name.clone() }, due);
             }
             worker::Effect::RunGate { max_steps_reached } => begin_gate(d, name, id, max_steps_reached)?,
@@ -213,7 +227,7 @@ pub(crate) fn carry_out_architect(
     for effect in asked {
         match effect {
             architect::Effect::AskHuman { request, seconds } => {
-                let due = d.at() + super::seconds(seconds);
+                let due = d.at() + step::seconds(seconds);
                 d.set_timer(Timer::Escalation, due);
                 d.emit(ArchitectAsked { what: ArchitectWork::Person, request: Some(request) });
             }

@@ -1,6 +1,25 @@
 //! Claiming: whoever is free takes what there is.
 
-use super::*;
+use machines::names::{RunId, TaskId, WorkerName};
+use machines::task::{Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, task, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::budgets::ask_for_money;
+use super::fleet::{change_hands, retire_surplus};
+use super::landing::start_landing;
+use super::main_tests::ask_main_tests;
+use crate::command::Refusal;
+use crate::draft::{Draft, Ruled, system_for};
+use crate::effect::Timer;
+use crate::event::{
+    AgentTookOver, LeaseEnded, LeaseGiven, PlaceGiven, Reserved, RunOpened, RunTaken, SessionRenewed,
+    TurnsRaised, Unreserved,
+};
+use crate::world::Holder;
+use crate::{budget, why};
 
 pub(crate) fn settle(d: &mut Draft) -> Ruled {
     ask_main_tests(d);

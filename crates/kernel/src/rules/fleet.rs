@@ -1,6 +1,18 @@
 //! The fleet's own workers: made, replaced and retired as the settings and the work want it.
 
-use super::*;
+use machines::machine::Caller;
+use machines::names::{TaskId, WorkerName};
+use machines::worker;
+
+use super::Rule;
+use super::landing::reconsider;
+use super::main_tests::started_again;
+use super::next::wake;
+use crate::command::Refusal;
+use crate::dispatch::spawn;
+use crate::draft::{Draft, Ruled};
+use crate::event::FleetSwitched;
+use crate::why;
 
 pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     let starts = !d.world.fleet_running;

@@ -1,6 +1,33 @@
 //! Gate, review, merge queue, landing.
 
-use super::*;
+use machines::names::{TaskId, WorkerName};
+use machines::task::{Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, task, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::claim::end_lease;
+use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
+use super::outcome::{describe, past_ended, tip_moved};
+use super::people::{canceled, landing_is_written};
+use super::release::{abort_run, release};
+use super::step::{seconds, stuck};
+use super::tickets::write_ticket;
+use crate::choice::Choice;
+use crate::command::{Actor, Happened, RedBy, Refusal};
+use crate::config::Review;
+use crate::dispatch::{check_text, forbidden};
+use crate::draft::{Draft, Ruled, system_for};
+use crate::effect::{Effect, Timer};
+use crate::event::{
+    AfterwardsAdded, ApprovalVoided, Dequeued, EmptyDiffSeen, GateAlone, GatePassed, LandingDoubted,
+    LandingEnded, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten, PullRequestOpened, Queued,
+    SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
+};
+use crate::why;
+use crate::words::{EffectEnd, LandingEnd, PersonNeeded};
+use crate::world::{HeldUp, Landed, PullRequest, SentBack};
 
 /// A pull request is looked at so often where nothing says that the remote's main has moved.
 const PULL_REQUEST_SECONDS: u32 = 60 * 60;

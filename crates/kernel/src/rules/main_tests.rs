@@ -1,7 +1,24 @@
 //! Main's own tests: an agent is started, and what its tests say is believed, only where main passes them.
 
-use super::*;
-use crate::world::InDoubt;
+use machines::names::TaskId;
+use machines::task::BlockReason;
+use machines::worker::ReleaseReason;
+use machines::{run, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::landing::gate_red;
+use super::next::wake;
+use super::release::{block, pause_run, release};
+use crate::command::{Happened, RedBy, Refusal};
+use crate::draft::{Draft, Ruled};
+use crate::effect::Effect;
+use crate::event::{
+    GateDoubted, LandingDoubted, LandingEnded, MainDoubted, MainTested, MainTestsBegun, Queued, SentBackTo,
+};
+use crate::why;
+use crate::words::LandingEnd;
+use crate::world::{InDoubt, SentBack};
 
 /// Asks for main's tests where they are not known and something waits for them, or where somebody wants them again.
 /// They run in the landing's folder, so neither begins before the other has ended.

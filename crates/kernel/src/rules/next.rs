@@ -1,6 +1,16 @@
 //! What comes next for whoever holds a task: its tree, a step, the gate.
 
-use super::*;
+use machines::names::{EffectId, TaskId, WorkerName};
+use machines::task::Status;
+use machines::{run, worker};
+
+use super::claim::reserve;
+use super::step::{budget_reached, turn_limit};
+use crate::budget;
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Prompt, Timer};
+use crate::event::{GateDoubted, NotesTold, SessionRenewed, StepUnderWay};
+use crate::world::SentBack;
 
 pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
     let Some(place) = d.task(id)?.place.clone() else { return Ok(()) };

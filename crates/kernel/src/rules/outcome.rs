@@ -1,6 +1,28 @@
 //! What came of an effect, and which rule takes it.
 
-use super::*;
+use machines::names::{EffectId, TaskId};
+use machines::task::Status;
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::landing::{
+    gate_outcome, held_up, landed, landing_failed, landing_written, merge_red, offered, remote_in_the_way,
+    test_merge,
+};
+use super::main_tests::main_tests_outcome;
+use super::next::{under_way, wake};
+use super::service::{health_seen, timer_due};
+use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
+use super::tickets::ticket_says;
+use crate::command::{Happened, Outcome, Refusal, Reply};
+use crate::draft::{Draft, Ruled};
+use crate::effect::Effect;
+use crate::event::{
+    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, NoteLeft, PlaceTaken, TipMoved, TreeStands,
+    UnfinishedAdded,
+};
+use crate::words::{EffectEnd, LandingEnd};
+use crate::world::Landed;
 
 pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal> {
     let Some(effect) = d.world.effects.get(&outcome.effect).cloned() else {

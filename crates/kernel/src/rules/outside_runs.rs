@@ -1,6 +1,23 @@
 //! Runs that are reported from outside, and what people do to runs.
 
-use super::*;
+use machines::names::{RunId, TaskId};
+use machines::suspended::Wrapped;
+use machines::task::{ApprovalCause, BlockReason, Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::approval::decide;
+use super::claim::{end_lease, give_lease, open_run};
+use super::release::{abort_run, ask_person, block, pause_run, release};
+use super::step::{deny_tool, detect_failures, detect_loop, seconds, turn_limit};
+use crate::command::{Actor, Decision, Refusal, Reply};
+use crate::dispatch::{forbidden, run_reply};
+use crate::draft::{Draft, Ruled};
+use crate::effect::Timer;
+use crate::why;
+use crate::world::Holder;
 
 pub(crate) fn open_outside_run(
     d: &mut Draft,

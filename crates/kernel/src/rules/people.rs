@@ -1,6 +1,28 @@
 //! What people do with tasks and workers.
 
-use super::*;
+use machines::names::{ApprovalId, EffectId, RunId, TaskId, WorkerName};
+use machines::task::{ApprovalCause, BlockReason, Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, task, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::claim::{claim, first_line, give_lease, plan_for, take_run};
+use super::landing::{approve, land_again, reviewed_by_policy, tidy_up, unqueue};
+use super::next::wake;
+use super::outcome::ask_after;
+use super::proposals::take_proposal;
+use super::release::{abort_run, ask_person, block, close_approval, drop_question, pause_run, release};
+use super::service::probe;
+use crate::choice::Choice;
+use crate::command::{Actor, Refusal};
+use crate::dispatch::check_text;
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Timer};
+use crate::event::{ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded};
+use crate::why;
+use crate::words::{PersonNeeded, Verdict};
+use crate::world::Holder;
 
 pub(super) fn landing_is_written(d: &Draft, id: &TaskId) -> bool {
     d.world.landing.as_ref().is_some_and(|landing| landing.task == *id && landing.written.is_some())

@@ -1,8 +1,14 @@
 //! Tasks that agents propose: how many, and who says that they are worked on.
 
-use super::*;
-use crate::command::NewTask;
-use crate::config::Proposals;
+use machines::names::{RunId, TaskId};
+use smol_str::SmolStr;
+
+use super::Rule;
+use crate::command::{Actor, NewTask, Refusal};
+use crate::config::{Proposals, Role};
+use crate::dispatch::forbidden;
+use crate::draft::{Draft, Ruled};
+use crate::event::ProposalAccepted;
 use crate::world::{ProposalState, Proposed};
 
 /// What an agent adds is a proposal, within the limits; what a person adds is a task.

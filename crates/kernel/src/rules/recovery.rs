@@ -1,6 +1,19 @@
 //! What was found of each worker when the owner started again.
 
-use super::*;
+use machines::names::WorkerName;
+use machines::suspended::Wrapped;
+use machines::task::Status;
+use machines::worker::ReleaseReason;
+use machines::{run, worker};
+
+use super::Rule;
+use super::claim::unreserve;
+use super::release::{drop_question, fail_run, quit_step, release};
+use super::step::count_lost;
+use crate::draft::{Draft, Ruled};
+use crate::effect::Timer;
+use crate::event::{StepUnderWay, TreeStands};
+use crate::words::EffectEnd;
 
 pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
     let worker = d.worker(name)?;

@@ -1,6 +1,21 @@
 //! Taking work out of someone's hands, in whatever state it is.
 
-use super::*;
+use machines::names::{ApprovalId, RunId, TaskId};
+use machines::task::{ApprovalCause, BlockReason, Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, worker};
+use smol_str::SmolStr;
+
+use super::claim::{end_lease, unreserve};
+use crate::command::{Actor, Refusal};
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Timer};
+use crate::event::{
+    ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, StepUnderWay, UnfinishedAdded,
+    WaitsForApproval,
+};
+use crate::words::{EffectEnd, Verdict};
+use crate::world::{AskedCall, Holder};
 
 /// Ends what is under way for a run. Nobody works on the task again before it is known to be gone.
 pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {

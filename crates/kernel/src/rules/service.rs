@@ -1,7 +1,21 @@
 //! Services that are away, and come back.
 
-use super::*;
+use machines::machine::Caller;
+use machines::names::{ApprovalId, RunId, ServiceName, TaskId};
+use machines::suspended::{Suspension, Wrapped};
+use machines::worker::ReleaseReason;
 use machines::{architect, turn};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::landing::land_again;
+use super::next::wake;
+use super::release::release;
+use super::step::{lost, seconds};
+use crate::Millis;
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Timer};
+use crate::event::{HealthSeen, RunNoted, WaitsForService};
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {

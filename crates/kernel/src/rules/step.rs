@@ -1,6 +1,32 @@
 //! Steps of an agent: turns, calls, their end, good or bad.
 
-use super::*;
+use machines::names::{EffectId, RunId, TaskId, WorkerName};
+use machines::task::{ApprovalCause, BlockReason};
+use machines::worker::ReleaseReason;
+use machines::{run, worker};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::budgets::ask_budget;
+use super::claim::{first_line, unreserve};
+use super::fleet::fill_place;
+use super::main_tests::{gate_in_doubt, tree_not_made};
+use super::next::wake;
+use super::outcome::{describe, done, tip_moved};
+use super::release::{ask_person, block, enter_approval, fail_run, pause_run, quit_step, release};
+use super::service::{Away, outage, probe_succeeded};
+use crate::command::{Happened, RedBy, Refusal, Reply, StepFailure, Usage};
+use crate::config::{Colour, Role};
+use crate::draft::{Draft, Ruled, holder_worker};
+use crate::effect::{Effect, Timer};
+use crate::event::{
+    Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepRetried, ToolAudited, TreeStands,
+    WorkerLost,
+};
+use crate::handle::fnv;
+use crate::words::StepEnding;
+use crate::world::{AskedCall, CALL_BYTES_MAX, TOOL_NOT_ALLOWED};
+use crate::{Millis, budget};
 
 /// Programs word their own interrupt as if the user had refused the call.
 const STOPPED: &str = "The fleet was stopped during your last turn and has been started again. A call that was under way then was cut off; nobody refused it, whatever its result says. See how far it got, and make it again if it is still needed.";

@@ -1,6 +1,25 @@
 //! Tickets: what their files say, and what is written into them.
 
-use super::*;
+use machines::names::TaskId;
+use machines::task::{BlockReason, Payload, Status};
+use machines::worker::ReleaseReason;
+use machines::{run, task};
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::landing::unqueue;
+use super::people::{canceled, landing_is_written};
+use super::proposals::brought;
+use super::release::{block, pause_run, release};
+use crate::command::{Actor, Refusal, SeenTicket};
+use crate::dispatch::check_dependencies;
+use crate::draft::{Draft, Ruled};
+use crate::effect::Effect;
+use crate::event::{
+    DependencyAdded, DependencyRemoved, NoteLeft, TaskAdded, TaskEdited, TicketGone, TicketNames, TicketSeen,
+};
+use crate::handle::fnv;
+use crate::words::EffectEnd;
 
 pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
     let name = SmolStr::new(ticket.id.as_str());
