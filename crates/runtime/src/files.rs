@@ -15,6 +15,23 @@ pub enum Synced {
     ContentAndName,
 }
 
+/// What could not be done with a file or folder of ours.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {doing} `{}`: {source}", path.display())]
+pub struct FileError {
+    doing: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl FileError {
+    /// For `map_err`: what was being done to which file.
+    pub fn at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
+        let path = path.to_owned();
+        move |source| FileError { doing, path, source }
+    }
+}
+
 /// When a file or folder was made, in nanoseconds since the epoch, where the file system knows it. Numbers of files are
 /// given out again at once; this is not.
 pub fn born(found: &std::fs::Metadata) -> Option<u64> {

@@ -505,8 +505,8 @@ impl runner::Keys for AgentKeys {
         self.tokens.hashes()
     }
 
-    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String> {
-        self.tokens.keep_only(lives).map_err(|error| error.to_string())
+    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), runner::AnyError> {
+        Ok(self.tokens.keep_only(lives)?)
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::desktop;
 use super::kept_command::{self, KeptCommand, Ran};
-use super::{Shared, endings};
+use super::{AnyError, Shared, endings};
 use crate::command_line;
 use crate::keeper::{Exit, Reason};
 use crate::log::Seq;
@@ -114,7 +114,7 @@ fn is_over(world: &World, event: &Event) -> bool {
 /// A run that is over has no token. It keeps its ports for the tests of its landing and the hooks of its tree.
 async fn give_back(shared: &Arc<Shared>) {
     let (desk, world) = (shared.clone(), shared.world());
-    let given = move || -> Result<(), String> {
+    let given = move || -> Result<(), AnyError> {
         let is_open = |id: &RunId| world.run(id).is_some_and(|run| run.is_open());
         let has_work = |id: &RunId| {
             let task = world.run(id).and_then(|run| world.task(&run.task));
@@ -128,10 +128,10 @@ async fn give_back(shared: &Arc<Shared>) {
             keys.keep_only(&is_open)?;
         }
         let ports = Ports::new(&desk.layout.state(), &desk.in_force().settings.ports);
-        ports.keep_only(|id| is_open(id) || has_work(id)).map_err(|error| error.to_string())
+        Ok(ports.keep_only(|id| is_open(id) || has_work(id))?)
     };
     if let Err(error) = shared.blocking(given).await {
-        shared.notice(error);
+        shared.notice(error.to_string());
     }
 }
 
@@ -265,7 +265,7 @@ async fn as_the_user(
             let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
             format!("{}\n{failing}", endings::how_it_ended(&exit, timeout))
         }
-        Err(error) => error,
+        Err(error) => error.to_string(),
     };
     shared.notice(format!("hook {point}: `{command}` {failed}"));
 }

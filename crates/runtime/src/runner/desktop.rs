@@ -46,7 +46,7 @@ pub(super) async fn show(shared: &Arc<Shared>, name: &str, task: &str, message: 
     let failed = match kept_command::run(shared, kept, None).await {
         Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
         Ok(Ran::Over { exit, .. }) => endings::how_it_ended(&exit, TIME_MAX),
-        Err(error) => error,
+        Err(error) => error.to_string(),
     };
     shared.notice_once(format!("a notification could not be shown: `{PROGRAM}` {failed}"));
 }

@@ -1,5 +1,7 @@
 //! The disk: no tree is made where there is little room, and what fails for want of room waits for some.
 
+use std::fmt::Display;
+
 use kernel::Ask;
 
 use super::{RunError, Shared};
@@ -26,7 +28,7 @@ impl Shared {
 
     /// Waits for room where something failed and there is none: no agent can help that, so it is not held against one.
     /// False: there is room, or the fleet is to stop.
-    pub async fn waits_for_room(&self, failed: &str) -> bool {
+    pub async fn waits_for_room(&self, failed: &(dyn Display + Sync)) -> bool {
         if !self.has_no_room() {
             return false;
         }

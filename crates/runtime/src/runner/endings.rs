@@ -1,8 +1,16 @@
-//! How a program ended, in words that follow its name.
+//! How a program ended, in words that follow its name; and an effect that failed, in the words of its error.
 
+use std::fmt::Display;
 use std::time::Duration;
 
+use kernel::command::Happened;
+
 use crate::keeper::{Exit, Reason};
+
+/// An effect that was not carried out, and says nothing of what it was about. Here an error becomes text.
+pub fn failed(error: impl Display) -> Happened {
+    Happened::Failed { error: error.to_string() }
+}
 
 /// Which limit a program passed, in words that follow its name; nothing where it passed none.
 pub fn passed(reason: &Reason) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The gate: what an agent calls done is looked at before anybody else has to.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use kernel::Ask;
@@ -10,13 +11,34 @@ use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::kept_command::{self, KeptCommand, Ran};
+use super::kept_command::{self, CommandError, KeptCommand, Ran};
 use super::landing::Record;
-use super::surroundings::Purpose;
-use super::{Shared, authorship, endings, surroundings, words::Word};
+use super::surroundings::{self, Purpose, SurroundingsError};
+use super::trees::TreeError;
+use super::{Missing, Shared, authorship, endings, words::Word};
 use crate::git::{self, GitError, Inspection, Oid, Repository};
 use crate::keeper::{Exit, Reason};
+use crate::owner::SubmitError;
 use crate::workplace;
+
+/// Why tests could not be run. It says nothing about the work.
+#[derive(Debug, thiserror::Error)]
+pub enum TestsError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    Name(#[from] machines::names::BadName),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
 
 /// Looks at a task's work. `None`: the gate was ended, and is run again another time.
 pub async fn run(
@@ -28,8 +50,8 @@ pub async fn run(
 ) -> Option<Happened> {
     match look(shared, id, task, worker, words).await {
         Ok(what) => what,
-        // It says nothing about the work: it is tried again.
-        Err(error) => Some(Happened::Failed { error: format!("the gate could not be run: {error}") }),
+        // It is tried again.
+        Err(error) => Some(endings::failed(format_args!("the gate could not be run: {error}"))),
     }
 }
 
@@ -39,10 +61,10 @@ async fn look(
     task: &TaskId,
     worker: Option<&WorkerName>,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
-) -> Result<Option<Happened>, String> {
+) -> Result<Option<Happened>, TestsError> {
     let world = shared.world();
-    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let place = known.place.clone().ok_or_else(|| format!("task `{task}` has no tree"))?;
+    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
+    let place = known.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
     let in_force = shared.in_force();
     let begun = under_test(shared, id.as_str()).await?;
     let agent = authorship::committer(&in_force, &world, known);
@@ -54,8 +76,7 @@ async fn look(
             Some(tip) => look_at(&repository, tip, tickets.to_str()),
             None => take_in(&repository, &of, &place, tickets.to_str(), &agent),
         })
-        .await
-        .map_err(|error| error.to_string())?;
+        .await?;
     let Looked { tip, found, dropped, left_out } = looked;
     for what in &dropped {
         shared.notice(format!(
@@ -64,8 +85,7 @@ async fn look(
     }
     if !dropped.is_empty() {
         let what = Happened::PutBack { what: dropped };
-        let told = shared.submit(Ask::Outcome(Outcome { effect: id.clone(), what }), None).await;
-        told.map_err(|error| error.to_string())?;
+        shared.submit(Ask::Outcome(Outcome { effect: id.clone(), what }), None).await?;
     }
     for path in &left_out {
         shared.notice_once(format!("{task}: `{path}` cannot be committed and stays in the tree"));
@@ -208,7 +228,7 @@ fn on(commit: &Oid, command: &str) -> String {
 }
 
 /// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
-pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, String> {
+pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, CommandError> {
     let of = kept_command::standing(shared, id).await?;
     Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
 }
@@ -247,10 +267,9 @@ pub async fn run_tests(
     whose: Whose<'_>,
     tests: Tests,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
-) -> Result<Tested, String> {
+) -> Result<Tested, TestsError> {
     let in_force = shared.in_force();
-    let folders =
-        surroundings::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
+    let folders = surroundings::Folders::make(&shared.layout, whose.task)?;
     let limit = in_force.settings.test.timeout;
     let command = tests.command.clone();
     let kept = KeptCommand {
@@ -274,11 +293,11 @@ pub async fn run_tests(
         if let Some(what) = &tests.said {
             shared.notice(format!("{what}: `{command}` is running (limit {} s)", limit.as_secs()));
         }
-        std::future::pending::<()>().await
+        std::future::pending::<Infallible>().await
     };
     let ran = tokio::select! {
         ran = kept_command::run(shared, kept, words) => ran?,
-        () = long => return Err("bug: a wait without an end has ended".to_owned()),
+        never = long => match never {},
     };
     Ok(match ran {
         Ran::Ended => Tested::Ended,

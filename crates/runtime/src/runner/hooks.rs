@@ -7,8 +7,10 @@ use machines::Wire;
 use machines::names::TaskId;
 
 use super::gate::Whose;
-use super::kept_command::{self, KeptCommand, Ran};
-use super::{Shared, endings, surroundings};
+use super::kept_command::{self, CommandError, KeptCommand, Ran};
+use super::surroundings::{self, SurroundingsError};
+use super::{Missing, Shared, endings};
+use crate::git::GitError;
 use crate::keeper::{Exit, Reason};
 use crate::settings::{Hook, Hooks};
 
@@ -23,6 +25,21 @@ machines::wire_enum! {
         StepBefore = "step.before",
         StepAfter = "step.after",
     }
+}
+
+/// Why a hook failed, or could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error("hook {point}: `{command}` {how}\n{output}")]
+    Failed { point: HookPoint, command: String, how: String, output: String },
 }
 
 impl HookPoint {
@@ -42,9 +59,9 @@ pub async fn in_tree(
     point: HookPoint,
     name: &str,
     task: &TaskId,
-) -> Result<bool, String> {
+) -> Result<bool, HookError> {
     let place = shared.world().task(task).and_then(|task| task.place.clone());
-    let place = place.ok_or_else(|| format!("task `{task}` has no tree"))?;
+    let place = place.ok_or_else(|| Missing::Tree(task.clone()))?;
     let world = shared.world();
     let run = world.task(task).and_then(|task| task.run.as_ref());
     let whose = Whose { task, run, worker: None };
@@ -63,11 +80,10 @@ pub async fn in_folder(
     effect: &str,
     whose: Whose<'_>,
     cwd: PathBuf,
-) -> Result<bool, String> {
+) -> Result<bool, HookError> {
     let in_force = shared.in_force();
     let Some(Hook { command, timeout }) = point.of(&in_force.settings.hooks) else { return Ok(true) };
-    let folders =
-        surroundings::Folders::make(&shared.layout, whose.task).map_err(|error| error.to_string())?;
+    let folders = surroundings::Folders::make(&shared.layout, whose.task)?;
     let kept = KeptCommand {
         name: name(point, effect),
         of: command.clone(),
@@ -86,8 +102,9 @@ pub async fn in_folder(
         Ran::Ended => Ok(false),
         Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Ok(true),
         Ran::Over { exit, output } => {
-            let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
-            Err(format!("hook {point}: `{command}` {}\n{failing}", endings::how_it_ended(&exit, *timeout)))
+            let how = endings::how_it_ended(&exit, *timeout);
+            let output = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
+            Err(HookError::Failed { point, command: command.clone(), how, output })
         }
     }
 }

@@ -8,7 +8,8 @@ use tokio::sync::mpsc;
 
 use super::words::Word;
 use super::{Shared, surroundings};
-use crate::keeper::{self, Connection, Ending, Exit, Found, News, Reason, Sandbox, Spec};
+use crate::files::FileError;
+use crate::keeper::{self, Connection, Ending, Exit, Found, KeeperError, News, Reason, Sandbox, Spec};
 
 /// What of a command's output is looked at: how it began, and more of its end, where tools say what went wrong.
 const HEAD_BYTES_MAX: u64 = 1 << 20;
@@ -36,6 +37,19 @@ pub struct KeptCommand {
     pub sandbox: Option<Sandbox>,
 }
 
+/// Why nobody knows how it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Keeper(#[from] KeeperError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("cannot set `{}` aside: {source}", path.display())]
+    NotSetAside { path: PathBuf, source: std::io::Error },
+    #[error("its keeper was lost")]
+    Lost,
+}
+
 /// How it ended.
 pub enum Ran {
     /// By itself, or at a limit. What it printed, both streams.
@@ -49,7 +63,7 @@ pub async fn run(
     shared: &Arc<Shared>,
     kept: KeptCommand,
     mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
-) -> Result<Ran, String> {
+) -> Result<Ran, CommandError> {
     let dir = shared.layout.steps().join(&kept.name);
     let task = kept.env.iter().find(|(name, _)| name == "ADJ_TASK").map(|(_, task)| task.clone());
     let spec = Spec {
@@ -69,23 +83,25 @@ pub async fn run(
     let (adj, of) = (shared.adj.clone(), kept.of);
     let begin = {
         let dir = dir.clone();
-        move || -> Result<Found, String> {
+        move || -> Result<Found, CommandError> {
             if stands {
-                return keeper::look(&dir).map_err(|error| error.to_string());
+                return Ok(keeper::look(&dir)?);
             }
-            let failed = |error| format!("cannot use `{}`: {error}", dir.display());
-            set_aside(&dir).map_err(failed)?;
-            std::fs::create_dir_all(&dir).map_err(failed)?;
-            // One that is not whole is on nothing that anybody asks for, so the command is run again.
-            std::fs::write(dir.join(TASK), task.unwrap_or_default()).map_err(failed)?;
-            std::fs::write(dir.join(OF), of).map_err(failed)?;
-            keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
+            let make = || -> std::io::Result<()> {
+                set_aside(&dir)?;
+                std::fs::create_dir_all(&dir)?;
+                // One that is not whole is on nothing that anybody asks for, so the command is run again.
+                std::fs::write(dir.join(TASK), task.unwrap_or_default())?;
+                std::fs::write(dir.join(OF), of)
+            };
+            make().map_err(FileError::at("use", &dir))?;
+            Ok(keeper::start(&adj, &dir, &spec)?)
         }
     };
     let exit = match shared.blocking(begin).await? {
         Found::Over(exit) => exit,
         _ => {
-            let mut connection = Connection::connect(&dir).await.map_err(|error| error.to_string())?;
+            let mut connection = Connection::connect(&dir).await?;
             let stop = shared.stopping();
             tokio::pin!(stop);
             let (mut ending, mut full) = (false, false);
@@ -93,7 +109,7 @@ pub async fn run(
                 tokio::select! {
                     news = connection.next() => match news {
                         Some(News::Exit(exit)) => break exit,
-                        None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
+                        None | Some(News::Lost) => return Err(CommandError::Lost),
                         // How it ended is written down when there is room; it is run again all the same.
                         Some(News::Full(_)) if ending && shared.is_stopping() => return Ok(Ran::Ended),
                         Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
@@ -103,12 +119,12 @@ pub async fn run(
                     },
                     () = &mut stop, if !ending => {
                         ending = true;
-                        connection.end(ENDING).await.map_err(|error| error.to_string())?;
+                        connection.end(ENDING).await?;
                     }
                     Some(word) = next(&mut words), if !ending => {
                         if matches!(word, Word::End(_) | Word::Interrupt) {
                             ending = true;
-                            connection.end(ENDING).await.map_err(|error| error.to_string())?;
+                            connection.end(ENDING).await?;
                         }
                     }
                 }
@@ -123,9 +139,9 @@ pub async fn run(
 }
 
 /// What the run of this name is on, if it is under way or came to an end of its own. One that was cut off says nothing.
-pub async fn standing(shared: &Arc<Shared>, name: &str) -> Result<Option<String>, String> {
+pub async fn standing(shared: &Arc<Shared>, name: &str) -> Result<Option<String>, CommandError> {
     let dir = shared.layout.steps().join(name);
-    let look = move || match keeper::look(&dir).map_err(|error| error.to_string())? {
+    let look = move || match keeper::look(&dir)? {
         Found::Never | Found::Dead => Ok(None),
         Found::Over(exit) if was_cut_off(&exit) => Ok(None),
         // Without a word about what it is on, it is on nothing that anybody asks for.
@@ -135,46 +151,47 @@ pub async fn standing(shared: &Arc<Shared>, name: &str) -> Result<Option<String>
 }
 
 /// Nothing of the run of this name is alive when this returns.
-pub async fn end(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
+pub async fn end(shared: &Arc<Shared>, name: &str) -> Result<(), CommandError> {
     let dir = shared.layout.steps().join(name);
-    match keeper::look(&dir).map_err(|error| error.to_string())? {
+    match keeper::look(&dir)? {
         Found::Never | Found::Over(_) => Ok(()),
         Found::Alive(_) => end_at(&dir).await,
         Found::Dead => {
             let mark = shared.layout.mark(name);
             let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
-            swept.map(drop).map_err(|error| error.to_string())
+            swept?;
+            Ok(())
         }
     }
 }
 
 /// Ends what runs in this folder, and returns when it is gone.
-async fn end_at(dir: &std::path::Path) -> Result<(), String> {
+async fn end_at(dir: &std::path::Path) -> Result<(), CommandError> {
     let mut connection = match Connection::connect(dir).await {
         Ok(connection) => connection,
         // It may have ended in between.
         Err(error) => {
             return match keeper::look(dir) {
                 Ok(Found::Over(_)) => Ok(()),
-                _ => Err(error.to_string()),
+                _ => Err(error.into()),
             };
         }
     };
-    connection.end(STEP_ENDING).await.map_err(|error| error.to_string())?;
+    connection.end(STEP_ENDING).await?;
     loop {
         match connection.next().await {
             Some(News::Exit(_)) => return Ok(()),
-            None | Some(News::Lost) => return Err("its keeper was lost".to_owned()),
+            None | Some(News::Lost) => return Err(CommandError::Lost),
             _ => {}
         }
     }
 }
 
 /// The next run of this name begins anew, whatever came of the one before.
-pub async fn begin_anew(shared: &Arc<Shared>, name: &str) -> Result<(), String> {
+pub async fn begin_anew(shared: &Arc<Shared>, name: &str) -> Result<(), CommandError> {
     end(shared, name).await?;
     let dir = shared.layout.steps().join(name);
-    set_aside(&dir).map_err(|error| format!("cannot set `{}` aside: {error}", dir.display()))
+    set_aside(&dir).map_err(|source| CommandError::NotSetAside { path: dir, source })
 }
 
 fn was_cut_off(exit: &Exit) -> bool {

@@ -9,13 +9,37 @@ use machines::names::{EffectId, TaskId};
 use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
-use super::gate::{self, Tested, Tests, Whose};
-use super::{Shared, authorship, hooks, kept_command, pull_request, tickets, trees};
+use super::gate::{self, Tested, Tests, TestsError, Whose};
+use super::kept_command::{self, CommandError};
+use super::trees::{self, TreeError};
+use super::{Missing, Shared, authorship, endings, hooks, pull_request, tickets};
+use crate::files::FileError;
 use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
 use crate::outbox;
 use crate::owner::SubmitError;
 use crate::settings::{FILE, LandBy, Merge, trust};
+
+/// Why a landing could not be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum LandingError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Tests(#[from] TestsError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("`{0}` is not a commit")]
+    NotACommit(SmolStr),
+    #[error("cannot keep the settings of before: {0}")]
+    Settings(#[source] std::io::Error),
+    #[error("{0} is moved by somebody else again and again")]
+    Contended(String),
+}
 
 /// The folder in which merges are tested: one is at a time.
 pub const FOLDER: &str = crate::layout::LANDING;
@@ -39,7 +63,7 @@ pub async fn test_merge(
     };
     match landed {
         Ok(what) => what,
-        Err(error) => Some(Happened::Failed { error: format!("the merge could not be tested: {error}") }),
+        Err(error) => Some(endings::failed(format_args!("the merge could not be tested: {error}"))),
     }
 }
 
@@ -49,9 +73,9 @@ pub(super) async fn tested(
     id: &EffectId,
     task: &TaskId,
     tip: &SmolStr,
-) -> Result<Option<Happened>, String> {
+) -> Result<Option<Happened>, LandingError> {
     let world = shared.world();
-    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
+    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
     let in_force = shared.in_force();
     // What no agent has worked on is the person's own.
     let agent = known.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
@@ -60,23 +84,21 @@ pub(super) async fn tested(
     // Whoever landed it is its committer, however agents' own commits name the person.
     let squash = squash
         .map(|agent| Agent { person: Person::Committer, ..authorship::author(&in_force.settings, &agent) });
-    let (repository, tip) =
-        (shared.repository.clone(), Oid::new(tip).ok_or_else(|| format!("`{tip}` is not a commit"))?);
+    let (repository, tip) = (shared.repository.clone(), commit(tip)?);
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
     let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
     let made = shared
-        .blocking(move || -> Result<_, String> {
-            let said = |error: crate::git::GitError| error.to_string();
-            let main = repository.main_tip().map_err(said)?;
+        .blocking(move || -> Result<_, LandingError> {
+            let main = repository.main_tip()?;
             let edits: Vec<Edit> = match &ticket {
                 Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
             let merged = match &squash {
                 Some(agent) => {
-                    let commits = repository.commits_of(&tip, &main).map_err(said)?;
+                    let commits = repository.commits_of(&tip, &main)?;
                     let message = squashed(&message, &commits);
                     repository.squash(&main, &tip, &message, &edits, at / 1000, agent)
                 }
@@ -84,10 +106,10 @@ pub(super) async fn tested(
             };
             let merged = match merged {
                 Err(GitError::NotSigned { why, command }) => return Ok(Err((why, command))),
-                merged => merged.map_err(said)?,
+                merged => merged?,
             };
             if let Merged::Clean { commit, .. } = &merged {
-                repository.keep(&format!("landing-{name}"), commit).map_err(said)?;
+                repository.keep(&format!("landing-{name}"), commit)?;
                 distrust(&desk.layout, &repository, commit)?;
             }
             let brought = match &merged {
@@ -163,6 +185,11 @@ pub(super) async fn tested(
     })
 }
 
+/// A commit by the name that the kernel has for it.
+pub(super) fn commit(name: &SmolStr) -> Result<Oid, LandingError> {
+    Oid::new(name).ok_or_else(|| LandingError::NotACommit(name.clone()))
+}
+
 /// What a merge says: the task, what was asked for, and by which names it can be looked up.
 fn message(task: &kernel::world::Task, agent: Option<&str>) -> String {
     let clean = |text: &str| -> String { text.chars().filter(|c| !c.is_control() || *c == '\n').collect() };
@@ -212,7 +239,12 @@ pub enum Ready {
 
 /// Makes a commit's files ready for their tests, as a task's tree is made ready for an agent. Nothing is touched where
 /// the tests run on them already.
-pub async fn prepare(shared: &Arc<Shared>, id: &str, whose: Whose<'_>, merge: &Oid) -> Result<Ready, String> {
+pub async fn prepare(
+    shared: &Arc<Shared>,
+    id: &str,
+    whose: Whose<'_>,
+    merge: &Oid,
+) -> Result<Ready, TestsError> {
     if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
         return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
@@ -224,22 +256,25 @@ pub async fn prepare(shared: &Arc<Shared>, id: &str, whose: Whose<'_>, merge: &O
         (shared.layout.clone(), shared.repository.clone(), shared.in_force());
     let merge = merge.clone();
     let (folder, set_up) = shared
-        .blocking(move || -> Result<_, String> {
+        .blocking(move || -> Result<_, TreeError> {
             trees::make_folder(&layout, &repository)?;
-            let folder = repository.test_tree(&merge, FOLDER).map_err(|error| error.to_string())?;
+            let folder = repository.test_tree(&merge, FOLDER)?;
             let set_up = trees::set_up_anew(&layout, &repository, &in_force.settings, &folder);
             Ok((folder, set_up))
         })
         .await?;
     // What the settings demand and cannot be done is no test's fault, and no warning either.
-    let set_up = set_up.and_then(|set_up| trees::missing(&set_up).map_or(Ok(()), Err));
-    if let Err(output) = set_up {
+    let unmet = match &set_up {
+        Ok(set_up) => trees::missing(set_up),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(output) = unmet {
         return Ok(Ready::Red { command: "worktree".to_owned(), output });
     }
     Ok(match hooks::in_folder(shared, hook, id, whose, folder.clone()).await {
         Ok(true) => Ready::Yes(folder),
         Ok(false) => Ready::Ended,
-        Err(output) => Ready::Red { command: format!("hooks.{hook}"), output },
+        Err(error) => Ready::Red { command: format!("hooks.{hook}"), output: error.to_string() },
     })
 }
 
@@ -268,14 +303,13 @@ impl Record {
 }
 
 /// Settings that come in with an agent's branch are not in force when they arrive.
-pub(super) fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), String> {
-    let said = |error: crate::git::GitError| error.to_string();
-    let before = repository.file_on_main(FILE).map_err(said)?.unwrap_or_default();
-    let after = repository.file_in(merge, FILE).map_err(said)?.unwrap_or_default();
+pub(super) fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), LandingError> {
+    let before = repository.file_on_main(FILE)?.unwrap_or_default();
+    let after = repository.file_in(merge, FILE)?.unwrap_or_default();
     if before == after {
         return Ok(());
     }
-    trust::arrives(layout, &after).map_err(|error| format!("cannot keep the settings of before: {error}"))
+    trust::arrives(layout, &after).map_err(LandingError::Settings)
 }
 
 /// Moves main, and to nothing but the merge that was tested.
@@ -285,12 +319,9 @@ pub async fn move_main(
     merge: &SmolStr,
     old: &SmolStr,
 ) -> Option<Happened> {
-    let (repository, merge, old) = (shared.repository.clone(), Oid::new(merge), Oid::new(old));
+    let (repository, merge, old) = (shared.repository.clone(), commit(merge), commit(old));
     let moved = shared
-        .blocking(move || {
-            let (Some(merge), Some(old)) = (merge, old) else { return Err("bug: not a commit".to_owned()) };
-            repository.move_main(&merge, &old).map_err(|error| error.to_string())
-        })
+        .blocking(move || -> Result<Moved, LandingError> { Ok(repository.move_main(&merge?, &old?)?) })
         .await;
     let mut held_up = shared.held_up.lock().unwrap_or_else(PoisonError::into_inner);
     held_up.remove(task);
@@ -301,7 +332,7 @@ pub async fn move_main(
             held_up.insert(task.clone(), InTheWay::look(&at, &files));
             Happened::CheckoutInTheWay { why, command }
         }
-        Err(error) => Happened::Failed { error },
+        Err(error) => endings::failed(error),
     })
 }
 

@@ -7,10 +7,9 @@ use machines::names::{EffectId, RunId, TaskId};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::{Shared, words::Word};
-
-use super::gate::{self, Tested, Tests, Whose};
+use super::gate::{self, Tested, Tests, TestsError, Whose};
 use super::landing::{self, Ready, Record};
+use super::{Shared, endings, words::Word};
 use crate::workplace::Ports;
 
 /// What the folders of main's tests are named by; it is nobody's task.
@@ -31,7 +30,7 @@ pub async fn run(
             Ok(None) if !shared.is_stopping() && shared.in_force().settings.tests() != of => {}
             Ok(None) => return None,
             Err(error) => {
-                return Some(Happened::Failed { error: format!("main's tests could not be run: {error}") });
+                return Some(endings::failed(format_args!("main's tests could not be run: {error}")));
             }
         }
     }
@@ -43,9 +42,9 @@ pub async fn test(
     name: &str,
     again: bool,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
-) -> Result<Option<Happened>, String> {
+) -> Result<Option<Happened>, TestsError> {
     // Its servers need ports as those of a task's tests do.
-    let run = RunId::new(format!("{NAME}.1")).map_err(|error| error.to_string())?;
+    let run = RunId::new(format!("{NAME}.1"))?;
     let tested = with_ports(shared, name, again, words, &run).await;
     let ports = Ports::new(&shared.layout.state(), &shared.in_force().settings.ports);
     // What is left is released with those of runs that are over.
@@ -59,7 +58,7 @@ async fn with_ports(
     again: bool,
     words: Option<&mut mpsc::UnboundedReceiver<Word>>,
     run: &RunId,
-) -> Result<Option<Happened>, String> {
+) -> Result<Option<Happened>, TestsError> {
     let in_force = shared.in_force();
     let of = in_force.settings.tests();
     let repository = shared.repository.clone();
@@ -69,8 +68,7 @@ async fn with_ports(
             let tree = repository.tree_of(&main)?;
             Ok::<_, crate::git::GitError>((main, tree))
         })
-        .await
-        .map_err(|error| error.to_string())?;
+        .await?;
     let at = SmolStr::new(main.as_str());
     let green = |command: Option<String>| Happened::MainGreen { of: of.clone(), main: at.clone(), command };
     let red = |command: String, output: String| {
@@ -83,7 +81,7 @@ async fn with_ports(
     {
         return Ok(Some(green(Some(command))));
     }
-    let task = TaskId::new(NAME).map_err(|error| error.to_string())?;
+    let task = TaskId::new(NAME)?;
     let whose = Whose { task: &task, run: Some(run), worker: None };
     let _turn = shared.landing_folder.lock().await;
     let cwd = match landing::prepare(shared, name, whose, &main).await? {

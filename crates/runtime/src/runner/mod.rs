@@ -93,7 +93,7 @@ pub trait Keys: Send + Sync {
     fn hidden(&self) -> Vec<String>;
 
     /// When it returns, tokens of runs that `lives` says no to let nobody in.
-    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), String>;
+    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), AnyError>;
 }
 
 /// How the fleet is to end.
@@ -104,6 +104,22 @@ pub enum Stop {
     Clean,
     /// Every process is ended now; all that was written stays.
     Now,
+}
+
+/// An error that is told as it is, whatever it is.
+pub type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What an effect is about and is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    #[error("there is no task `{0}`")]
+    Task(TaskId),
+    #[error("task `{0}` has no tree")]
+    Tree(TaskId),
+    #[error("there is no run `{0}`")]
+    Run(RunId),
+    #[error("there is no agent `{0}` in adjutant.toml")]
+    Agent(AgentName),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +139,9 @@ pub enum RunError {
     #[error("{0}")]
     Obstacle(git::Obstacle),
     #[error("main's tests could not be run: {0}")]
-    MainTests(String),
+    MainTests(#[source] gate::TestsError),
+    #[error("main's tests could not be run: they were ended before they were through")]
+    MainTestsEnded,
 }
 
 /// What main's own tests say.
@@ -285,14 +303,14 @@ impl Runner {
             shared.clone().blocking(move || shared.repository.ensure_land()).await?;
         }
         shared.make_caches().await;
-        let failed = |error: String| RunError::MainTests(error);
-        kept_command::begin_anew(shared, MAIN_BY_HAND).await.map_err(failed)?;
-        match main_tests::test(shared, MAIN_BY_HAND, true, None).await.map_err(failed)? {
+        let begun = kept_command::begin_anew(shared, MAIN_BY_HAND).await;
+        begun.map_err(|error| RunError::MainTests(error.into()))?;
+        match main_tests::test(shared, MAIN_BY_HAND, true, None).await.map_err(RunError::MainTests)? {
             Some(Happened::MainGreen { command, .. }) => Ok(MainTests { command, red: None }),
             Some(Happened::MainRed { command, output, .. }) => {
                 Ok(MainTests { command: Some(command), red: Some(output) })
             }
-            _ => Err(RunError::MainTests("they were ended before they were through".to_owned())),
+            _ => Err(RunError::MainTestsEnded),
         }
     }
 
@@ -328,8 +346,8 @@ impl Shared {
     }
 
     /// Where a task's tree is, from the name that the kernel gave it.
-    pub fn tree(&self, name: &str) -> Result<PathBuf, String> {
-        self.repository.tree_path(name).map_err(|error| error.to_string())
+    pub fn tree(&self, name: &str) -> Result<PathBuf, GitError> {
+        self.repository.tree_path(name)
     }
 
     /// Says something that people should hear and the log does not hold.

@@ -15,8 +15,9 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::kept_command::{self, KeptCommand, Ran};
-use super::landing::{self, InTheWay};
-use super::{Shared, after_commit, endings, tickets};
+use super::landing::{self, InTheWay, LandingError};
+use super::{Missing, Shared, after_commit, endings, tickets};
+use crate::files::FileError;
 use crate::git::{Edit, GitError, Moved, Oid, Push, Stands};
 use crate::keeper::{Exit, Reason};
 use crate::outbox;
@@ -30,7 +31,7 @@ const URL_BYTES_MAX: usize = 2000;
 /// What keeps a landing waiting, or why it cannot be tried at all.
 enum Stop {
     Held(Happened),
-    Failed(String),
+    Failed(LandingError),
 }
 
 impl From<GitError> for Stop {
@@ -40,8 +41,14 @@ impl From<GitError> for Stop {
                 let why = format!("your git settings want commits signed, and that failed ({why})");
                 Stop::Held(Happened::CheckoutInTheWay { why, command })
             }
-            error => Stop::Failed(error.to_string()),
+            error => Stop::Failed(error.into()),
         }
+    }
+}
+
+impl From<LandingError> for Stop {
+    fn from(error: LandingError) -> Stop {
+        Stop::Failed(error)
     }
 }
 
@@ -60,7 +67,7 @@ pub async fn land(
     id: &EffectId,
     task: &TaskId,
     tip: &SmolStr,
-) -> Result<Option<Happened>, String> {
+) -> Result<Option<Happened>, LandingError> {
     match try_to_land(shared, id, task, tip).await {
         Ok(what) => Ok(what),
         Err(Stop::Held(what)) => Ok(Some(what)),
@@ -76,17 +83,15 @@ async fn try_to_land(
 ) -> Result<Option<Happened>, Stop> {
     let main = follow(shared, task).await?;
     let known = shared.world().task(task).cloned();
-    let known = known.ok_or_else(|| Stop::Failed(format!("there is no task `{task}`")))?;
-    let tip = Oid::new(tip).ok_or_else(|| Stop::Failed(format!("`{tip}` is not a commit")))?;
+    let known = known.ok_or_else(|| LandingError::from(Missing::Task(task.clone())))?;
+    let tip = landing::commit(tip)?;
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at) / 1000;
     let (desk, by_agent, ticket) = (shared.clone(), known.run.is_some(), known.ticket.clone());
     let (change, brought) = {
         let tip = tip.clone();
         let work = move || -> Result<_, Stop> {
             let edits: Vec<Edit> = match &ticket {
-                Some(ticket) => {
-                    tickets::close_in_landing(&desk, ticket).map_err(Stop::Failed)?.into_iter().collect()
-                }
+                Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
             let message = format!("Close {}\n", ticket.as_deref().unwrap_or_default());
@@ -95,7 +100,7 @@ async fn try_to_land(
                 return Ok((change, None));
             };
             let tickets = match by_agent {
-                true => tickets::added(&desk, &old, &merge).map_err(Stop::Failed)?,
+                true => tickets::added(&desk, &old, &merge)?,
                 false => Vec::new(),
             };
             let [merge, old] = [merge, old].map(|oid| SmolStr::new(oid.as_str()));
@@ -107,7 +112,7 @@ async fn try_to_land(
         return Ok(brought);
     }
     // Whoever merges it merges what is green with main as it is now.
-    match landing::tested(shared, id, task, &SmolStr::new(tip.as_str())).await.map_err(Stop::Failed)? {
+    match landing::tested(shared, id, task, &SmolStr::new(tip.as_str())).await? {
         Some(Happened::MergeGreen { merge, old, .. }) if merge != old => {}
         other => return Ok(other),
     }
@@ -145,14 +150,14 @@ async fn follow(shared: &Arc<Shared>, task: &TaskId) -> Result<Oid, Stop> {
                 }
                 Stands::Behind => {}
             }
-            landing::distrust(&desk.layout, &desk.repository, &there).map_err(Stop::Failed)?;
+            landing::distrust(&desk.layout, &desk.repository, &there)?;
             if let Moved::InTheWay { why, files, command, at } = desk.repository.move_main(&there, &here)? {
                 let mut held_up = desk.held_up.lock().unwrap_or_else(PoisonError::into_inner);
                 held_up.insert(name, InTheWay::look(&at, &files));
                 return Err(Stop::Held(Happened::CheckoutInTheWay { why, command }));
             }
         }
-        Err(Stop::Failed(format!("{main} is moved by somebody else again and again")))
+        Err(LandingError::Contended(main.clone()).into())
     };
     shared.blocking(work).await
 }
@@ -223,7 +228,7 @@ async fn open(
     let file = shared.layout.state().join("pull-requests").join(format!("{}.md", task.id));
     let written =
         file.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&file, body));
-    written.map_err(|error| Stop::Failed(format!("cannot write `{}`: {error}", file.display())))?;
+    written.map_err(FileError::at("write", &file)).map_err(LandingError::from)?;
     let root = shared.layout.root().to_owned();
     let mut env = after_commit::own_environment();
     let told = [
@@ -239,7 +244,7 @@ async fn open(
     let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
     let name = format!("{id}.pull-request");
     let kept = KeptCommand { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
-    let (exit, output) = match kept_command::run(shared, kept, None).await.map_err(Stop::Failed)? {
+    let (exit, output) = match kept_command::run(shared, kept, None).await.map_err(LandingError::from)? {
         Ran::Ended => return Ok(None),
         Ran::Over { exit, output } => (exit, output),
     };

@@ -14,8 +14,8 @@ use kernel::Effect;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
 use super::gate::Whose;
-use super::surroundings::{self, Folders, Ground, Purpose};
-use super::{Shared, authorship};
+use super::surroundings::{self, Folders, Ground, Purpose, SurroundingsError};
+use super::{Missing, Shared, authorship};
 use crate::git::GitError;
 use crate::keeper::Spec;
 use crate::layout::Layout;
@@ -38,6 +38,19 @@ pub struct Visit<'a> {
     pub command: &'a [String],
     /// Somebody sits at a terminal.
     pub terminal: bool,
+}
+
+/// Why no shell can be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    #[error("its tree {} is not there", .0.display())]
+    NoTree(PathBuf),
 }
 
 /// Keeps the fleet out of a task's tree for as long as what is returned is open, in this process or in one that has
@@ -85,17 +98,15 @@ pub(super) async fn is_left(shared: &Arc<Shared>, id: &EffectId, effect: &Effect
 }
 
 /// What is to be run, and within what.
-pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> Result<Spec, String> {
-    let said = |error: GitError| error.to_string();
-    let repository = super::open_repository(layout, settings).map_err(said)?;
+pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> Result<Spec, ShellError> {
+    let repository = super::open_repository(layout, settings)?;
     let tree = repository.places().trees.join(visit.tree);
     if !tree.is_dir() {
-        return Err(format!("its tree {} is not there", tree.display()));
+        return Err(ShellError::NoTree(tree));
     }
     let name = if settings.agents.contains_key(visit.agent) { visit.agent } else { &settings.fleet.agent };
-    let agent =
-        settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}` in adjutant.toml"))?;
-    let folders = Folders::make(layout, visit.task).map_err(|error| error.to_string())?;
+    let agent = settings.agents.get(name).ok_or_else(|| Missing::Agent(name.clone()))?;
+    let folders = Folders::make(layout, visit.task)?;
     let ground = Ground { layout, repository: &repository, adj, settings };
     let whose = Whose { task: visit.task, run: None, worker: visit.worker };
     let git = match settings.fleet.isolation {

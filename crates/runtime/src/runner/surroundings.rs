@@ -10,13 +10,27 @@ use super::Shared;
 use super::authorship::committer;
 use super::gate::Whose;
 use super::in_force::SettingsInForce;
-use crate::git;
+use crate::files::FileError;
+use crate::git::{self, GitError};
 use crate::keeper;
 use crate::layout::Layout;
 use crate::sandbox;
 use crate::sandbox::places::Machine;
 use crate::settings::{Agent, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings};
-use crate::workplace;
+use crate::workplace::{self, PortsError};
+
+/// Why what a process runs in cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum SurroundingsError {
+    #[error(transparent)]
+    Folders(#[from] std::io::Error),
+    #[error(transparent)]
+    Ports(#[from] PortsError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
 
 /// The folders of a task outside of its tree.
 pub struct Folders {
@@ -25,7 +39,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    pub fn make(layout: &Layout, task: &TaskId) -> std::io::Result<Folders> {
+    pub fn make(layout: &Layout, task: &TaskId) -> Result<Folders, SurroundingsError> {
         use std::os::unix::fs::DirBuilderExt;
         let private = layout.private(task);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
@@ -51,7 +65,7 @@ pub fn environment(
     task: &Task,
     worker: &WorkerName,
     run: &RunId,
-) -> Result<Vec<(String, String)>, String> {
+) -> Result<Vec<(String, String)>, SurroundingsError> {
     let settings = match in_force.settings.fleet.isolation {
         // The settings of its git are the person's own, and stay as they are.
         Isolation::Worktree => committer(in_force, &shared.world(), task).settings(&shared.repository),
@@ -66,7 +80,7 @@ pub fn environment_of_tests(
     shared: &Arc<Shared>,
     in_force: &SettingsInForce,
     whose: Whose<'_>,
-) -> Result<Vec<(String, String)>, String> {
+) -> Result<Vec<(String, String)>, SurroundingsError> {
     variables(shared.ground(&in_force.settings), &in_force.settings.test.env, whose, Vec::new())
 }
 
@@ -76,11 +90,11 @@ pub fn variables(
     names: &[String],
     whose: Whose<'_>,
     settings: Vec<(&'static str, String)>,
-) -> Result<Vec<(String, String)>, String> {
+) -> Result<Vec<(String, String)>, SurroundingsError> {
     let Whose { task, run, worker } = whose;
     let temporary = ground.layout.temp(task);
     let ports = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
-    let port_base = run.map(|run| ports.lease(run)).transpose().map_err(|error| error.to_string())?;
+    let port_base = run.map(|run| ports.lease(run)).transpose()?;
     let given = workplace::Given {
         task: task.as_str(),
         worker: worker.map_or("", |worker| worker.as_str()),
@@ -97,8 +111,7 @@ pub fn variables(
     {
         // A worktree shares the user's own excludes, which are not ours to write to.
         let file = ground.layout.private(task).join("excludes");
-        std::fs::write(&file, excludes)
-            .map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
+        std::fs::write(&file, excludes).map_err(FileError::at("write", &file))?;
         git.push(("core.excludesFile", file.to_string_lossy().into_owned()));
     }
     variables.push(("GIT_CONFIG_COUNT".to_owned(), git.len().to_string()));
@@ -127,7 +140,7 @@ pub fn sandbox(
     cwd: &Path,
     folders: &Folders,
     purpose: Purpose,
-) -> Result<Option<keeper::Sandbox>, String> {
+) -> Result<Option<keeper::Sandbox>, SurroundingsError> {
     let settings = &ground.settings.sandbox;
     if settings.mode == SandboxMode::Off {
         return Ok(None);
@@ -146,7 +159,7 @@ pub fn sandbox(
     let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
     let mut instead = Vec::new();
     if worktree {
-        let places = ground.repository.worktree_places(cwd, namespaces).map_err(|error| error.to_string())?;
+        let places = ground.repository.worktree_places(cwd, namespaces)?;
         read_write.extend(places.writable);
         instead = places.instead;
         read_only.extend(strict.then(|| ground.repository.git_dir().to_owned()));

@@ -10,9 +10,9 @@ use machines::Wire;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
-use super::{RunError, Shared};
+use super::{RunError, Shared, endings};
 use crate::clock;
-use crate::git::{Edit, Oid, Repository};
+use crate::git::{Edit, GitError, Oid, Repository};
 use crate::layout::Layout;
 use crate::log::Millis;
 use crate::settings::{Settings, TicketSource, trust};
@@ -244,8 +244,19 @@ pub async fn write(
             }
             written.happened()
         }
-        Err(error) => Happened::Failed { error },
+        Err(error) => endings::failed(error),
     })
+}
+
+/// Why a ticket is not written.
+#[derive(Debug, thiserror::Error)]
+enum TicketError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    #[error("bug: this is not a status of a ticket")]
+    NotAStatus,
 }
 
 /// What came of a write.
@@ -273,16 +284,13 @@ fn write_file(
     status: &str,
     note: Option<&str>,
     landed: bool,
-) -> Result<Written, String> {
+) -> Result<Written, TicketError> {
     let status = Status::ALL.iter().copied().find(|known| known.name() == status);
-    let status = status.ok_or_else(|| "bug: this is not a status of a ticket".to_owned())?;
+    let status = status.ok_or(TicketError::NotAStatus)?;
     let name = files.name(ticket);
     if let Some(repository) = repository {
-        let said = |error: crate::git::GitError| error.to_string();
-        let on_main = repository.file_on_main(&name).map_err(said)?;
-        if status != Status::Closed
-            && (on_main.is_some() || repository.tracks(Path::new(&name)).map_err(said)?)
-        {
+        let on_main = repository.file_on_main(&name)?;
+        if status != Status::Closed && (on_main.is_some() || repository.tracks(Path::new(&name))?) {
             return Ok(Written::Left(None));
         }
         let closed = |bytes: &[u8]| Ticket::parse(bytes).is_ok_and(|ticket| ticket.status == Status::Closed);
@@ -299,14 +307,14 @@ fn write_file(
         Err(ChangeError::NotATicket(problem)) => {
             Ok(Written::Left(Some(format!("ticket {ticket} is left as it is: {problem}"))))
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// The tickets whose files a merge adds to main.
-pub fn added(shared: &Shared, main: &Oid, merge: &Oid) -> Result<Vec<SmolStr>, String> {
+pub fn added(shared: &Shared, main: &Oid, merge: &Oid) -> Result<Vec<SmolStr>, GitError> {
     let Some(files) = &shared.tickets.files else { return Ok(Vec::new()) };
-    let added = shared.repository.files_added(main, merge).map_err(|error| error.to_string())?;
+    let added = shared.repository.files_added(main, merge)?;
     let id = |path: &String| {
         let id = Path::new(path).file_name()?.to_str()?.strip_suffix(".md")?;
         (files.name(id) == *path).then(|| SmolStr::new(id))
@@ -316,18 +324,17 @@ pub fn added(shared: &Shared, main: &Oid, merge: &Oid) -> Result<Vec<SmolStr>, S
 
 /// The close of a ticket that main has, for the landing's own commit. Nothing where it is not in main, or where the
 /// user's copy of it was changed: then the file is edited after the landing.
-pub fn close_in_landing(shared: &Shared, ticket: &str) -> Result<Option<Edit>, String> {
+pub fn close_in_landing(shared: &Shared, ticket: &str) -> Result<Option<Edit>, GitError> {
     let Some(files) = &shared.tickets.files else { return Ok(None) };
     let name = files.name(ticket);
-    let said = |error: crate::git::GitError| error.to_string();
-    if shared.repository.file_on_main(&name).map_err(said)?.is_none() {
+    if shared.repository.file_on_main(&name)?.is_none() {
         return Ok(None);
     }
     let unchanged = if shared.repository.stands_on_main() {
-        shared.repository.checkout_copy_unchanged(&name).map_err(said)?
+        shared.repository.checkout_copy_unchanged(&name)?
     } else {
         let dir = files.dir.to_string_lossy();
-        let files = shared.repository.unchanged_from_main(&dir).map_err(said)?;
+        let files = shared.repository.unchanged_from_main(&dir)?;
         files.iter().any(|(unchanged, _)| *unchanged == name)
     };
     if !unchanged {

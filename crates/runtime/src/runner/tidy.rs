@@ -14,7 +14,7 @@ use machines::task;
 use super::Shared;
 use crate::clock;
 use crate::files;
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::keeper::{self, Found};
 use crate::layout::Layout;
 use crate::settings::Kept;
@@ -27,6 +27,15 @@ struct Old {
     path: PathBuf,
     since: SystemTime,
     bytes: u64,
+}
+
+/// What is not tidied.
+#[derive(Debug, thiserror::Error)]
+pub enum TidyError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("`{}`: {source}", path.display())]
+    NotRemoved { path: PathBuf, source: std::io::Error },
 }
 
 /// Begins to tidy, and returns.
@@ -45,21 +54,22 @@ pub fn begin(shared: &Arc<Shared>) {
 }
 
 /// Holds the trash to its limits.
-pub fn sweep(repository: &Repository, kept: Kept) -> Result<(), String> {
-    repository.sweep_trash(kept.age, kept.bytes).map(drop).map_err(|error| error.to_string())
+pub fn sweep(repository: &Repository, kept: Kept) -> Result<(), TidyError> {
+    repository.sweep_trash(kept.age, kept.bytes)?;
+    Ok(())
 }
 
 /// What the user sees of tasks that have been over for long goes out of their sight; `land.git` keeps it.
-fn pack_away(repository: &Repository, world: &World, age: Duration) -> Result<(), String> {
+fn pack_away(repository: &Repository, world: &World, age: Duration) -> Result<(), TidyError> {
     let oldest = clock::now() / 1000 - i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
-    for (id, at) in repository.shown_tasks().map_err(|error| error.to_string())? {
+    for (id, at) in repository.shown_tasks()? {
         let Some(task) = world.task(&id) else { continue };
         // An effect of the past may still want the branch.
         if at > oldest || !is_over(world, &id) || !task.unfinished.is_empty() {
             continue;
         }
         let branch = task.place.as_ref().map(|place| place.branch.as_str());
-        repository.pack_away(&id, branch).map_err(|error| error.to_string())?;
+        repository.pack_away(&id, branch)?;
     }
     Ok(())
 }
@@ -70,7 +80,7 @@ fn is_over(world: &World, id: &TaskId) -> bool {
 }
 
 /// Removes what was printed and what agents kept, as far as it is too old or too much.
-fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), String> {
+fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), TidyError> {
     let mut old = steps(layout, world);
     old.extend(sessions(layout, world));
     old.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
@@ -78,7 +88,7 @@ fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), String> {
     for Old { path, since, bytes: own } in old {
         let age = SystemTime::now().duration_since(since).unwrap_or_default();
         if age >= kept.age || bytes > kept.bytes {
-            fs::remove_dir_all(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+            fs::remove_dir_all(&path).map_err(|source| TidyError::NotRemoved { path, source })?;
             bytes -= own;
         }
     }

@@ -6,10 +6,10 @@ use machines::names::TaskId;
 use smol_str::SmolStr;
 
 use super::Shared;
-use crate::git::Published;
+use crate::git::{GitError, Published};
 
 /// Brings what stands in the task's tree to us and publishes it. `None`: there is no tree.
-pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<SmolStr>, String> {
+pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<SmolStr>, GitError> {
     let world = shared.world();
     let Some(place) = world.task(task).and_then(|task| task.place.clone()) else { return Ok(None) };
     if !shared.tree(&place.tree)?.exists() {
@@ -17,8 +17,7 @@ pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<Smol
     }
     let (repository, of) = (shared.repository.clone(), task.clone());
     let (tree, branch) = (place.tree.clone(), place.branch.clone());
-    let taken = shared.blocking(move || repository.take_tip(&of, &tree, &branch)).await;
-    let taken = taken.map_err(|error| error.to_string())?;
+    let taken = shared.blocking(move || repository.take_tip(&of, &tree, &branch)).await?;
     match &taken.branch {
         Published::As(name) if *name == place.branch => {}
         Published::As(name) => {

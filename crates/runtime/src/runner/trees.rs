@@ -8,11 +8,28 @@ use kernel::world::Place;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
-use super::{Shared, hooks, tidy};
+use super::hooks::{self, HookError};
+use super::{Shared, endings, tidy};
+use crate::files::FileError;
 use crate::git::{GitError, Repository};
 use crate::layout::Layout;
 use crate::settings::Settings;
-use crate::workplace::{self, Placed, SetUp};
+use crate::workplace::{self, Placed, SetUp, SetUpError};
+
+/// Why a tree is not ready.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    SetUp(#[from] SetUpError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Hook(#[from] HookError),
+}
 
 /// Makes a task's tree, or finds it again, with what the settings want in it beside what git has.
 pub async fn prepare(
@@ -36,26 +53,26 @@ async fn prepared(
     tree: &str,
     branch: &str,
 ) -> Result<Option<SmolStr>, Happened> {
-    let failed = |error: String| Happened::TreeFailed { error };
+    let failed = |error: TreeError| Happened::TreeFailed { error: error.to_string() };
     let (repository, layout, in_force) =
         (shared.repository.clone(), shared.layout.clone(), shared.in_force());
     let (name, branch, of) = (tree.to_owned(), branch.to_owned(), task.clone());
     let done = shared
         .blocking(move || {
             let made = made(&layout, &of);
-            let tree = repository.tree_path(&name).map_err(|error| error.to_string())?;
+            let tree = repository.tree_path(&name)?;
             make_folder(&layout, &repository)?;
             if !tree.exists() {
                 match std::fs::remove_file(&made) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(error.to_string());
+                        return Err(error.into());
                     }
                     _ => {}
                 }
             }
-            let tip = repository.prepare_tree(&of, &name, &branch).map_err(|error| error.to_string())?;
+            let tip = repository.prepare_tree(&of, &name, &branch)?;
             let said = set_up(&layout, &repository, &in_force.settings, &tree)?;
-            Ok::<_, String>((tip, made.exists(), said))
+            Ok::<_, TreeError>((tip, made.exists(), said))
         })
         .await;
     let (tip, ready, said) = done.map_err(failed)?;
@@ -68,7 +85,7 @@ async fn prepared(
     if !ready {
         if !hooks::in_tree(shared, hooks::HookPoint::WorktreeCreate, id.as_str(), task)
             .await
-            .map_err(failed)?
+            .map_err(|error| failed(error.into()))?
         {
             return Ok(None);
         }
@@ -76,7 +93,7 @@ async fn prepared(
         let folder = made.parent().unwrap_or(&made);
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&made, ""))
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(error.into()))?;
     }
     Ok(Some(SmolStr::new(tip.as_str())))
 }
@@ -87,18 +104,17 @@ pub fn set_up(
     repository: &Repository,
     settings: &Settings,
     folder: &Path,
-) -> Result<SetUp, String> {
+) -> Result<SetUp, TreeError> {
     let ignored = |path: &Path| repository.ignores(folder, path);
     let trees = &repository.places().trees;
-    let exclude = |path: &str| repository.exclude_link(folder, path).map_err(|error| error.to_string());
-    workplace::set_up(layout.root(), folder, trees, settings, &ignored, &exclude)
-        .map_err(|error| error.to_string())
+    let exclude = |path: &str| repository.exclude_link(folder, path);
+    Ok(workplace::set_up(layout.root(), folder, trees, settings, &ignored, &exclude)?)
 }
 
 /// Somebody may have removed the folder of all trees while the fleet runs: what stood in it is made again.
-pub fn make_folder(layout: &Layout, repository: &Repository) -> Result<(), String> {
+pub fn make_folder(layout: &Layout, repository: &Repository) -> Result<(), TreeError> {
     let trees = &repository.places().trees;
-    layout.make_trees_again(trees).map_err(|error| format!("cannot make `{}`: {error}", trees.display()))
+    Ok(layout.make_trees_again(trees).map_err(FileError::at("make", trees))?)
 }
 
 /// The same in a folder that is used again and again: what was put there the last time may be another by now.
@@ -107,9 +123,8 @@ pub fn set_up_anew(
     repository: &Repository,
     settings: &Settings,
     folder: &Path,
-) -> Result<SetUp, String> {
+) -> Result<SetUp, TreeError> {
     let list = layout.state().join("landing-placed");
-    let failed = |error: std::io::Error| format!("cannot use `{}`: {error}", list.display());
     for path in std::fs::read_to_string(&list).unwrap_or_default().lines() {
         // Our own list; what is gone, or a directory by now, is not what was put there.
         let _ = std::fs::remove_file(folder.join(path));
@@ -119,7 +134,7 @@ pub fn set_up_anew(
         Placed::Copied(path) | Placed::Linked(path) => path.to_str().filter(|path| !path.contains('\n')),
     });
     let placed: String = placed.map(|path| format!("{path}\n")).collect();
-    std::fs::write(&list, placed).map_err(failed)?;
+    std::fs::write(&list, placed).map_err(FileError::at("use", &list))?;
     Ok(set_up)
 }
 
@@ -165,7 +180,7 @@ pub async fn save(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<
             shared.notice(format!("{task}: {error}"));
             nothing_saved()
         }
-        Err(error) => Happened::Failed { error: error.to_string() },
+        Err(error) => endings::failed(error),
     })
 }
 
@@ -199,7 +214,7 @@ pub async fn remove(
             shared.notice(format!("{task}: {error}"));
             return Some(Happened::TreeRemoved { reference: None });
         }
-        Err(error) => return Some(Happened::Failed { error: error.to_string() }),
+        Err(error) => return Some(endings::failed(error)),
     }
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
     let trash = shared.in_force().settings.trash;
@@ -219,7 +234,7 @@ pub async fn remove(
         .await;
     Some(match removed {
         Ok(saved) => Happened::TreeRemoved { reference: saved.map(|saved| saved.reference) },
-        Err(error) => Happened::Failed { error: error.to_string() },
+        Err(error) => endings::failed(error),
     })
 }
 
@@ -228,6 +243,6 @@ pub async fn delete_branch(shared: &Arc<Shared>, task: &TaskId, branch: &str) ->
     let deleted = shared.blocking(move || repository.delete_branch(&task, &branch)).await;
     Some(match deleted {
         Ok(_) => Happened::BranchDeleted,
-        Err(error) => Happened::Failed { error: error.to_string() },
+        Err(error) => endings::failed(error),
     })
 }

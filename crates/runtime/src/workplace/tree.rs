@@ -5,6 +5,7 @@
 //! tree. Doing it again puts in what is missing.
 
 use super::glob::{self, Glob};
+use crate::git::GitError;
 use crate::settings::Settings;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -50,7 +51,7 @@ pub enum SetUpError {
     #[error("cannot set up {path} in the tree: {error}")]
     Io { path: PathBuf, error: io::Error },
     #[error("cannot keep the link {path} out of git's sight: {error}")]
-    Exclude { path: PathBuf, error: String },
+    Exclude { path: PathBuf, error: GitError },
     #[error(
         "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow them, or raise limits.copy_files"
     )]
@@ -86,7 +87,7 @@ pub fn set_up(
     trees: &Path,
     settings: &Settings,
     ignored: &dyn Fn(&Path) -> bool,
-    exclude: &dyn Fn(&str) -> Result<(), String>,
+    exclude: &dyn Fn(&str) -> Result<(), GitError>,
 ) -> Result<SetUp, SetUpError> {
     let read = |patterns: &[String]| patterns.iter().filter_map(|line| Glob::read(line)).collect::<Vec<_>>();
     let mut copy = read(&settings.worktree.copy);
@@ -205,7 +206,7 @@ struct Walk<'a> {
     /// The paths that matched.
     taken: Vec<String>,
     ignored: &'a dyn Fn(&Path) -> bool,
-    exclude: &'a dyn Fn(&str) -> Result<(), String>,
+    exclude: &'a dyn Fn(&str) -> Result<(), GitError>,
     files_left: usize,
     files_max: usize,
     bytes_left: u64,
@@ -485,7 +486,8 @@ mod test {
             let exclude = |path: &str| {
                 let file = self.tree.path.join(".git/info/exclude");
                 let before = fs::read_to_string(&file).unwrap_or_default();
-                fs::write(&file, format!("{before}/{path}\n")).map_err(|error| error.to_string())
+                fs::write(&file, format!("{before}/{path}\n")).unwrap();
+                Ok(())
             };
             let trees = self.project.path.join("trees");
             set_up(&self.project.path, &self.tree.path, &trees, &settings, &ignored, &exclude)

@@ -8,13 +8,14 @@ use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Step, usage_of};
-use crate::runner::{Shared, kept_command, tip, words::Word};
+use crate::runner::kept_command::{self, CommandError};
+use crate::runner::{Shared, endings, tip, words::Word};
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
 pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
     // A hook at its beginning or end is of the step too, and whoever follows the step waits for it.
     if let Err(error) = end_hooks(shared, step).await {
-        return Some(Happened::Failed { error });
+        return Some(endings::failed(error));
     }
     let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
     let mut usage = None;
@@ -25,7 +26,7 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
         }
     }
     if let Err(error) = kept_command::end(shared, step.as_str()).await {
-        return Some(Happened::Failed { error });
+        return Some(endings::failed(error));
     }
     let dir = shared.layout.step(step);
     let usage = usage.unwrap_or_else(|| Step::read(&dir).map_or(Usage::default(), |step| usage_of(&step)));
@@ -40,7 +41,7 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
 }
 
 /// Ends every hook that runs for an effect.
-async fn end_hooks(shared: &Arc<Shared>, step: &EffectId) -> Result<(), String> {
+async fn end_hooks(shared: &Arc<Shared>, step: &EffectId) -> Result<(), CommandError> {
     let Ok(entries) = std::fs::read_dir(shared.layout.steps()) else { return Ok(()) };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

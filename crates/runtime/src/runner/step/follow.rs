@@ -12,8 +12,9 @@ use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{FirstInput, Step, failed, lost, reader_of};
+use super::{FirstInput, Step, StepError, failed, lost, reader_of};
 use crate::agents::{self, Ended, Input, Reader, Said, Silence};
+use crate::files::FileError;
 use crate::keeper::{self, Connection, Exit, Found, News, Reason, Tail};
 use crate::log::Fence;
 use crate::owner::SubmitError;
@@ -79,15 +80,14 @@ impl<'a> Follower<'a> {
         fence: &'a Fence,
         step: Step,
         words: mpsc::UnboundedReceiver<Word>,
-    ) -> Result<Follower<'a>, String> {
+    ) -> Result<Follower<'a>, StepError> {
         let limit = shared.in_force().settings.limits.line_bytes;
         let reader = reader_of(&step)?;
-        let journal = keeper::client::journal(&step.dir).map_err(|error| error.to_string())?;
+        let journal = keeper::client::journal(&step.dir)?;
         let interrupted = journal.iter().any(|entry| entry.id == agents::INTERRUPT);
         let open = |path: std::path::PathBuf| {
-            let tail =
-                Tail::open(&path, 0).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-            Ok::<_, String>(tail.with_line_bytes_max(limit))
+            let tail = Tail::open(&path, 0).map_err(FileError::at("read", &path))?;
+            Ok::<_, StepError>(tail.with_line_bytes_max(limit))
         };
         let out = open(keeper::client::out(&step.dir))?;
         let err = open(keeper::client::err(&step.dir))?;
@@ -450,7 +450,7 @@ impl<'a> Follower<'a> {
             match tip::bring_in(self.shared, &self.step.file.task).await {
                 Ok(tip) => break tip,
                 Err(error) if self.shared.waits_for_room(&error).await => {}
-                Err(error) => return failed(error, StepFailure::Failed, usage),
+                Err(error) => return failed(error.to_string(), StepFailure::Failed, usage),
             }
         };
         let limit = self.shared.in_force().settings.fleet.step_timeout.as_secs();

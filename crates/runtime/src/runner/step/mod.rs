@@ -17,9 +17,13 @@ use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::{Shared, hooks, words::Word};
-use crate::agents::{self, Ended, Input, Order, Reader};
-use crate::keeper::{self, Tail};
+use super::hooks::{self, HookError};
+use super::surroundings::SurroundingsError;
+use super::{Missing, Shared, words::Word};
+use crate::agents::{self, AgentError, Ended, Input, Order, Reader};
+use crate::files::FileError;
+use crate::git::GitError;
+use crate::keeper::{self, KeeperError, Tail};
 use crate::outbox::Attempt;
 use crate::owner::SubmitError;
 
@@ -29,6 +33,29 @@ use follow::{Follower, Gone};
 
 /// The file in a step's folder that says what it is.
 const STEP_FILE: &str = "step.json";
+
+/// Why a step cannot be started or followed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error("there is no adapter `{0}`")]
+    NoAdapter(SmolStr),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Keeper(#[from] KeeperError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("bug: this is not a step")]
+    NotAStep,
+}
 
 /// What a step's folder says about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,7 +113,7 @@ impl Step {
     }
 
     /// A reader of what it printed, that knows what was sent to the program.
-    pub fn reader(&self) -> Result<Box<dyn Reader>, String> {
+    pub fn reader(&self) -> Result<Box<dyn Reader>, StepError> {
         reader_of(self)
     }
 }
@@ -113,7 +140,7 @@ pub async fn carry_out(
     let fence = attempt.fence();
     let mut follower = match Follower::new(shared, &fence, step, words).await {
         Ok(follower) => follower,
-        Err(error) => return Ok(Some(failed(error, StepFailure::Failed, Usage::default()))),
+        Err(error) => return Ok(Some(failed(error.to_string(), StepFailure::Failed, Usage::default()))),
     };
     let ended = follower.follow(found).await?;
     if let Gone::Left = ended {
@@ -139,11 +166,11 @@ fn lost() -> agents::Exit {
 }
 
 /// A reader of the step's output that knows what was sent to the program.
-fn reader_of(step: &Step) -> Result<Box<dyn Reader>, String> {
-    let adapter = agents::adapter(&step.file.adapter)
-        .ok_or_else(|| format!("there is no adapter `{}`", step.file.adapter))?;
+fn reader_of(step: &Step) -> Result<Box<dyn Reader>, StepError> {
+    let adapter =
+        agents::adapter(&step.file.adapter).ok_or_else(|| StepError::NoAdapter(step.file.adapter.clone()))?;
     let mut reader = adapter.reader(&step.file.order);
-    for entry in keeper::client::journal(&step.dir).map_err(|error| error.to_string())? {
+    for entry in keeper::client::journal(&step.dir)? {
         reader.sent(&entry.id, &entry.text);
     }
     Ok(reader)

@@ -7,11 +7,11 @@ use kernel::command::{Happened, StepFailure, Usage};
 use machines::names::EffectId;
 use smol_str::SmolStr;
 
-use super::{STEP_FILE, Step, StepFile, failed, usage_of};
+use super::{STEP_FILE, Step, StepError, StepFile, failed, usage_of};
 use crate::agents::{self, Order};
-use crate::files::write_whole;
+use crate::files::{FileError, write_whole};
 use crate::keeper::{self, Found, Spec};
-use crate::runner::{Shared, authorship, gate, hooks, prompt_text, surroundings};
+use crate::runner::{Missing, Shared, authorship, gate, hooks, prompt_text, surroundings};
 
 /// Finds the step's processes, or starts them. `None`: what comes before a step was ended, and nothing was started.
 pub async fn begin(
@@ -20,15 +20,15 @@ pub async fn begin(
     effect: &Effect,
 ) -> Result<Option<(Step, Found)>, Happened> {
     let dir = shared.layout.step(id);
-    let fail = |error: String| failed(error, StepFailure::Failed, Usage::default());
-    let found = keeper::look(&dir).map_err(|error| fail(error.to_string()))?;
+    let fail = |error: StepError| failed(error.to_string(), StepFailure::Failed, Usage::default());
+    let found = keeper::look(&dir).map_err(|error| fail(error.into()))?;
     match (found, Step::read(&dir)) {
         (found @ (Found::Alive(_) | Found::Over(_)), Some(step)) => return Ok(Some((step, found))),
         (Found::Dead, Some(step)) => {
             // Nobody knows how it ended. What it left running must not write into the tree any more.
             let mark = shared.layout.mark(id.as_str());
             let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
-            swept.map_err(|error| fail(error.to_string()))?;
+            swept.map_err(|error| fail(error.into()))?;
             let usage = usage_of(&step);
             return Err(failed("the keeper of the step was lost", StepFailure::Lost, usage));
         }
@@ -36,8 +36,8 @@ pub async fn begin(
         _ => {}
     }
     if let Effect::StartStep { task, .. } = effect {
-        let over =
-            hooks::in_tree(shared, hooks::HookPoint::StepBefore, id.as_str(), task).await.map_err(fail)?;
+        let over = hooks::in_tree(shared, hooks::HookPoint::StepBefore, id.as_str(), task).await;
+        let over = over.map_err(|error| fail(error.into()))?;
         if !over || !shared.world().effects.contains_key(id) {
             return Ok(None);
         }
@@ -45,48 +45,47 @@ pub async fn begin(
     let (file, spec) = prepare(shared, id, effect).await.map_err(fail)?;
     let step = Step { dir: dir.clone(), file };
     let (adj, started) = (shared.adj.clone(), step.clone());
-    let start = move || -> Result<Found, String> {
-        std::fs::create_dir_all(&dir).map_err(|error| format!("cannot make `{}`: {error}", dir.display()))?;
+    let start = move || -> Result<Found, StepError> {
+        std::fs::create_dir_all(&dir).map_err(FileError::at("make", &dir))?;
         let text = serde_json::to_vec(&started.file).expect("a step is plain data");
-        write_whole(&dir.join(STEP_FILE), &text)
-            .map_err(|error| format!("cannot write to `{}`: {error}", dir.display()))?;
-        keeper::start(&adj, &dir, &spec).map_err(|error| error.to_string())
+        write_whole(&dir.join(STEP_FILE), &text).map_err(FileError::at("write to", &dir))?;
+        Ok(keeper::start(&adj, &dir, &spec)?)
     };
     let found = shared.blocking(start).await.map_err(fail)?;
     Ok(Some((step, found)))
 }
 
 /// Says what is to be run: program, prompt, environment, sandbox.
-async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result<(StepFile, Spec), String> {
+async fn prepare(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    effect: &Effect,
+) -> Result<(StepFile, Spec), StepError> {
     let Effect::StartStep { task, worker, run, session, resume, prompt, turns_left } = effect else {
-        return Err("bug: this is not a step".to_owned());
+        return Err(StepError::NotAStep);
     };
     let in_force = shared.in_force();
     let world = shared.world();
-    let known = world.task(task).ok_or_else(|| format!("there is no task `{task}`"))?;
-    let place = known.place.as_ref().ok_or_else(|| format!("task `{task}` has no tree"))?;
-    let started = world.run(run).ok_or_else(|| format!("there is no run `{run}`"))?;
-    let agent = in_force
-        .settings
-        .agents
-        .get(&started.agent)
-        .ok_or_else(|| format!("there is no agent `{}` in adjutant.toml", started.agent))?;
+    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
+    let place = known.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let started = world.run(run).ok_or_else(|| Missing::Run(run.clone()))?;
+    let agent =
+        in_force.settings.agents.get(&started.agent).ok_or_else(|| Missing::Agent(started.agent.clone()))?;
     let adapter = agent.adapter.adapter();
     let tree = shared.tree(&place.tree)?;
-    let folders = surroundings::Folders::make(&shared.layout, task).map_err(|error| error.to_string())?;
+    let folders = surroundings::Folders::make(&shared.layout, task)?;
     let main = {
         let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
         let fresh = shared.blocking(move || {
             repository.refresh_main(&of, &tree)?;
             repository.name_of_main(&of, &tree)
         });
-        fresh.await.map_err(|error| error.to_string())?
+        fresh.await?
     };
     {
         let (repository, tree) = (shared.repository.clone(), tree.clone());
         let committer = authorship::committer(&in_force, &world, known);
-        let named = shared.blocking(move || repository.commit_as(&tree, &committer)).await;
-        named.map_err(|error| error.to_string())?;
+        shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
     }
     let test = gate::test_command(&in_force.settings, &tree);
     let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test);
@@ -112,18 +111,15 @@ async fn prepare(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> Result
         project_root: shared.layout.root().to_owned(),
         main: main.to_string(),
     };
-    let launch = adapter.launch(&order).map_err(|error| error.to_string())?;
+    let launch = adapter.launch(&order)?;
     if let Some(sweep) = &launch.swept {
-        sweep
-            .carry_out()
-            .map_err(|error| format!("cannot empty `{}`: {error}", sweep.directory.display()))?;
+        sweep.carry_out().map_err(FileError::at("empty", &sweep.directory))?;
     }
     for directory in &launch.directories {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
+        std::fs::create_dir_all(directory).map_err(FileError::at("make", directory))?;
     }
     for (path, text) in &launch.files {
-        write_whole(path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        write_whole(path, text).map_err(FileError::at("write", path))?;
     }
     let mut env = surroundings::environment(shared, &in_force, agent, known, worker, run)?;
     if let Some(token) = shared.keys.as_ref().and_then(|keys| keys.mint(&started.agent, run)) {
