@@ -396,7 +396,8 @@ pub enum Happened {
     },
     MainMoved,
     /// Main was not where it was expected: test again.
-    MainWasMoved,
+    #[serde(rename = "main_was_moved")]
+    MainMovedByOther,
     /// The user's checkout is in the way: why, and the command that clears it.
     CheckoutInTheWay {
         why: String,

@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 use std::sync::Arc;
 
 /// Takes a command apart. What moves one machine is done here; the rest is a rule.
-pub(crate) fn take(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
+pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     let actor = d.command.actor.clone();
     authority::check(&d.world, &actor, ask)?;
     let reply = match ask {

@@ -2,7 +2,7 @@
 
 use crate::World;
 use crate::command::*;
-use crate::dispatch::take;
+use crate::dispatch::dispatch;
 use crate::draft::Draft;
 use crate::event::*;
 use crate::rules;
@@ -85,7 +85,7 @@ pub(crate) fn fnv(bytes: &[u8]) -> u64 {
 
 fn decide(world: &World, command: &Command) -> Result<Commit, Refusal> {
     let mut draft = Draft::new(world, command);
-    let answer = take(&mut draft, &command.ask)?;
+    let answer = dispatch(&mut draft, &command.ask)?;
     if answer.is_ok() {
         rules::settle(&mut draft)?;
     }

@@ -49,7 +49,7 @@ machines::wire_enum! {
     /// How a landing ended that did not move main.
     pub enum LandingEnd {
         /// Somebody else moved main: the merge is made and tested again.
-        MainMoved = "main was moved",
+        MainMovedByOther = "main was moved",
         NotApproved = "no longer approved",
         Failed = "failed",
         HeldUp = "held up",

@@ -109,7 +109,7 @@ impl Variables {
     }
 
     /// The kind of text that the kernel asks for; its output and notes are taken over.
-    pub fn take(&mut self, prompt: &Prompt) -> Kind {
+    pub fn fill_from(&mut self, prompt: &Prompt) -> Kind {
         let (output, notes) = match prompt {
             Prompt::Init { notes } | Prompt::Step { notes } => ("", notes),
             Prompt::TestFailure { output, notes } | Prompt::MergeConflict { output, notes } => {
@@ -455,9 +455,9 @@ mod tests {
     fn the_kernels_prompt_chooses_the_text() {
         let mut variables = variables();
         let prompt = Prompt::TestFailure { output: "red".into(), notes: vec!["n".into()] };
-        assert_eq!(variables.take(&prompt), Kind::TestFailure);
+        assert_eq!(variables.fill_from(&prompt), Kind::TestFailure);
         assert_eq!((variables.output.as_str(), variables.notes.len()), ("red", 1));
-        assert_eq!(variables.take(&Prompt::Step { notes: vec![] }), Kind::Step);
+        assert_eq!(variables.fill_from(&Prompt::Step { notes: vec![] }), Kind::Step);
         assert!(variables.output.is_empty());
     }
 }

@@ -128,7 +128,7 @@ pub fn import(log: &mut dyn Log, input: &mut dyn BufRead, version: &str) -> Resu
         let bad = |why: String| TransferError::Line { line, why };
         let record = read_record(&text).map_err(bad)?;
         chain.check(&record).map_err(|error| bad(error.to_string()))?;
-        let event = folded.take(record.seq, &record.kind, &record.data, version);
+        let event = folded.fold_record(record.seq, &record.kind, &record.data, version);
         let event = event.map_err(|error| TransferError::Open { line, error })?;
         push(&mut entries, record, &event);
     }

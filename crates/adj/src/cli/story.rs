@@ -314,7 +314,7 @@ impl Story {
                     None => None,
                 }
             }
-            Event::LandingEnded(ended) if ended.why == LandingEnd::MainMoved => self.wrong(
+            Event::LandingEnded(ended) if ended.why == LandingEnd::MainMovedByOther => self.wrong(
                 "main moved during a landing",
                 format!("{}: main moved meanwhile; merged and tested anew", ended.id),
             ),

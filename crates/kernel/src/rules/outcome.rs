@@ -131,10 +131,10 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                 d.end(id, EffectEnd::Done);
                 landed(d, task, Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() })?;
             }
-            Happened::MainWasMoved => {
+            Happened::MainMovedByOther => {
                 d.end(id, EffectEnd::Done);
                 d.rule(Rule::LandingRepeated);
-                d.emit(LandingEnded { id: task.clone(), why: LandingEnd::MainMoved });
+                d.emit(LandingEnded { id: task.clone(), why: LandingEnd::MainMovedByOther });
                 test_merge(d, task)?;
             }
             Happened::CheckoutInTheWay { why, command } => {

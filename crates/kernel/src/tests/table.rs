@@ -377,7 +377,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "merge-red" => table.merge_red(id, RedBy::Tests),
         "merge-not-started" => table.merge_red(id, RedBy::Environment),
         "main-moved" => table.outcome("move_main", id, Happened::MainMoved),
-        "main-elsewhere" => table.outcome("move_main", id, Happened::MainWasMoved),
+        "main-elsewhere" => table.outcome("move_main", id, Happened::MainMovedByOther),
         "in-the-way" => {
             let what = Happened::CheckoutInTheWay {
                 why: "your checkout has local changes in a.rs".to_owned(),

@@ -157,7 +157,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         }
         Effect::MoveMain { .. } => vec![
             Happened::MainMoved,
-            Happened::MainWasMoved,
+            Happened::MainMovedByOther,
             Happened::CheckoutInTheWay { why: "it has changes".to_owned(), command: "git stash".to_owned() },
         ],
         Effect::WriteTicket { .. } => vec![Happened::TicketWritten, Happened::TicketLeft],

@@ -56,7 +56,7 @@ pub enum Moved {
     /// Main is the merge, or has it.
     Moved,
     /// Main was not where it was expected.
-    WasMoved { now: Oid },
+    ByOther { now: Oid },
     /// The user's checkout is not to be touched as it is. `why` is a clause for people, `command` clears the way.
     /// `at` is that checkout.
     InTheWay { why: String, files: Vec<String>, command: String, at: PathBuf },
@@ -337,7 +337,7 @@ impl Repository {
             if main.oid != *old {
                 self.with_sound_land(|| self.know_main(&main.oid))?;
                 let landed = self.is_ancestor(merge, &main.oid)?;
-                return Ok(if landed { Moved::Moved } else { Moved::WasMoved { now: main.oid } });
+                return Ok(if landed { Moved::Moved } else { Moved::ByOther { now: main.oid } });
             }
             if !given {
                 self.ensure_land()?;
@@ -345,7 +345,7 @@ impl Repository {
                 if let Err(error) = self.with_sound_land(give) {
                     // It was in a `land.git` that is no more: the same merge is made and tested again.
                     let is_gone = !self.missing_in_land(std::slice::from_ref(merge))?.is_empty();
-                    return if is_gone { Ok(Moved::WasMoved { now: main.oid }) } else { Err(error) };
+                    return if is_gone { Ok(Moved::ByOther { now: main.oid }) } else { Err(error) };
                 }
                 given = true;
             }
@@ -369,7 +369,7 @@ impl Repository {
         }
         // The last attempt may have been the one that moved it.
         let now = self.main_tip()?;
-        Ok(if now == *merge { Moved::Moved } else { Moved::WasMoved { now } })
+        Ok(if now == *merge { Moved::Moved } else { Moved::ByOther { now } })
     }
 
     /// The checkout in which the user is rebasing main: it is on no branch until that is done.

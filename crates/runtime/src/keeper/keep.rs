@@ -151,15 +151,15 @@ impl Stream {
         Stream { pipe: None, sink: Sink::new(file), hider: Hider::new(hidden.to_vec()) }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let shown = self.hider.pass(bytes);
-        self.sink.take(&shown)
+        self.sink.write(&shown)
     }
 
     /// What was held back, when nothing more comes.
-    fn take_rest(&mut self) -> io::Result<()> {
+    fn write_rest(&mut self) -> io::Result<()> {
         let rest = self.hider.rest();
-        self.sink.take(&rest)
+        self.sink.write(&rest)
     }
 }
 
@@ -786,7 +786,7 @@ impl Keep {
             Ok(0) => stream.pipe = None,
             Ok(count) => {
                 let fits = count.min(usize::try_from(room).unwrap_or(usize::MAX));
-                outcome = stream.take(&buffer[..fits]);
+                outcome = stream.write(&buffer[..fits]);
                 is_too_much = fits < count;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_tree_gone => stream.pipe = None,
@@ -794,7 +794,7 @@ impl Keep {
             Err(_) => stream.pipe = None,
         }
         if stream.pipe.is_none() && outcome.is_ok() {
-            outcome = stream.take_rest();
+            outcome = stream.write_rest();
         }
         self.buffer = buffer;
         let now = Instant::now();

@@ -15,9 +15,9 @@ impl<W: Write> Sink<W> {
         Sink { to, held: Vec::new(), written: 0 }
     }
 
-    /// Takes all of it. An error says that a part is held until [`Sink::retry`] succeeds; nothing more may be given
+    /// Writes all of it. An error says that a part is held until [`Sink::retry`] succeeds; nothing more may be given
     /// to it until then, which is what keeps the part small.
-    pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         debug_assert!(self.held.is_empty(), "{} bytes are still held", self.held.len());
         let (taken, outcome) = write(&mut self.to, bytes);
         self.written += taken as u64;
@@ -30,7 +30,7 @@ impl<W: Write> Sink<W> {
     /// Writes what is held.
     pub fn retry(&mut self) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
-        self.take(&held)
+        self.write(&held)
     }
 
     pub fn is_holding(&self) -> bool {
@@ -97,7 +97,7 @@ mod tests {
         let mut said = Vec::new();
         for round in 0..50u8 {
             said.extend([round; 7]);
-            let mut outcome = sink.take(&[round; 7]);
+            let mut outcome = sink.write(&[round; 7]);
             while outcome.is_err() {
                 assert!(sink.is_holding());
                 assert_eq!((sink.written(), sink.given()), (sink.to.bytes.len() as u64, said.len() as u64));

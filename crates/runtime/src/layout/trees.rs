@@ -82,7 +82,7 @@ impl Layout {
             None if self.has_trees_of_before() => self.root.join(BEFORE),
             None => {
                 let wanted = self.wanted(wish);
-                self.take(wish, &wanted, &mut Vec::new(), could_make).unwrap_or(wanted)
+                self.first_free(wish, &wanted, &mut Vec::new(), could_make).unwrap_or(wanted)
             }
         }
     }
@@ -95,7 +95,7 @@ impl Layout {
             Some(record) => Ok(Settled { path: self.at(&record.trees), said: Vec::new() }),
             None => {
                 let mut said = Vec::new();
-                let path = self.take(wish, &wanted, &mut said, could_make)?;
+                let path = self.first_free(wish, &wanted, &mut said, could_make)?;
                 Ok(Settled { path, said })
             }
         }
@@ -136,7 +136,7 @@ impl Layout {
         let mut said = Vec::new();
         let path = match recorded.filter(|record| record.from.is_some()) {
             Some(record) => self.at(&record.trees),
-            None => self.take(wish, &wanted, &mut said, make)?,
+            None => self.first_free(wish, &wanted, &mut said, make)?,
         };
         let unusable =
             |error: io::Error| TreesError::Unusable { folder: path.clone(), why: error.to_string() };
@@ -221,7 +221,7 @@ impl Layout {
     }
 
     /// The first folder that is free. `make` makes it, or only says whether it could be made.
-    fn take(
+    fn first_free(
         &self,
         wish: &str,
         wanted: &Path,

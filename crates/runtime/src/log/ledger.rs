@@ -15,21 +15,21 @@ use super::{
     Appended, Due, Entry, Fence, Hash, Head, Leased, LogError, Millis, NewEffect, Pending, TEXT_BYTES_MAX,
 };
 
-/// Where an effect stands in the outbox. Older effects have lower places.
-pub(super) type Place = u64;
+/// Where an effect stands in the outbox. Older effects have lower slots.
+pub(super) type Slot = u64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     head: Head,
     streams: OrdMap<Arc<str>, u64>,
     streams_sum: Sum,
-    outbox: OrdMap<Place, Arc<Pending>>,
+    outbox: OrdMap<Slot, Arc<Pending>>,
     outbox_sum: Sum,
     // The rest says nothing new: it is the outbox again, in the orders in which it is asked for.
-    places: OrdMap<Arc<str>, Place>,
-    unleased: OrdSet<Place>,
-    leases: OrdSet<(Millis, Place)>,
-    timers: OrdSet<(Millis, Arc<str>, Place)>,
+    slots: OrdMap<Arc<str>, Slot>,
+    unleased: OrdSet<Slot>,
+    leases: OrdSet<(Millis, Slot)>,
+    timers: OrdSet<(Millis, Arc<str>, Slot)>,
 }
 
 /// What must be written to turn one ledger into the next.
@@ -39,8 +39,8 @@ pub(super) struct Change<'a> {
     /// The streams that the rows touch, with their new versions.
     pub streams: BTreeMap<&'a str, u64>,
     /// Removed before anything is put.
-    pub removed: BTreeSet<Place>,
-    pub put: BTreeMap<Place, Arc<Pending>>,
+    pub removed: BTreeSet<Slot>,
+    pub put: BTreeMap<Slot, Arc<Pending>>,
 }
 
 impl Change<'_> {
@@ -54,17 +54,17 @@ impl Ledger {
     pub fn restore(
         head: Head,
         streams: impl IntoIterator<Item = (String, u64)>,
-        outbox: impl IntoIterator<Item = (Place, Pending)>,
+        outbox: impl IntoIterator<Item = (Slot, Pending)>,
     ) -> Result<Ledger, String> {
         let mut ledger = Ledger { head, ..Ledger::default() };
         for (stream, version) in streams {
             ledger.set_version(&stream, version);
         }
-        for (place, pending) in outbox {
-            if ledger.places.contains_key(pending.id.as_str()) {
+        for (slot, pending) in outbox {
+            if ledger.slots.contains_key(pending.id.as_str()) {
                 return Err(format!("effect `{}` is there twice", pending.id));
             }
-            ledger.put(place, Arc::new(pending));
+            ledger.put(slot, Arc::new(pending));
         }
         Ok(ledger)
     }
@@ -153,13 +153,13 @@ impl Ledger {
         until: Millis,
         limit: usize,
     ) -> (Vec<Leased>, Change<'static>) {
-        let mut places: BTreeSet<Place> = self.unleased.iter().take(limit).copied().collect();
-        places.extend(self.leases.range(..=(now, Place::MAX)).map(|(_, place)| *place));
+        let mut slots: BTreeSet<Slot> = self.unleased.iter().take(limit).copied().collect();
+        slots.extend(self.leases.range(..=(now, Slot::MAX)).map(|(_, slot)| *slot));
 
         let mut leased = Vec::new();
         let mut change = Change::default();
-        for place in places.into_iter().take(limit) {
-            let pending = self.replace(place, &mut change, |pending| {
+        for slot in slots.into_iter().take(limit) {
+            let pending = self.replace(slot, &mut change, |pending| {
                 pending.attempt += 1;
                 pending.owner = Some(owner.to_owned());
                 pending.until = Some(until);
@@ -194,8 +194,8 @@ impl Ledger {
 
     pub fn due(&self, now: Millis) -> Vec<Due> {
         let due = self.timers.iter().take_while(|(due, ..)| *due <= now);
-        due.filter_map(|(due, _, place)| {
-            let timer = self.outbox.get(place)?;
+        due.filter_map(|(due, _, slot)| {
+            let timer = self.outbox.get(slot)?;
             Some(Due { id: timer.id.clone(), kind: timer.kind.clone(), due: *due, data: timer.data.clone() })
         })
         .collect()
@@ -209,27 +209,27 @@ impl Ledger {
         self.outbox.values().map(|pending| Pending::clone(pending)).collect()
     }
 
-    /// The place of the effect, if this attempt at it is the current one.
-    fn current(&self, fence: &Fence) -> Option<Place> {
-        let place = *self.places.get(fence.effect.as_str())?;
-        let pending = self.outbox.get(&place)?;
+    /// The slot of the effect, if this attempt at it is the current one.
+    fn current(&self, fence: &Fence) -> Option<Slot> {
+        let slot = *self.slots.get(fence.effect.as_str())?;
+        let pending = self.outbox.get(&slot)?;
         let held = pending.owner.is_some() || pending.due.is_some();
-        (held && pending.attempt == fence.attempt).then_some(place)
+        (held && pending.attempt == fence.attempt).then_some(slot)
     }
 
     fn change_lease(&mut self, fence: &Fence, edit: impl FnOnce(&mut Pending)) -> Option<Change<'static>> {
-        let place = self.current(fence)?;
-        self.outbox.get(&place)?.owner.as_ref()?;
+        let slot = self.current(fence)?;
+        self.outbox.get(&slot)?.owner.as_ref()?;
         let mut change = Change::default();
-        self.replace(place, &mut change, edit);
+        self.replace(slot, &mut change, edit);
         Some(change)
     }
 
     fn add_effect(&mut self, effect: &NewEffect, change: &mut Change<'_>) -> Result<(), LogError> {
-        if self.places.contains_key(effect.id.as_str()) {
+        if self.slots.contains_key(effect.id.as_str()) {
             return Err(LogError::Duplicate { effect: effect.id.clone() });
         }
-        let place = self.outbox.get_max().map_or(1, |(place, _)| place + 1);
+        let slot = self.outbox.get_max().map_or(1, |(slot, _)| slot + 1);
         let pending = Arc::new(Pending {
             id: effect.id.clone(),
             kind: effect.kind.clone(),
@@ -239,59 +239,59 @@ impl Ledger {
             owner: None,
             until: None,
         });
-        self.put(place, pending.clone());
-        change.put.insert(place, pending);
+        self.put(slot, pending.clone());
+        change.put.insert(slot, pending);
         Ok(())
     }
 
     /// One that is not pending was finished before, which is no fault: two outcomes may both end an effect.
     fn finish(&mut self, id: &str, change: &mut Change<'_>) {
-        let Some(place) = self.places.get(id).copied() else { return };
-        self.take(place);
-        change.put.remove(&place);
-        // A place may be taken again within the batch, so it is removed even if it was put by this very change.
-        change.removed.insert(place);
+        let Some(slot) = self.slots.get(id).copied() else { return };
+        self.take_out(slot);
+        change.put.remove(&slot);
+        // A slot may be taken again within the batch, so it is removed even if it was put by this very change.
+        change.removed.insert(slot);
     }
 
     fn replace(
         &mut self,
-        place: Place,
+        slot: Slot,
         change: &mut Change<'_>,
         edit: impl FnOnce(&mut Pending),
     ) -> Arc<Pending> {
-        let old = self.take(place);
+        let old = self.take_out(slot);
         let mut new = Pending::clone(&old);
         edit(&mut new);
         let new = Arc::new(new);
-        self.put(place, new.clone());
-        change.put.insert(place, new.clone());
+        self.put(slot, new.clone());
+        change.put.insert(slot, new.clone());
         new
     }
 
     /// The one way into the outbox.
-    fn put(&mut self, place: Place, pending: Arc<Pending>) {
-        self.outbox_sum.add(pending_hash(place, &pending));
+    fn put(&mut self, slot: Slot, pending: Arc<Pending>) {
+        self.outbox_sum.add(pending_hash(slot, &pending));
         let id: Arc<str> = Arc::from(pending.id.as_str());
-        self.places.insert(id.clone(), place);
+        self.slots.insert(id.clone(), slot);
         match (pending.due, pending.until) {
-            (Some(due), _) => drop(self.timers.insert((due, id, place))),
-            (None, Some(until)) => drop(self.leases.insert((until, place))),
-            (None, None) => drop(self.unleased.insert(place)),
+            (Some(due), _) => drop(self.timers.insert((due, id, slot))),
+            (None, Some(until)) => drop(self.leases.insert((until, slot))),
+            (None, None) => drop(self.unleased.insert(slot)),
         }
-        self.outbox.insert(place, pending);
+        self.outbox.insert(slot, pending);
     }
 
     /// The one way out of the outbox.
-    fn take(&mut self, place: Place) -> Arc<Pending> {
-        let pending = self.outbox.remove(&place);
-        let pending = pending.unwrap_or_else(|| panic!("no effect at place {place} of the outbox"));
-        self.outbox_sum.remove(pending_hash(place, &pending));
+    fn take_out(&mut self, slot: Slot) -> Arc<Pending> {
+        let pending = self.outbox.remove(&slot);
+        let pending = pending.unwrap_or_else(|| panic!("no effect at slot {slot} of the outbox"));
+        self.outbox_sum.remove(pending_hash(slot, &pending));
         let id: Arc<str> = Arc::from(pending.id.as_str());
-        self.places.remove(&id);
+        self.slots.remove(&id);
         match (pending.due, pending.until) {
-            (Some(due), _) => drop(self.timers.remove(&(due, id, place))),
-            (None, Some(until)) => drop(self.leases.remove(&(until, place))),
-            (None, None) => drop(self.unleased.remove(&place)),
+            (Some(due), _) => drop(self.timers.remove(&(due, id, slot))),
+            (None, Some(until)) => drop(self.leases.remove(&(until, slot))),
+            (None, None) => drop(self.unleased.remove(&slot)),
         }
         pending
     }
@@ -326,10 +326,10 @@ fn stream_hash(stream: &str, version: u64) -> Hash {
     Sha256::new().chain_update(version.to_le_bytes()).chain_update(stream).finalize().into()
 }
 
-fn pending_hash(place: Place, pending: &Pending) -> Hash {
+fn pending_hash(slot: Slot, pending: &Pending) -> Hash {
     let Pending { id, kind, due, data, attempt, owner, until } = pending;
     let mut hasher = Sha256::new();
-    hasher.update(place.to_le_bytes());
+    hasher.update(slot.to_le_bytes());
     hasher.update(attempt.to_le_bytes());
     for time in [due, until] {
         hasher.update([u8::from(time.is_some())]);

@@ -96,7 +96,7 @@ impl Folded {
                     drop(send);
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
-                _ => folder.take(&chunk).map(|()| folder),
+                _ => folder.fold_chunk(&chunk).map(|()| folder),
             };
             (read, folded)
         });
@@ -108,13 +108,19 @@ impl Folded {
     }
 
     /// Folds one record, and gives the event that it was.
-    pub fn take(&mut self, seq: Seq, kind: &str, data: &str, version: &str) -> Result<Event, OpenError> {
+    pub fn fold_record(
+        &mut self,
+        seq: Seq,
+        kind: &str,
+        data: &str,
+        version: &str,
+    ) -> Result<Event, OpenError> {
         let event = Event::decode(kind, data).map_err(|bad| self.unreadable(seq, &bad, version))?;
-        self.take_event(seq, &event)?;
+        self.fold_event(seq, &event)?;
         Ok(event)
     }
 
-    fn take_event(&mut self, seq: Seq, event: &Event) -> Result<(), OpenError> {
+    fn fold_event(&mut self, seq: Seq, event: &Event) -> Result<(), OpenError> {
         if let Event::WriterSeen(seen) = event {
             self.writers.insert(seen.version.clone());
         }
@@ -250,10 +256,10 @@ impl Folder {
     fn take_all(mut self, pieces: &Receiver<Piece>) -> Result<Folder, OpenError> {
         for piece in pieces {
             match piece {
-                Piece::Read(chunk) => self.take(&chunk)?,
+                Piece::Read(chunk) => self.fold_chunk(&chunk)?,
                 Piece::Decoded { after, events, then } => {
                     for (seq, event) in (after + 1..).zip(&events) {
-                        self.folded.take_event(seq, event)?;
+                        self.folded.fold_event(seq, event)?;
                     }
                     if let Some(bad) = then {
                         let seq = after + events.len() as Seq + 1;
@@ -265,9 +271,9 @@ impl Folder {
         Ok(self)
     }
 
-    fn take(&mut self, chunk: &Chunk) -> Result<(), OpenError> {
+    fn fold_chunk(&mut self, chunk: &Chunk) -> Result<(), OpenError> {
         for (seq, (kind, data)) in (chunk.after + 1..).zip(chunk.texts()) {
-            self.folded.take(seq, kind, data, &self.version)?;
+            self.folded.fold_record(seq, kind, data, &self.version)?;
         }
         Ok(())
     }

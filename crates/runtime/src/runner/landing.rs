@@ -327,7 +327,7 @@ pub async fn move_main(
     held_up.remove(task);
     Some(match moved {
         Ok(Moved::Moved) => Happened::MainMoved,
-        Ok(Moved::WasMoved { .. }) => Happened::MainWasMoved,
+        Ok(Moved::ByOther { .. }) => Happened::MainMovedByOther,
         Ok(Moved::InTheWay { why, command, files, at }) => {
             held_up.insert(task.clone(), InTheWay::look(&at, &files));
             Happened::CheckoutInTheWay { why, command }

@@ -58,7 +58,7 @@ pub fn prompt(
         test: test.unwrap_or_default(),
         ..Variables::default()
     };
-    let kind = variables.take(prompt);
+    let kind = variables.fill_from(prompt);
     // What a reviewer asked for holds until the task is done.
     // What a landing failed of is its output, which is told already.
     let is_told = |feedback: &String| feedback.trim() == variables.output.trim();

@@ -55,7 +55,7 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     for (path, act) in view.acts.iter().filter(|(_, act)| !act.empties()) {
         let tree = open_tree(path).map_err(|error| failed("open", path, error))?;
         if *act == Act::Show {
-            make_read_only(&Place::Open(&tree), true).map_err(|error| failed("protect", path, error))?;
+            make_read_only(&Mount::Open(&tree), true).map_err(|error| failed("protect", path, error))?;
         }
         opened.push((path, tree));
     }
@@ -63,7 +63,7 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     for (what, at) in &rules.instead {
         instead.push((open_tree(what).map_err(|error| failed("open", what, error))?, resolve(at)?));
     }
-    make_read_only(&Place::At(root), true).map_err(|error| failed("protect", root, error))?;
+    make_read_only(&Mount::At(root), true).map_err(|error| failed("protect", root, error))?;
     let hidden: Vec<&PathBuf> =
         view.acts.iter().filter(|(_, act)| **act == Act::Hide).map(|(path, _)| path).collect();
     let mut empties = empty_files(hidden.iter().filter(|path| !path.is_dir()).count())?.into_iter();
@@ -90,7 +90,7 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     }
     // Now that all that can be seen inside them is there.
     for path in hidden.into_iter().filter(|path| path.is_dir()) {
-        make_read_only(&Place::At(path), false).map_err(|error| failed("protect", path, error))?;
+        make_read_only(&Mount::At(path), false).map_err(|error| failed("protect", path, error))?;
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ fn empty_files(count: usize) -> Result<Vec<OwnedFd>, SandboxError> {
         File::create(&file)?;
         let one = |_| {
             let copy = open_tree(&file)?;
-            make_read_only(&Place::Open(&copy), false)?;
+            make_read_only(&Mount::Open(&copy), false)?;
             Ok(copy)
         };
         let made = (0..count).map(one).collect();
@@ -216,7 +216,7 @@ fn move_mount(tree: &OwnedFd, path: &Path) -> io::Result<()> {
 }
 
 /// What is protected: a mount at a path, or one that is not in sight yet.
-enum Place<'a> {
+enum Mount<'a> {
     At(&'a Path),
     Open(&'a OwnedFd),
 }
@@ -233,10 +233,10 @@ struct Attributes {
 const READ_ONLY: Attributes =
     Attributes { set: libc::MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, namespace: 0 };
 
-fn make_read_only(place: &Place, below: bool) -> io::Result<()> {
-    let (folder, path, mut flags) = match place {
-        Place::At(path) => (libc::AT_FDCWD, path_of(path)?, 0),
-        Place::Open(tree) => (tree.as_raw_fd(), CString::default(), libc::AT_EMPTY_PATH),
+fn make_read_only(mount: &Mount, below: bool) -> io::Result<()> {
+    let (folder, path, mut flags) = match mount {
+        Mount::At(path) => (libc::AT_FDCWD, path_of(path)?, 0),
+        Mount::Open(tree) => (tree.as_raw_fd(), CString::default(), libc::AT_EMPTY_PATH),
     };
     if below {
         flags |= libc::AT_RECURSIVE;

@@ -626,7 +626,7 @@ fn build(values: &mut Values) -> Settings {
     {
         let message = "`sandbox.network` is \"none\", and `sandbox.mode` is \"off\"";
         let hint = "set sandbox.mode = \"auto\": it is the sandbox that takes the network away";
-        values.problem(sandbox.place("network"), message, hint);
+        values.problem(sandbox.span("network"), message, hint);
     }
     Settings {
         project: Project {
@@ -707,7 +707,7 @@ fn services(values: &mut Values) -> BTreeMap<ServiceName, (Service, Vec<String>)
         if health.is_none() && !scope.is_misread("health") {
             let message = format!("service `{name}` has no `health`");
             let hint = "say how it is asked, such as health = \"tcp 127.0.0.1:5432\"";
-            values.problem(scope.place("health"), message, hint);
+            values.problem(scope.span("health"), message, hint);
         }
         // Where there is none, there is a problem, and no settings come of this.
         let health = health.unwrap_or(Health::Command(String::new()));
@@ -756,16 +756,16 @@ fn fleet(
         let known: Vec<_> = known.iter().map(String::as_str).collect();
         let meant = nearest(fleet.agent.as_str(), known.iter().copied()).unwrap_or(known[0]);
         values.problem(
-            scope.place("agent"),
+            scope.span("agent"),
             message,
             format!("set fleet.agent = \"{meant}\", or add `[agents.{}]`", fleet.agent),
         );
     }
     for (service, (_, users)) in services {
         for user in users.iter().filter(|user| !names.contains(user)) {
-            let place = values.named("services.*", service.as_str()).place("agents");
+            let span = values.named("services.*", service.as_str()).span("agents");
             let message = format!("service `{service}` names agent `{user}`, which is not among the agents");
-            values.problem(place, message, format!("add `[agents.{user}]`, or take it out of the list"));
+            values.problem(span, message, format!("add `[agents.{user}]`, or take it out of the list"));
         }
     }
     (fleet, agents)
@@ -782,24 +782,20 @@ fn agent_of(
     let command = scope.list("command").or_else(|| adapter.program().map(|program| vec![program.to_owned()]));
     if command.is_none() && !scope.is_misread("command") {
         let message = format!("agent `{name}` has no `command`, and adapter `{kind}` knows none by itself");
-        values.problem(scope.place("command"), message, adapter.command_hint());
+        values.problem(scope.span("command"), message, adapter.command_hint());
     }
     let mut used: Vec<ServiceName> =
         scope.text("service").and_then(|name| ServiceName::new(name).ok()).into_iter().collect();
     if let Some(unknown) = used.first().filter(|service| !services.contains_key(*service)) {
         let message = format!("agent `{name}` uses service `{unknown}`, which is not among the services");
-        values.problem(
-            scope.place("service"),
-            message,
-            format!("add `[services.{unknown}]` with its health"),
-        );
+        values.problem(scope.span("service"), message, format!("add `[services.{unknown}]` with its health"));
     }
     let users = services.iter().filter(|(_, (_, users))| users.iter().any(|user| user == name));
     used.extend(users.map(|(service, _)| service.clone()));
     used.dedup();
     if used.len() > 1 {
         let message = format!("agent `{name}` has two services, `{}` and `{}`", used[0], used[1]);
-        values.problem(scope.place("service"), message, "leave one: an agent waits for one service");
+        values.problem(scope.span("service"), message, "leave one: an agent waits for one service");
     }
     Some(Agent {
         adapter: kind,
@@ -848,7 +844,7 @@ fn ports(values: &mut Values) -> Ports {
     let end = u64::from(ports.first) + u64::from(ports.block) * u64::from(ports.blocks);
     if end > 65_536 {
         let message = format!("the last block of ports would end at {}, past 65535", end - 1);
-        values.problem(scope.place("blocks"), message, "lower ports.first, ports.block or ports.blocks");
+        values.problem(scope.span("blocks"), message, "lower ports.first, ports.block or ports.blocks");
     }
     ports
 }

@@ -36,7 +36,7 @@ pub(super) struct Scope {
     /// Keys that are in the file with a value that is a problem already.
     misread: BTreeSet<&'static str>,
     /// Where the table itself stands.
-    place: Range<usize>,
+    span: Range<usize>,
 }
 
 /// The whole file, table by table; the name is empty where the user chooses none.
@@ -77,17 +77,17 @@ impl Values {
     }
 
     /// Says what is wrong at a place that was read without a problem of its own.
-    pub fn problem(&mut self, place: Range<usize>, message: impl Into<String>, hint: impl Into<String>) {
-        self.problems.push((place, message.into(), hint.into()));
+    pub fn problem(&mut self, span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) {
+        self.problems.push((span, message.into(), hint.into()));
     }
 
     /// The problems with line and column, in the order of the file.
     pub fn problems(mut self, text: &str) -> Vec<Problem> {
-        self.problems.sort_by_key(|(place, ..)| place.start);
+        self.problems.sort_by_key(|(span, ..)| span.start);
         self.problems
             .into_iter()
-            .map(|(place, message, hint)| {
-                let before = text.get(..place.start).unwrap_or(text);
+            .map(|(span, message, hint)| {
+                let before = text.get(..span.start).unwrap_or(text);
                 let line = before.matches('\n').count() + 1;
                 let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
                 Problem { line, column, message, hint }
@@ -97,34 +97,34 @@ impl Values {
 
     fn tables(&mut self, root: &dyn TableLike) {
         for (name, item) in root.iter() {
-            let place = key_place(root, name);
+            let span = key_span(root, name);
             let Some(section) = SECTIONS.iter().find(|section| section.head() == name) else {
                 let hint = unknown_table(name);
-                self.problem(place, format!("unknown key `{name}`"), hint);
+                self.problem(span, format!("unknown key `{name}`"), hint);
                 continue;
             };
             let Some(table) = item.as_table_like() else {
                 let header = section.path.replace('*', "NAME");
                 self.problem(
-                    place,
+                    span,
                     format!("`{name}` is a table"),
                     format!("write `[{header}]` and its keys below it"),
                 );
                 continue;
             };
             if !section.is_named() {
-                self.table(section, "", &mut Vec::new(), table, &place);
+                self.table(section, "", &mut Vec::new(), table, &span);
                 continue;
             }
             for (name, item) in table.iter() {
-                let place = key_place(table, name);
+                let span = key_span(table, name);
                 match (machines::names::check(name), item.as_table_like()) {
-                    (Err(bad), _) => self.problem(place, bad.to_string(), "choose another name"),
-                    (Ok(()), Some(inner)) => self.table(section, name, &mut Vec::new(), inner, &place),
+                    (Err(bad), _) => self.problem(span, bad.to_string(), "choose another name"),
+                    (Ok(()), Some(inner)) => self.table(section, name, &mut Vec::new(), inner, &span),
                     (Ok(()), None) => {
                         let head = section.head();
                         let message = format!("`{head}.{name}` is a table");
-                        self.problem(place, message, format!("write `[{head}.NAME]` and its keys below it"));
+                        self.problem(span, message, format!("write `[{head}.NAME]` and its keys below it"));
                     }
                 }
             }
@@ -137,12 +137,12 @@ impl Values {
         name: &str,
         inside: &mut Vec<String>,
         table: &dyn TableLike,
-        place: &Range<usize>,
+        span: &Range<usize>,
     ) {
         let slot = (section.path, name.to_owned());
-        self.scopes.entry(slot.clone()).or_insert_with(|| Scope::new(section.path, place.clone()));
+        self.scopes.entry(slot.clone()).or_insert_with(|| Scope::new(section.path, span.clone()));
         for (last, item) in table.iter() {
-            let place = key_place(table, last);
+            let span = key_span(table, last);
             inside.push(last.to_owned());
             let path = inside.join(".");
             let known = section.keys.iter().find(|key| key.path == path);
@@ -153,30 +153,30 @@ impl Values {
             match (known, item.as_table_like()) {
                 (Some(key), _) => match value(key.kind, item) {
                     Ok(value) => {
-                        let place = item.span().unwrap_or(place);
+                        let span = item.span().unwrap_or(span);
                         if let Some(scope) = self.scopes.get_mut(&slot) {
-                            scope.values.insert(key.path, (value, place));
+                            scope.values.insert(key.path, (value, span));
                         }
                     }
                     Err(wrong) => {
-                        let place = item.span().unwrap_or(place);
+                        let span = item.span().unwrap_or(span);
                         if let Some(scope) = self.scopes.get_mut(&slot) {
                             scope.misread.insert(key.path);
                         }
                         let path = full(section, name, &path);
                         match not_yet(key, item) {
                             Some((word, instead)) => {
-                                self.problem(place, format!("`{path}`: there is no `{word}` yet"), instead);
+                                self.problem(span, format!("`{path}`: there is no `{word}` yet"), instead);
                             }
-                            None => self.problem(place, format!("`{path}` {wrong}"), key.about),
+                            None => self.problem(span, format!("`{path}` {wrong}"), key.about),
                         }
                     }
                 },
-                (None, Some(inner)) if is_above => self.table(section, name, inside, inner, &place),
+                (None, Some(inner)) if is_above => self.table(section, name, inside, inner, &span),
                 (None, _) => {
                     let message = format!("unknown key `{}`", full(section, name, &path));
                     let hint = unknown_key(section, name, &path);
-                    self.problem(place, message, hint);
+                    self.problem(span, message, hint);
                 }
             }
             inside.pop();
@@ -185,19 +185,19 @@ impl Values {
 }
 
 impl Scope {
-    fn new(path: &'static str, place: Range<usize>) -> Scope {
+    fn new(path: &'static str, span: Range<usize>) -> Scope {
         let section = SECTIONS.iter().find(|section| section.path == path).expect("a section of the table");
-        Scope { section, values: BTreeMap::new(), misread: BTreeSet::new(), place }
+        Scope { section, values: BTreeMap::new(), misread: BTreeSet::new(), span }
     }
 
     /// Where the value stands, or its table where it is absent.
-    pub fn place(&self, key: &str) -> Range<usize> {
-        self.values.get(key).map_or(self.place.clone(), |(_, place)| place.clone())
+    pub fn span(&self, key: &str) -> Range<usize> {
+        self.values.get(key).map_or(self.span.clone(), |(_, span)| span.clone())
     }
 
     /// Where the value stands; nothing where the file does not say it.
     pub fn written(&self, key: &str) -> Option<Range<usize>> {
-        self.values.get(key).map(|(_, place)| place.clone())
+        self.values.get(key).map(|(_, span)| span.clone())
     }
 
     /// Whether the value is a problem of its own, so that what follows from its absence need not be told too.
@@ -345,7 +345,7 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
         Kind::Variables => list(item, kind, variable),
         Kind::Tools => list(item, kind, tool),
         Kind::Globs => list(item, kind, |glob| inner_path(glob).map_err(|wrong| format!("`{glob}` {wrong}"))),
-        Kind::Places => list(item, kind, place),
+        Kind::Places => list(item, kind, absolute_path),
     }
 }
 
@@ -407,7 +407,7 @@ fn inner_path(path: &str) -> Result<(), String> {
     }
 }
 
-fn place(path: &str) -> Result<(), String> {
+fn absolute_path(path: &str) -> Result<(), String> {
     let rooted = path.starts_with('/') || path.starts_with("~/");
     match rooted && path.split('/').all(|part| part != "..") {
         true => Ok(()),
@@ -478,7 +478,7 @@ fn size(text: &str) -> Option<u64> {
     (0.0..=SIZE_MAX).contains(&bytes).then_some(bytes as u64)
 }
 
-fn key_place(table: &dyn TableLike, name: &str) -> Range<usize> {
+fn key_span(table: &dyn TableLike, name: &str) -> Range<usize> {
     table.key(name).and_then(|key| key.span()).unwrap_or(0..0)
 }
 

@@ -34,7 +34,7 @@ machines::wire_enum! {
         RedTests = "red-tests",
         Conflict = "conflict",
         RedMerge = "red-merge",
-        MainMoved = "main-moved",
+        MainMovedByOther = "main-moved",
         CheckoutInTheWay = "checkout-in-the-way",
         PullRequest = "pull-request",
         RemoteAway = "remote-away",

@@ -74,7 +74,7 @@ impl Work {
     }
 
     /// The first mishap that belongs to this phase; it happens once.
-    fn take(&mut self, faults: &[Fault]) -> Option<Fault> {
+    fn next_mishap(&mut self, faults: &[Fault]) -> Option<Fault> {
         let at = self.mishaps.iter().position(|mishap| faults.contains(mishap))?;
         Some(self.mishaps.remove(at))
     }
@@ -130,7 +130,7 @@ impl PlayedWorld {
         let turn = world.run_of(task).map_or(0, |run| run.machine.inner().current_turn);
         let mut script = Script { outputs: VecDeque::new(), turn, turns_left, calls: self.calls };
         let work = self.works.entry(task.clone()).or_insert_with(Work::plain);
-        let mishap = work.take(STEP_MISHAPS);
+        let mishap = work.next_mishap(STEP_MISHAPS);
         match mishap {
             Some(Fault::AgentCrash | Fault::AgentCrashesAlways) => {
                 script.turn(random, "Edit", 1, true);
@@ -220,7 +220,7 @@ impl PlayedWorld {
         }
         let mut hit = Vec::new();
         let mut mishap = |works: &mut BTreeMap<TaskId, Work>, task: &TaskId, of: &[Fault]| {
-            let found = works.get_mut(task).and_then(|work| work.take(of));
+            let found = works.get_mut(task).and_then(|work| work.next_mishap(of));
             hit.extend(found);
             found
         };
@@ -307,7 +307,7 @@ impl PlayedWorld {
                 Some(_) => Happened::MergeConflict { files: vec!["src/lib.rs".to_owned()] },
                 None => {
                     let old = self.main;
-                    if mishap(&mut self.works, task, &[Fault::MainMoved]).is_some() {
+                    if mishap(&mut self.works, task, &[Fault::MainMovedByOther]).is_some() {
                         self.main += 1;
                     }
                     Happened::MergeGreen {
@@ -330,7 +330,7 @@ impl PlayedWorld {
                 if self.merges.contains_key(merge) {
                     Happened::MainMoved
                 } else if self.main.to_string() != *old {
-                    Happened::MainWasMoved
+                    Happened::MainMovedByOther
                 } else if mishap(&mut self.works, task, &[Fault::CheckoutInTheWay]).is_some() {
                     Happened::CheckoutInTheWay {
                         why: "your checkout has local changes in notes.txt".to_owned(),

@@ -355,7 +355,7 @@ impl<'t> Stage<'t> {
                 | Fault::TreeFails
                 | Fault::EffectFails
                 | Fault::DoneLie
-                | Fault::MainMoved => 1,
+                | Fault::MainMovedByOther => 1,
                 Fault::CheckoutInTheWay
                 | Fault::PullRequest
                 | Fault::RemoteAway

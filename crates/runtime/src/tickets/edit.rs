@@ -12,8 +12,8 @@ pub const OUR_NOTE: &str = "Adjutant: ";
 pub fn set_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, Problem> {
     let front = Front::read(bytes)?;
     front.required("status", "`status: open`")?;
-    let place = front.place("status")?.expect("it was found above");
-    Ok([&bytes[..place.start], status.name().as_bytes(), &bytes[place.end..]].concat())
+    let span = front.value_span("status")?.expect("it was found above");
+    Ok([&bytes[..span.start], status.name().as_bytes(), &bytes[span.end..]].concat())
 }
 
 /// Whether the bytes begin with a front matter, as every ticket does.
@@ -41,9 +41,9 @@ pub fn add_note(bytes: &[u8], at: Millis, note: &str) -> Result<Vec<u8>, Problem
     }
     let end_of_line = if bytes[..front.body].ends_with(b"\r\n") { "\r\n" } else { "\n" };
     let body = &bytes[front.body..];
-    let notes = text::notes_place(&same_length(body));
+    let notes = text::notes_span(&same_length(body));
     let has_notes = notes.is_some();
-    let insert_at = front.body + notes.map_or(body.len(), |place| place.end);
+    let insert_at = front.body + notes.map_or(body.len(), |span| span.end);
     let (before, after) = bytes.split_at(insert_at);
 
     let mut entry = String::new();
@@ -64,7 +64,7 @@ pub fn add_note(bytes: &[u8], at: Millis, note: &str) -> Result<Vec<u8>, Problem
     Ok([before, entry.replace('\n', end_of_line).as_bytes(), after].concat())
 }
 
-/// The bytes as a text in which every place is where it is in the bytes; what is not UTF-8 becomes `?`.
+/// The bytes as a text in which every position is where it is in the bytes; what is not UTF-8 becomes `?`.
 fn same_length(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

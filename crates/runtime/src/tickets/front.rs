@@ -10,7 +10,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Lines of a front matter; one that is longer has lost its end.
 const LINES_MAX: usize = 1_000;
 
-/// The first front matter of a file, by places in its bytes.
+/// The first front matter of a file, by spans in its bytes.
 #[derive(Debug)]
 pub(super) struct Front<'a> {
     bytes: &'a [u8],
@@ -102,12 +102,12 @@ impl<'a> Front<'a> {
     }
 
     /// Where the value of a key stands, quotes not included.
-    pub fn place(&self, key: &str) -> Result<Option<Range<usize>>, Problem> {
+    pub fn value_span(&self, key: &str) -> Result<Option<Range<usize>>, Problem> {
         Ok(self.line(key)?.map(|line| line.value.clone()))
     }
 
     fn line(&self, key: &str) -> Result<Option<&Line>, Problem> {
-        let is_it = |line: &&Line| line.key.clone().is_some_and(|place| &self.bytes[place] == key.as_bytes());
+        let is_it = |line: &&Line| line.key.clone().is_some_and(|span| &self.bytes[span] == key.as_bytes());
         let mut lines = self.lines.iter().filter(is_it);
         let first = lines.next();
         match (first, lines.next()) {
@@ -158,14 +158,14 @@ pub(super) fn lines_from(bytes: &[u8], start: usize) -> impl Iterator<Item = (Ra
     })
 }
 
-fn trimmed(bytes: &[u8], mut place: Range<usize>) -> Range<usize> {
-    while place.start < place.end && bytes[place.start].is_ascii_whitespace() {
-        place.start += 1;
+fn trimmed(bytes: &[u8], mut span: Range<usize>) -> Range<usize> {
+    while span.start < span.end && bytes[span.start].is_ascii_whitespace() {
+        span.start += 1;
     }
-    while place.start < place.end && bytes[place.end - 1].is_ascii_whitespace() {
-        place.end -= 1;
+    while span.start < span.end && bytes[span.end - 1].is_ascii_whitespace() {
+        span.end -= 1;
     }
-    place
+    span
 }
 
 fn unquoted(text: &str) -> &str {

@@ -47,7 +47,7 @@ impl Text {
             }
         }
         let inner = |heading| {
-            let text = section(text, &headings, heading).map(|place| below_heading(&text[place]))?;
+            let text = section(text, &headings, heading).map(|span| below_heading(&text[span]))?;
             (!text.is_empty()).then(|| text.to_owned())
         };
         let body = body.trim().to_owned();
@@ -62,7 +62,7 @@ impl Text {
             design: inner("## Design"),
             acceptance: inner(ACCEPTANCE),
             plan,
-            notes: notes.map(|place| entries(below_heading(&text[place]))).unwrap_or_default(),
+            notes: notes.map(|span| entries(below_heading(&text[span]))).unwrap_or_default(),
             body,
         }
     }
@@ -71,14 +71,14 @@ impl Text {
 /// The text without its acceptance criteria, and those apart. For a text that the kernel kept, which has no title.
 pub fn split_acceptance(body: &str) -> (String, Option<String>) {
     let headings = headings(body);
-    let Some(place) = section(body, &headings, ACCEPTANCE) else { return (body.to_owned(), None) };
-    let rest = [body[..place.start].trim(), body[place.end..].trim()];
+    let Some(span) = section(body, &headings, ACCEPTANCE) else { return (body.to_owned(), None) };
+    let rest = [body[..span.start].trim(), body[span.end..].trim()];
     let rest: Vec<_> = rest.into_iter().filter(|part| !part.is_empty()).collect();
-    (rest.join("\n\n"), Some(below_heading(&body[place]).to_owned()))
+    (rest.join("\n\n"), Some(below_heading(&body[span]).to_owned()))
 }
 
 /// Where the notes of a text are, heading included; up to the next heading of that rank.
-pub(super) fn notes_place(text: &str) -> Option<Range<usize>> {
+pub(super) fn notes_span(text: &str) -> Option<Range<usize>> {
     section(text, &headings(text), NOTES)
 }
 

@@ -107,11 +107,11 @@ pub fn failing_part(output: &str, limit: usize) -> String {
     for (number, _) in lines.iter().enumerate().filter(|(_, line)| tells(line)) {
         let around = number.saturating_sub(LINES_BEFORE)..(number + LINES_AFTER + 1).min(lines.len());
         // The line itself before those around it, where not all have room.
-        if !chosen.take(number) {
+        if !chosen.choose(number) {
             break;
         }
         for near in around {
-            chosen.take(near);
+            chosen.choose(near);
         }
     }
     // What is still left goes to the end: a runner's summary is there.
@@ -126,8 +126,8 @@ struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// Takes a line if there is room for it and a gap beside it.
-    fn take(&mut self, number: usize) -> bool {
+    /// Chooses a line if there is room for it and a gap beside it.
+    fn choose(&mut self, number: usize) -> bool {
         if self.taken.contains(&number) {
             return true;
         }
@@ -142,7 +142,7 @@ impl Chosen<'_> {
     fn take_until(&mut self, lines: impl Iterator<Item = usize>, room: usize) {
         let stop = self.left.saturating_sub(room);
         for number in lines {
-            if self.left <= stop || !self.take(number) {
+            if self.left <= stop || !self.choose(number) {
                 break;
             }
         }

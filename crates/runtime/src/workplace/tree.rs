@@ -312,7 +312,7 @@ impl Walk<'_> {
             Err(error) => return Err(failed(error)),
         };
         let metadata = from.metadata().map_err(failed)?;
-        let Some((dir, name)) = self.place(path).map_err(failed)? else { return Ok(()) };
+        let Some((dir, name)) = self.parent_of(path).map_err(failed)? else { return Ok(()) };
         self.count(metadata.len())?;
         let partial = format!("{name}{PARTIAL}");
         // Left by a copy that was cut off. A name is put in place only when its file is whole.
@@ -343,7 +343,7 @@ impl Walk<'_> {
             self.leave_out(path, "it is a link that leads out of the project");
             return Ok(());
         }
-        let Some((dir, name)) = self.place(path).map_err(failed)? else { return Ok(()) };
+        let Some((dir, name)) = self.parent_of(path).map_err(failed)? else { return Ok(()) };
         self.count(0)?;
         symlinkat(&target, &dir, name.as_str()).map_err(|error| failed(error.into()))?;
         self.done.placed.push(Placed::Copied(PathBuf::from(path)));
@@ -365,7 +365,7 @@ impl Walk<'_> {
             }
             (self.exclude)(path).map_err(|error| SetUpError::Exclude { path: path.into(), error })?;
         }
-        let Some((dir, name)) = self.place(path).map_err(failed)? else { return Ok(()) };
+        let Some((dir, name)) = self.parent_of(path).map_err(failed)? else { return Ok(()) };
         self.count(0)?;
         symlinkat(&target, &dir, name.as_str()).map_err(|error| failed(error.into()))?;
         self.done.placed.push(Placed::Linked(PathBuf::from(path)));
@@ -374,7 +374,7 @@ impl Walk<'_> {
 
     /// The directory in the tree that a path belongs in, made where it is missing, and the last part of the path. Nothing
     /// where something has that name, or where a link is in the way.
-    fn place(&mut self, path: &str) -> io::Result<Option<(OwnedFd, String)>> {
+    fn parent_of(&mut self, path: &str) -> io::Result<Option<(OwnedFd, String)>> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut parts: Vec<_> = path.split('/').collect();
         let name = parts.pop().unwrap_or_default();

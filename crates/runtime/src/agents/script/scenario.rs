@@ -124,19 +124,19 @@ pub enum Take {
 impl Scenario {
     /// Reads a scenario. `file` is what errors call it.
     pub fn parse(file: &str, text: &str) -> Result<Scenario, ScenarioError> {
-        let place = Place { file, text };
+        let source = Source { file, text };
         if text.len() > SCENARIO_BYTES_MAX {
             return Err(
-                place.at(None, format!("a scenario has at most {SCENARIO_BYTES_MAX} bytes; split it"))
+                source.at(None, format!("a scenario has at most {SCENARIO_BYTES_MAX} bytes; split it"))
             );
         }
-        let document = Document::parse(text).map_err(|error| place.at(error.span(), error.message()))?;
-        known(&place, document.as_table(), &["scenario"])?;
+        let document = Document::parse(text).map_err(|error| source.at(error.span(), error.message()))?;
+        known(&source, document.as_table(), &["scenario"])?;
         let Some(parts) = document.get("scenario") else {
-            return Err(place.at(None, "there is nothing to play; begin with `[[scenario]]`"));
+            return Err(source.at(None, "there is nothing to play; begin with `[[scenario]]`"));
         };
         let parts: Result<Vec<Part>, _> =
-            tables(&place, parts, "scenario")?.map(|table| part(&place, table)).collect();
+            tables(&source, parts, "scenario")?.map(|table| part(&source, table)).collect();
         Ok(Scenario { parts: parts? })
     }
 
@@ -160,12 +160,12 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// A file that errors point into.
-struct Place<'a> {
+struct Source<'a> {
     file: &'a str,
     text: &'a str,
 }
 
-impl Place<'_> {
+impl Source<'_> {
     fn line(&self, span: Option<Range<usize>>) -> usize {
         let start = span.map_or(0, |span| span.start).min(self.text.len());
         self.text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1
@@ -177,12 +177,12 @@ impl Place<'_> {
     }
 }
 
-fn known(place: &Place, table: &Table, names: &[&str]) -> Result<(), ScenarioError> {
+fn known(source: &Source, table: &Table, names: &[&str]) -> Result<(), ScenarioError> {
     for (name, item) in table {
         if !names.contains(&name) {
             let span = table.key(name).and_then(|key| key.span()).or_else(|| item.span());
             return Err(
-                place.at(span, format!("there is no key `{name}` here; there are: {}", names.join(", ")))
+                source.at(span, format!("there is no key `{name}` here; there are: {}", names.join(", ")))
             );
         }
     }
@@ -190,58 +190,58 @@ fn known(place: &Place, table: &Table, names: &[&str]) -> Result<(), ScenarioErr
 }
 
 fn tables<'a>(
-    place: &Place,
+    source: &Source,
     item: &'a Item,
     name: &str,
 ) -> Result<impl Iterator<Item = &'a Table>, ScenarioError> {
-    let wrong = || place.at(item.span(), format!("`{name}` is a list of tables: write `[[{name}]]`"));
+    let wrong = || source.at(item.span(), format!("`{name}` is a list of tables: write `[[{name}]]`"));
     Ok(item.as_array_of_tables().ok_or_else(wrong)?.iter())
 }
 
-fn part(place: &Place, table: &Table) -> Result<Part, ScenarioError> {
-    known(place, table, &["task", "tokens", "cost", "step"])?;
+fn part(source: &Source, table: &Table) -> Result<Part, ScenarioError> {
+    known(source, table, &["task", "tokens", "cost", "step"])?;
     let task = match table.get("task") {
         Some(item) => {
-            let wrong = || place.at(item.span(), "`task` is the id of a task, or a pattern such as \"c-*\"");
+            let wrong = || source.at(item.span(), "`task` is the id of a task, or a pattern such as \"c-*\"");
             Some(item.as_str().ok_or_else(wrong)?.to_owned())
         }
         None => None,
     };
     let value = |name| table.get(name).and_then(Item::as_value);
-    let price = price(place, value("tokens"), value("cost"), Price::default())?;
+    let price = price(source, value("tokens"), value("cost"), Price::default())?;
     let Some(steps) = table.get("step") else {
         return Err(
-            place.at(table.span(), "this scenario has no step; add `[[scenario.step]]` with `do = […]`")
+            source.at(table.span(), "this scenario has no step; add `[[scenario.step]]` with `do = […]`")
         );
     };
     let steps: Result<Vec<Step>, _> =
-        tables(place, steps, "scenario.step")?.map(|table| step(place, table, price)).collect();
+        tables(source, steps, "scenario.step")?.map(|table| step(source, table, price)).collect();
     Ok(Part { task, price, steps: steps? })
 }
 
-fn step(place: &Place, table: &Table, price: Price) -> Result<Step, ScenarioError> {
-    known(place, table, &["on", "do"])?;
+fn step(source: &Source, table: &Table, price: Price) -> Result<Step, ScenarioError> {
+    known(source, table, &["on", "do"])?;
     let on = match table.get("on") {
         Some(item) => {
             let kinds: Vec<&str> = PromptKind::ALL.iter().map(|kind| kind.name()).collect();
             let wrong =
-                || place.at(item.span(), format!("`on` is the kind of a prompt: {}", kinds.join(", ")));
+                || source.at(item.span(), format!("`on` is the kind of a prompt: {}", kinds.join(", ")));
             Some(item.as_str().and_then(PromptKind::read).ok_or_else(wrong)?)
         }
         None => None,
     };
     let Some(list) = table.get("do").and_then(Item::as_array) else {
         let span = table.get("do").map_or_else(|| table.span(), Item::span);
-        return Err(place.at(span, "a step needs `do = [ { … }, { … } ]`"));
+        return Err(source.at(span, "a step needs `do = [ { … }, { … } ]`"));
     };
     let mut actions = Vec::new();
     for value in list {
         let Some(fields) = value.as_inline_table() else {
             let example = "an action is a table such as { say = \"hello\" }";
-            return Err(place.at(value.span(), example));
+            return Err(source.at(value.span(), example));
         };
-        let line = place.line(value.span());
-        actions.push((line, action(place, fields, value.span(), price)?));
+        let line = source.line(value.span());
+        actions.push((line, action(source, fields, value.span(), price)?));
     }
     Ok(Step { on, actions })
 }
@@ -275,7 +275,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
 ];
 
 fn action(
-    place: &Place,
+    source: &Source,
     table: &InlineTable,
     span: Option<Range<usize>>,
     standard: Price,
@@ -283,26 +283,25 @@ fn action(
     let mut named = ACTIONS.iter().filter(|(name, _)| table.contains_key(name));
     let Some(&(name, beside)) = named.next() else {
         let names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
-        return Err(place.at(span, format!("this is no action; there are: {}", names.join(", "))));
+        return Err(source.at(span, format!("this is no action; there are: {}", names.join(", "))));
     };
     if let Some((other, _)) = named.next() {
-        return Err(
-            place.at(span, format!("`{name}` and `{other}` are two actions; write them one after the other"))
-        );
+        return Err(source
+            .at(span, format!("`{name}` and `{other}` are two actions; write them one after the other")));
     }
-    let fields = Fields { place, table, span };
+    let fields = Fields { source, table, span };
     fields.known(name, beside)?;
     let tool = |tool| {
         let quiet = fields.flag("quiet")?;
         let own = table.contains_key("tokens") || table.contains_key("cost");
         let price =
-            own.then(|| price(place, table.get("tokens"), table.get("cost"), standard)).transpose()?;
+            own.then(|| price(source, table.get("tokens"), table.get("cost"), standard)).transpose()?;
         Ok(Action::Tool { tool, quiet, price })
     };
     Ok(match name {
         "say" => Action::Say(fields.text(name)?),
         "turn" => {
-            let price = price(place, table.get("tokens"), table.get("cost"), standard)?;
+            let price = price(source, table.get("tokens"), table.get("cost"), standard)?;
             Action::Turn { text: fields.text(name)?, price: Some(price) }
         }
         "write" => tool(Tool::Write { path: fields.text(name)?, text: fields.text("text")? })?,
@@ -318,7 +317,7 @@ fn action(
         "daemon" => tool(Tool::Daemon(fields.text(name)?))?,
         "merge" => tool(Tool::Merge {
             from: fields.text(name)?,
-            take: fields.take()?,
+            take: fields.side_taken()?,
             files: fields.files()?,
             message: fields.text_or("message", "Merge {main}")?,
         })?,
@@ -363,7 +362,7 @@ fn action(
 
 /// The keys of one action.
 struct Fields<'a> {
-    place: &'a Place<'a>,
+    source: &'a Source<'a>,
     table: &'a InlineTable,
     span: Option<Range<usize>>,
 }
@@ -374,7 +373,7 @@ impl Fields<'_> {
             if name != action && !beside.contains(&name) {
                 let may = if beside.is_empty() { "nothing".to_owned() } else { beside.join(", ") };
                 let what = format!("`{name}` cannot stand beside `{action}`; there can: {may}");
-                return Err(self.place.at(value.span().or_else(|| self.span.clone()), what));
+                return Err(self.source.at(value.span().or_else(|| self.span.clone()), what));
             }
         }
         Ok(())
@@ -382,7 +381,7 @@ impl Fields<'_> {
 
     fn wrong(&self, name: &str, is: &str) -> ScenarioError {
         let span = self.table.get(name).and_then(Value::span).or_else(|| self.span.clone());
-        self.place.at(span, format!("`{name}` is {is}"))
+        self.source.at(span, format!("`{name}` is {is}"))
     }
 
     fn text(&self, name: &str) -> Result<String, ScenarioError> {
@@ -419,7 +418,7 @@ impl Fields<'_> {
         }
     }
 
-    fn take(&self) -> Result<Take, ScenarioError> {
+    fn side_taken(&self) -> Result<Take, ScenarioError> {
         match self.text_or("take", "ours")?.as_str() {
             "ours" => Ok(Take::Ours),
             "theirs" => Ok(Take::Theirs),
@@ -450,7 +449,7 @@ impl Fields<'_> {
 
 /// `tokens = [in, out]` and `cost = 0.01` or `cost = "unknown"`.
 fn price(
-    place: &Place,
+    source: &Source,
     tokens: Option<&Value>,
     cost: Option<&Value>,
     standard: Price,
@@ -460,7 +459,7 @@ fn price(
         let number = |value: &Value| value.as_integer().and_then(|number| u64::try_from(number).ok());
         let pair: Option<Vec<u64>> = value.as_array().and_then(|list| list.iter().map(number).collect());
         let Some([input, output]) = pair.as_deref() else {
-            return Err(place.at(value.span(), "`tokens` is two whole numbers: [read, written]"));
+            return Err(source.at(value.span(), "`tokens` is two whole numbers: [read, written]"));
         };
         (price.input_tokens, price.output_tokens) = (*input, *output);
     }
@@ -469,7 +468,7 @@ fn price(
         price.cost_usd = match number {
             Some(number) if number.is_finite() && number >= 0.0 => Some(number),
             None if value.as_str() == Some("unknown") => None,
-            _ => return Err(place.at(value.span(), "`cost` is dollars, such as 0.01, or \"unknown\"")),
+            _ => return Err(source.at(value.span(), "`cost` is dollars, such as 0.01, or \"unknown\"")),
         };
     }
     Ok(price)

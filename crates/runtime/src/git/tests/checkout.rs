@@ -183,13 +183,13 @@ fn a_main_that_was_moved_is_said_and_left_where_it_is() {
     let project = with_work(Isolation::Clone, |_, _| {});
     let (merge, old) = project.merge();
     let moved = project.user_commits("theirs", "x\n");
-    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::WasMoved { now: moved.clone() });
+    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::ByOther { now: moved.clone() });
     // Moved with force to somewhere else.
     project.git(&["checkout", "-q", "--orphan", "other"]);
     project.git(&["commit", "-q", "-m", "another beginning"]);
     project.git(&["branch", "-q", "-f", "main"]);
     let now = oid(&project.git(&["rev-parse", "main"]));
-    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::WasMoved { now });
+    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::ByOther { now });
     // A main that went on from the merge has it.
     project.git(&["checkout", "-q", "-f", "main"]);
     let land = project.repository.land_dir();
@@ -255,7 +255,7 @@ fn a_main_that_was_set_back_meanwhile_stays_there() {
         std::mem::forget(switching);
     }));
     let back = oid(&project.git(&["rev-parse", "main^"]));
-    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::WasMoved { now: back.clone() });
+    assert_eq!(project.repository.move_main(&merge, &old).unwrap(), Moved::ByOther { now: back.clone() });
     assert_eq!(oid(&project.git(&["rev-parse", "main"])), back);
     assert_eq!(project.git(&["status", "--porcelain"]), "");
     assert!(!project.root().join("regretted").exists());

@@ -66,7 +66,7 @@ fn live(project: &Project) {
             if !project.tree().join("work").exists() {
                 project.agent_commits("work", "work\n");
             }
-            project.take();
+            project.take_tip();
         }),
         ("gate", &|| {
             write(&project.tree().join("left"), "left\n");

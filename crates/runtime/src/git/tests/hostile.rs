@@ -86,7 +86,7 @@ fn nothing_that_an_agent_plants_is_ever_run() {
     project.folder.git(&nested, &["commit", "-q", "-m", "nested"]);
     plant(&nested.join(".git"), &canary);
 
-    assert_eq!(project.prepare(), project.take().tip);
+    assert_eq!(project.prepare(), project.take_tip().tip);
     assert!(matches!(project.repository.look(&task(), TREE, BRANCH).unwrap(), TreeFound::Dirty { .. }));
     let left = project.leftovers();
     assert_eq!(left.left_out, ["nested/"]);
@@ -213,7 +213,7 @@ fn links_out_of_the_git_directory_are_not_followed() {
     let project = Project::new();
     project.prepare();
     let tip = project.agent_commits("kept", "kept\n");
-    project.take();
+    project.take_tip();
     let outside = project.folder.path.join("outside");
     fs::create_dir_all(&outside).unwrap();
 
@@ -265,7 +265,7 @@ fn a_git_directory_that_leads_elsewhere_keeps_its_tree_until_it_is_back() {
         let project = Project::new();
         project.prepare();
         project.agent_commits("kept", "kept\n");
-        project.take();
+        project.take_tip();
         break_it(&project.tree().join(".git"), &project.folder.path.join("outside"));
         write(&project.tree().join("fresh"), "fresh\n");
         let error = project.repository.take_tip(&task(), TREE, BRANCH).unwrap_err();
@@ -289,10 +289,10 @@ fn a_git_directory_that_is_gone_is_made_again_and_its_files_are_what_is_left_ove
     let project = Project::new();
     project.prepare();
     project.agent_commits("kept", "kept\n");
-    let before = project.take().tip;
+    let before = project.take_tip().tip;
     fs::remove_dir_all(project.tree().join(".git")).unwrap();
     write(&project.tree().join("fresh"), "fresh\n");
-    assert_eq!(project.take().tip, before);
+    assert_eq!(project.take_tip().tip, before);
     let left = project.repository.commit_leftovers(&task(), TREE, BRANCH, "left", &coder()).unwrap();
     assert_eq!(project.git(&["show", &format!("{}:fresh", left.tip)]), "fresh");
     assert_eq!(project.git(&["show", &format!("{}:kept", left.tip)]), "kept");
@@ -304,7 +304,7 @@ fn rubbish_in_head_and_references_is_not_believed() {
     let project = Project::new();
     project.prepare();
     let tip = project.agent_commits("kept", "kept\n");
-    project.take();
+    project.take_tip();
     let git_dir = project.tree().join(".git");
     let sparse = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 30).unwrap();
     let head = git_dir.join("HEAD");
@@ -317,21 +317,21 @@ fn rubbish_in_head_and_references_is_not_believed() {
         "\0\0",
     ] {
         fs::write(&head, content).unwrap();
-        assert_eq!(project.take().tip, tip, "with {content:?} in HEAD");
+        assert_eq!(project.take_tip().tip, tip, "with {content:?} in HEAD");
     }
     sparse(&head);
-    assert_eq!(project.take().tip, tip, "with a HEAD of a gigabyte");
+    assert_eq!(project.take_tip().tip, tip, "with a HEAD of a gigabyte");
     fs::remove_file(&head).unwrap();
     nix::unistd::mkfifo(&head, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    assert_eq!(project.take().tip, tip, "with a pipe for HEAD");
+    assert_eq!(project.take_tip().tip, tip, "with a pipe for HEAD");
     sparse(&git_dir.join("packed-refs"));
-    assert_eq!(project.take().tip, tip, "with packed references of a gigabyte");
+    assert_eq!(project.take_tip().tip, tip, "with packed references of a gigabyte");
     // And when the branch is rubbish too, the history tells.
     fs::write(git_dir.join("refs/heads").join(BRANCH), "0000000000000000000000000000000000000000\n").unwrap();
-    assert_eq!(project.take().tip, tip, "from its history");
+    assert_eq!(project.take_tip().tip, tip, "from its history");
     fs::remove_dir_all(git_dir.join("logs")).unwrap();
     // Nothing in it can be believed: it goes to the trash, and another stands at what was last taken.
-    assert_eq!(project.take().tip, tip, "from what was last taken");
+    assert_eq!(project.take_tip().tip, tip, "from what was last taken");
     assert_eq!(project.agent(&["rev-parse", "HEAD"]), tip.as_str());
     let trashed = project.repository.trash();
     assert!(
@@ -345,7 +345,7 @@ fn objects_that_are_not_what_they_say_do_not_get_in() {
     let project = Project::new();
     project.prepare();
     let tip = project.agent_commits("kept", "kept\n");
-    project.take();
+    project.take_tip();
     // A tree with an entry called `.git` would make a checkout write into a git directory.
     let blob = project.agent(&["hash-object", "-w", "README"]);
     let mut raw = b"100644 .git\0".to_vec();
@@ -365,7 +365,7 @@ fn objects_that_are_not_what_they_say_do_not_get_in() {
     write(&file, raw);
     let commit = project.agent(&["hash-object", "-w", "--literally", "-t", "commit", file.to_str().unwrap()]);
     project.agent(&["update-ref", "HEAD", &commit]);
-    assert_eq!(project.take().tip, tip, "it is as after a power cut: what was last taken counts");
+    assert_eq!(project.take_tip().tip, tip, "it is as after a power cut: what was last taken counts");
     assert_eq!(oid(&project.git(&["rev-parse", "refs/adjutant/tasks/c1"])), tip);
     assert_eq!(project.repository.trash().len(), 1, "and what cannot be read is in the trash");
 }
@@ -377,9 +377,9 @@ fn alternates_of_an_agent_lead_nowhere_that_counts() {
     let tip = project.agent_commits("kept", "kept\n");
     let alternates = project.tree().join(".git/objects/info/alternates");
     fs::write(&alternates, "/nonexistent\n../../../../nowhere\n").unwrap();
-    assert_eq!(project.take().tip, tip);
+    assert_eq!(project.take_tip().tip, tip);
     fs::remove_file(&alternates).unwrap();
-    assert_eq!(project.take().tip, tip);
+    assert_eq!(project.take_tip().tip, tip);
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn an_agent_that_tidies_up_loses_nothing() {
     let tip = project.agent_commits("kept", "kept\n");
     project.agent(&["pack-refs", "--all"]);
     project.agent(&["gc", "-q", "--prune=now"]);
-    assert_eq!(project.take().tip, tip);
+    assert_eq!(project.take_tip().tip, tip);
     write(&project.tree().join("left"), "left\n");
     let left = project.leftovers();
     assert_eq!(oid(&project.agent(&["rev-parse", "HEAD"])), left.tip);
@@ -404,16 +404,16 @@ fn work_on_another_branch_or_none_is_found() {
     let ours = project.agent_commits("one", "1\n");
     // It only went back to look: the branch counts.
     project.agent(&["checkout", "-q", "--detach", "HEAD^"]);
-    assert_eq!(project.take().tip, ours);
+    assert_eq!(project.take_tip().tip, ours);
     // It works on, detached, from main: that counts, and the branch's commit is kept.
     let detached = project.agent_commits("two", "2\n");
-    assert_eq!(project.take().tip, detached);
+    assert_eq!(project.take_tip().tip, detached);
     assert!(project.repository.land_reference(&format!("refs/adjutant/kept/c1/{ours}")).unwrap().is_some());
     // On a branch of its own, with ours deleted.
     project.agent(&["checkout", "-q", "-b", "mine"]);
     project.agent(&["branch", "-q", "-D", BRANCH]);
     let mine = project.agent_commits("three", "3\n");
-    assert_eq!(project.take().tip, mine);
+    assert_eq!(project.take_tip().tip, mine);
     // A commit of ours puts it back on its branch, and leaves its own where it is.
     write(&project.tree().join("left"), "left\n");
     let left = project.leftovers();
@@ -422,7 +422,7 @@ fn work_on_another_branch_or_none_is_found() {
     assert_eq!(oid(&project.agent(&["rev-parse", "HEAD"])), left.tip);
     // It throws all of its work away: the tip is what it says, and what was there before is in the history.
     project.agent(&["reset", "-q", "--hard", main.as_str()]);
-    assert_eq!(project.take().tip, main);
+    assert_eq!(project.take_tip().tip, main);
     let land = project.repository.land_dir();
     let history = project.folder.git(&land, &["log", "-g", "--format=%H", "refs/adjutant/tasks/c1"]);
     assert!(history.contains(left.tip.as_str()));

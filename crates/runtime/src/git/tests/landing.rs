@@ -12,7 +12,7 @@ fn the_same_merge_has_the_same_id() {
     let project = Project::new();
     project.prepare();
     project.agent_commits("new", "new\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
     let once = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert_eq!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), once);
@@ -32,7 +32,7 @@ fn a_conflict_names_its_files_once() {
     project.user_commits("src/one", "user\n");
     project.git(&["rm", "-q", "src/two"]);
     project.git(&["commit", "-q", "-m", "gone"]);
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert_eq!(
@@ -56,7 +56,7 @@ fn files_are_merged_as_mains_attributes_say() {
     write(&project.tree().join(".gitattributes"), "* merge=union\n");
     let tip = project.agent_commits("work", "work\n");
     let main = project.user_commits("list", "begun\nuser\n");
-    project.take();
+    project.take_tip();
     project.repository.main_tip().unwrap();
     let commit = match project.repository.merge(&main, &tip, "Land", &[], AT).unwrap() {
         Merged::Clean { commit, .. } => commit,
@@ -70,7 +70,7 @@ fn files_are_merged_as_mains_attributes_say() {
     assert_eq!(lines, ["agent", "begun", "user"]);
     project.agent_commits("plain", "agent\n");
     let main = project.user_commits("plain", "user\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert_eq!(merged, Merged::Conflict { files: vec!["plain".to_owned()], dropped: Vec::new() });
@@ -90,7 +90,7 @@ fn a_history_of_its_own_is_a_conflict_without_files() {
     project.agent(&["checkout", "-q", "--orphan", "new-beginning"]);
     let tip = project.agent_commits("new", "new\n");
     // The branch that it left has nothing of its own, and the new one counts.
-    assert_eq!(project.take().tip, tip);
+    assert_eq!(project.take_tip().tip, tip);
     let main = project.repository.main_tip().unwrap();
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert_eq!(merged, Merged::Conflict { files: Vec::new(), dropped: Vec::new() });
@@ -110,7 +110,7 @@ fn what_main_has_already_is_nothing_to_merge() {
     project.agent(&["reset", "-q", "--hard", &base]);
     project.agent_commits("new", "new\n");
     project.agent(&["commit", "-q", "--amend", "-m", "another"]);
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let merged = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert!(matches!(merged, Merged::Clean { .. }), "{merged:?}");
 }
@@ -120,7 +120,7 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
     let project = Project::new();
     project.prepare();
     project.agent_commits("new", "new\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
     let edit =
         |path: &str, change: fn(Option<&[u8]>) -> Option<Vec<u8>>| Edit { path: path.to_owned(), change };
@@ -171,7 +171,7 @@ fn an_inspection_says_what_a_branch_changes() {
     project.agent(&["commit", "-q", "-m", "all"]);
     // What main does meanwhile is not the branch's doing.
     project.user_commits("elsewhere", "x\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
     let seen = project.repository.inspect(&tip, &main, Some("tickets/")).unwrap();
     assert_eq!(seen.conflict_markers, [("broken".to_owned(), 2)]);
@@ -208,7 +208,7 @@ fn files_that_are_not_the_agents_to_change_are_put_back() {
     write(&project.tree().join(OsStr::from_bytes(b"tickets/\xff.md")), "made up\n");
     let tip = project.agent_commits("work", "work\n");
     let main = project.repository.main_tip().unwrap();
-    project.take();
+    project.take_tip();
     let seen = project.repository.inspect(&tip, &main, Some("tickets")).unwrap();
     assert_eq!(seen.tickets_changed, ["tickets/c1.md", "tickets/c3.md", "tickets/c4.md", "tickets/link.md"]);
     let put_back =
@@ -234,7 +234,7 @@ fn a_test_tree_holds_exactly_the_commit_whatever_ran_there_before() {
     let project = Project::new();
     project.prepare();
     project.agent_commits("new", "new\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
     let folder = project.repository.test_tree(&tip, "slot-1").unwrap();
     assert_eq!(fs::read_to_string(folder.join("new")).unwrap(), "new\n");
@@ -283,7 +283,7 @@ fn a_signed_merge_has_the_same_id_when_it_is_made_again() {
     let project = Project::new();
     project.prepare();
     project.agent_commits("new", "new\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     signs(&project.folder, &signer(&project.folder));
     let main = project.repository.main_tip().unwrap();
     let merge = |repository: &Repository| match repository.merge(&main, &tip, "Land", &[], AT).unwrap() {
@@ -304,7 +304,7 @@ fn an_agents_settings_choose_no_program_that_signs() {
     let project = Project::with(Isolation::Worktree, |_, _| {});
     project.prepare();
     project.agent_commits("new", "new\n");
-    let tip = project.take().tip;
+    let tip = project.take_tip().tip;
     signs(&project.folder, &signer(&project.folder));
     let canary = write_canary(&project.folder.path);
     for key in ["gpg.program", "gpg.openpgp.program"] {

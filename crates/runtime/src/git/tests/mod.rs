@@ -74,7 +74,7 @@ impl Project {
         self.repository.prepare_tree(&task(), TREE, BRANCH).unwrap()
     }
 
-    fn take(&self) -> Taken {
+    fn take_tip(&self) -> Taken {
         self.repository.take_tip(&task(), TREE, BRANCH).unwrap()
     }
 

@@ -7,11 +7,14 @@ fn a_branch_that_the_user_moved_deleted_or_checked_out_is_theirs() {
     let project = Project::new();
     project.prepare();
     let first = project.agent_commits("one", "1\n");
-    assert_eq!(project.take().branch, Published::As(BRANCH.to_owned()));
+    assert_eq!(project.take_tip().branch, Published::As(BRANCH.to_owned()));
     // Checked out: not moved under the user's feet, and moved again afterwards.
     project.git(&["checkout", "-q", BRANCH]);
     let second = project.agent_commits("two", "2\n");
-    assert_eq!(project.take().branch, Published::CheckedOut { name: BRANCH.to_owned(), at: project.root() });
+    assert_eq!(
+        project.take_tip().branch,
+        Published::CheckedOut { name: BRANCH.to_owned(), at: project.root() }
+    );
     assert_eq!(oid(&project.git(&["rev-parse", BRANCH])), first);
     assert_eq!(oid(&project.git(&["rev-parse", "refs/adjutant/tasks/c1"])), second);
     assert_eq!(
@@ -19,14 +22,14 @@ fn a_branch_that_the_user_moved_deleted_or_checked_out_is_theirs() {
         BranchDeleted::CheckedOut { at: project.root() }
     );
     project.git(&["checkout", "-q", "main"]);
-    assert_eq!(project.take().branch, Published::As(BRANCH.to_owned()));
+    assert_eq!(project.take_tip().branch, Published::As(BRANCH.to_owned()));
     assert_eq!(oid(&project.git(&["rev-parse", BRANCH])), second);
     // Moved by the user.
     let main = oid(&project.git(&["rev-parse", "main"]));
     project.git(&["branch", "-q", "-f", BRANCH, "main"]);
     let third = project.agent_commits("three", "3\n");
     let theirs = Published::MovedByUser { name: BRANCH.to_owned(), now: main.clone() };
-    assert_eq!(project.take().branch, theirs);
+    assert_eq!(project.take_tip().branch, theirs);
     assert_eq!(oid(&project.git(&["rev-parse", "refs/adjutant/tasks/c1"])), third);
     assert_eq!(
         project.repository.delete_branch(&task(), BRANCH).unwrap(),
@@ -35,7 +38,7 @@ fn a_branch_that_the_user_moved_deleted_or_checked_out_is_theirs() {
     // Deleted by the user.
     project.git(&["branch", "-q", "-D", BRANCH]);
     project.agent_commits("four", "4\n");
-    assert_eq!(project.take().branch, Published::DeletedByUser { name: BRANCH.to_owned() });
+    assert_eq!(project.take_tip().branch, Published::DeletedByUser { name: BRANCH.to_owned() });
     assert_eq!(project.repository.delete_branch(&task(), BRANCH).unwrap(), BranchDeleted::WasGone);
 }
 
@@ -47,7 +50,7 @@ fn a_branch_called_agent_is_worked_around() {
         });
         project.prepare();
         let tip = project.agent_commits("one", "1\n");
-        let taken = project.take();
+        let taken = project.take_tip();
         assert_eq!(taken, Taken { tip: tip.clone(), branch: Published::As("agent-A-c1".to_owned()) });
         assert_eq!(oid(&project.git(&["rev-parse", "agent-A-c1"])), tip);
         project.repository.remove_tree(&task(), TREE, "e1").unwrap();
@@ -62,13 +65,13 @@ fn a_tip_that_was_shown_before_a_crash_is_known_to_be_ours() {
     let project = Project::new();
     project.prepare();
     let first = project.agent_commits("one", "1\n");
-    project.take();
+    project.take_tip();
     project.agent_commits("two", "2\n");
-    project.take();
+    project.take_tip();
     let record = "refs/adjutant/published/c1";
     project.repository.set_in_land(record, &first).unwrap();
     let third = project.agent_commits("three", "3\n");
-    assert_eq!(project.take().branch, Published::As(BRANCH.to_owned()));
+    assert_eq!(project.take_tip().branch, Published::As(BRANCH.to_owned()));
     assert_eq!(oid(&project.git(&["rev-parse", BRANCH])), third);
 }
 
@@ -77,11 +80,11 @@ fn our_own_reference_is_put_right_and_what_was_put_there_is_kept() {
     let project = Project::new();
     project.prepare();
     project.agent_commits("one", "1\n");
-    project.take();
+    project.take_tip();
     let theirs = project.user_commits("theirs", "x\n");
     project.git(&["update-ref", "refs/adjutant/tasks/c1", "main"]);
     let tip = project.agent_commits("two", "2\n");
-    project.take();
+    project.take_tip();
     assert_eq!(oid(&project.git(&["rev-parse", "refs/adjutant/tasks/c1"])), tip);
     assert_eq!(oid(&project.git(&["rev-parse", &format!("refs/adjutant/found/c1/{theirs}")])), theirs);
 }
@@ -92,7 +95,7 @@ fn a_tree_that_is_gone_is_made_again_on_the_saved_tip() {
         let project = Project::with(isolation, |_, _| {});
         project.prepare();
         let tip = project.agent_commits("one", "1\n");
-        project.take();
+        project.take_tip();
         fs::remove_dir_all(project.tree()).unwrap();
         assert_eq!(project.repository.look(&task(), TREE, BRANCH).unwrap(), TreeFound::Missing);
         assert_eq!(project.prepare(), tip);
@@ -221,7 +224,7 @@ fn locks_that_nobody_holds_are_removed_and_others_are_not() {
     write(&project.repository.land_dir().join("refs/adjutant/tasks/c1.lock"), "");
     project.prepare();
     project.agent_commits("one", "1\n");
-    project.take();
+    project.take_tip();
     // A live holder has it open.
     let lock = git_dir.join("index.lock");
     write(&lock, "");
@@ -253,7 +256,7 @@ fn a_copy_that_is_damaged_or_lost_is_made_again_and_knows_what_was_published() {
     let project = Project::new();
     project.prepare();
     let tip = project.agent_commits("one", "1\n");
-    project.take();
+    project.take_tip();
     write(&project.tree().join("left"), "x\n");
     project.repository.save(&task(), TREE, "e1").unwrap().unwrap();
     let land = project.repository.land_dir();
@@ -267,7 +270,7 @@ fn a_copy_that_is_damaged_or_lost_is_made_again_and_knows_what_was_published() {
     assert_eq!(project.agent(&["fsck", "--no-dangling"]), "");
     let project = Project { repository, folder: Folder { path: project.folder.path.clone() } };
     let next = project.agent_commits("two", "2\n");
-    assert_eq!(project.take(), Taken { tip: next, branch: Published::As(BRANCH.to_owned()) });
+    assert_eq!(project.take_tip(), Taken { tip: next, branch: Published::As(BRANCH.to_owned()) });
     std::mem::forget(project);
 }
 
@@ -308,7 +311,7 @@ fn a_worktree_goes_past_a_branch_of_the_users_that_has_its_name() {
         assert_eq!(project.agent(&["symbolic-ref", "--short", "HEAD"]), "agent/A-c1-2");
     }
     project.agent_commits("work", "work\n");
-    assert_eq!(project.take().branch, Published::As("agent/A-c1-2".to_owned()));
+    assert_eq!(project.take_tip().branch, Published::As("agent/A-c1-2".to_owned()));
     assert_eq!(project.land(), Moved::Moved);
     project.repository.remove_tree(&task(), TREE, "e1").unwrap();
     assert_eq!(project.repository.delete_branch(&task(), BRANCH).unwrap(), BranchDeleted::Deleted);
@@ -371,7 +374,7 @@ fn a_main_called_agent_works_too() {
     let project = Project { folder, repository };
     project.prepare();
     project.agent_commits("one", "1\n");
-    assert_eq!(project.take().branch, Published::As("agent-A-c1".to_owned()));
+    assert_eq!(project.take_tip().branch, Published::As("agent-A-c1".to_owned()));
     assert_eq!(project.land(), Moved::Moved);
 }
 

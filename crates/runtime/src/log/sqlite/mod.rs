@@ -35,7 +35,7 @@ use self::ownership::Lock;
 pub use self::ownership::Owner;
 use self::schema::Migration;
 use super::chain::Chain;
-use super::ledger::{Change, Ledger, Place};
+use super::ledger::{Change, Ledger, Slot};
 use super::{
     Appended, Due, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT,
     Seq, Snapshot,
@@ -92,7 +92,7 @@ impl SqliteLog {
     }
 
     fn open_with(path: &Path, owner: &Owner, settings: Settings) -> Result<SqliteLog, LogError> {
-        let lock = Lock::take(&Lock::path(path), owner)?;
+        let lock = Lock::acquire(&Lock::path(path), owner)?;
         let pages = Arc::new(AtomicI32::new(0));
         let mut log = SqliteLog {
             path: path.to_owned(),
@@ -565,7 +565,7 @@ fn load_streams(connection: &Connection) -> rusqlite::Result<Vec<(String, u64)>>
     rows.collect()
 }
 
-fn load_outbox(connection: &Connection) -> rusqlite::Result<Vec<(Place, Pending)>> {
+fn load_outbox(connection: &Connection) -> rusqlite::Result<Vec<(Slot, Pending)>> {
     let mut statement = connection
         .prepare("SELECT place, id, kind, due, data, attempt, owner, until FROM outbox ORDER BY place")?;
     let rows = statement.query_map((), |row| {
@@ -578,7 +578,7 @@ fn load_outbox(connection: &Connection) -> rusqlite::Result<Vec<(Place, Pending)
             owner: row.get(6)?,
             until: row.get(7)?,
         };
-        Ok((row.get::<_, i64>(0)? as Place, pending))
+        Ok((row.get::<_, i64>(0)? as Slot, pending))
     })?;
     rows.collect()
 }
@@ -842,7 +842,7 @@ fn undo_half_made(path: &Path) {
     if !beside(path, "-journal").exists() {
         return;
     }
-    let Ok(_lock) = Lock::take(&Lock::path(path), &Owner::current()) else { return };
+    let Ok(_lock) = Lock::acquire(&Lock::path(path), &Owner::current()) else { return };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Where it cannot be done, as on a disk that is read only, the reading says so.
     let _ = Connection::open_with_flags(path, flags)

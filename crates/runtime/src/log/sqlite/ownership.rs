@@ -63,7 +63,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    pub fn take(path: &Path, owner: &Owner) -> Result<Lock, LogError> {
+    pub fn acquire(path: &Path, owner: &Owner) -> Result<Lock, LogError> {
         let io = |error: std::io::Error| LogError::Io { doing: "locked", why: error.to_string() };
         crash::point("lock: before");
         let mut waits = 0;

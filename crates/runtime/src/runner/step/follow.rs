@@ -60,7 +60,7 @@ pub struct Follower<'a> {
     /// The step is not wanted any more; the program was told, and may still name its price.
     unwanted: Option<Instant>,
     /// Its processes were told to end, and why.
-    ending: Option<SmolStr>,
+    ending: Option<ToldToEnd>,
     grown_at: Instant,
     /// There is no room for what it prints.
     full: bool,
@@ -72,6 +72,17 @@ pub enum Gone {
     Lost,
     /// It was told to end, and its keeper writes down how when the disk has room for that: the next fleet hears of it.
     Left,
+}
+
+/// Why a step's processes were told to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToldToEnd {
+    Unwanted,
+    /// It did not end its turn in time.
+    Interrupted,
+    Silent,
+    /// What it printed says that it must not go on.
+    ByItsReader,
 }
 
 impl<'a> Follower<'a> {
@@ -194,9 +205,9 @@ impl<'a> Follower<'a> {
                 () = tokio::time::sleep_until(patience), if waits_to_stop => {}
                 () = tokio::time::sleep_until(patience), if self.ending.is_none() && !waits_to_stop => {
                     let why = match (self.unwanted, self.interrupted) {
-                        (Some(_), _) => "ended",
-                        (_, Some(_)) => "interrupted",
-                        _ => "silent",
+                        (Some(_), _) => ToldToEnd::Unwanted,
+                        (_, Some(_)) => ToldToEnd::Interrupted,
+                        _ => ToldToEnd::Silent,
                     };
                     self.end(why).await;
                 }
@@ -287,8 +298,8 @@ impl<'a> Follower<'a> {
                     }
                     None
                 }
-                Said::Stop(reason) => {
-                    self.end(&reason.to_string()).await;
+                Said::Stop(_) => {
+                    self.end(ToldToEnd::ByItsReader).await;
                     None
                 }
                 Said::Retry { status, attempt, delay_ms, what } => {
@@ -388,7 +399,7 @@ impl<'a> Follower<'a> {
                         self.unwanted = Some(Instant::now());
                         self.send(input).await;
                     }
-                    None => self.end("ended").await,
+                    None => self.end(ToldToEnd::Unwanted).await,
                 }
             }
         }
@@ -425,9 +436,9 @@ impl<'a> Follower<'a> {
         }
     }
 
-    async fn end(&mut self, why: &str) {
+    async fn end(&mut self, why: ToldToEnd) {
         if self.ending.is_none() {
-            self.ending = Some(why.into());
+            self.ending = Some(why);
             if let Some(connection) = &mut self.connection {
                 let _ = connection.end(STEP_ENDING).await;
             }
@@ -467,7 +478,7 @@ impl<'a> Follower<'a> {
             (_, Reason::TimedOut) => {
                 failed(format!("the step took longer than {limit} s"), StepFailure::TimedOut, usage)
             }
-            _ if self.ending.as_deref() == Some("silent") => {
+            _ if self.ending == Some(ToldToEnd::Silent) => {
                 failed("the agent said nothing for too long", StepFailure::TimedOut, usage)
             }
             // We ended it because the fleet stops: the next step goes on from here.
