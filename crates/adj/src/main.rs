@@ -2,7 +2,7 @@
 
 mod api;
 mod cli;
-mod real_world;
+mod real_host;
 mod server;
 
 fn main() -> std::process::ExitCode {

@@ -1,4 +1,4 @@
-//! The world beside the log, for real: git, the settings file, what agents printed, and this machine.
+//! The host, for real: git, the settings file, what agents printed, and this machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use runtime::settings::{self, Settings, SettingsError, trust};
 use runtime::workplace;
 use serde_json::{Value, json};
 
-use crate::api::outside::{
-    Commit, Configured, Diff, Entry, Finding, Level, MovedBranch, Of, Outside, Prompt, Restore, Salvage,
+use crate::api::host::{
+    Commit, Configured, Diff, Entry, Finding, Host, Level, MovedBranch, Of, Prompt, Restore, Salvage,
     SalvageId, Span, TestRun, Trash, size,
 };
 use crate::api::{Problem, time};
@@ -30,14 +30,14 @@ const SHELL_WORDS: [&str; 10] = ["true", "false", "test", "cd", "for", "if", "wh
 /// How often a transcript that is followed is looked at: its keeper tells only the owner.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// The project's outside.
-pub struct Real {
+/// The project's host.
+pub struct RealHost {
     layout: Layout,
 }
 
-impl Real {
-    pub fn new(layout: Layout) -> Real {
-        Real { layout }
+impl RealHost {
+    pub fn new(layout: Layout) -> RealHost {
+        RealHost { layout }
     }
 
     fn settings(&self) -> Result<Settings, Problem> {
@@ -90,7 +90,7 @@ fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
     Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, files: entry.files, commits })
 }
 
-impl Outside for Real {
+impl Host for RealHost {
     fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem> {
         let tip = task.landed.as_ref().map(|landed| landed.tip.clone());
         let tip = tip.or_else(|| task.place.as_ref().and_then(|place| place.tip.clone()));
@@ -467,7 +467,7 @@ impl Outside for Real {
 const PACKAGES: [(&str, &str); 3] =
     [(".venv", "uv sync"), ("venv", "python3 -m venv venv"), ("node_modules", "npm ci")];
 
-impl Real {
+impl RealHost {
     /// Where things will be, or are. The folder of the trees is made by the first `adj run`.
     fn look_at_places(&self, settings: &Settings) -> Result<Vec<Finding>, Problem> {
         let repository = runtime::runner::open_repository(&self.layout, settings).map_err(of_git)?;

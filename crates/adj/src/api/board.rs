@@ -124,11 +124,11 @@ pub const BROKEN_TICKET: &str = "BROKEN_TICKET";
 /// The same, with what is wrong with the file where there is a ticket of that name.
 fn no_ticket(call: &Call, id: &TaskId) -> Problem {
     let name = format!("{id}.md");
-    let of_it = |finding: &super::outside::Finding| {
+    let of_it = |finding: &super::host::Finding| {
         let file = finding.subject.rsplit('/').next().unwrap_or_default();
         file == name || file.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'))
     };
-    let problems = call.site.outside.ticket_problems().unwrap_or_default();
+    let problems = call.site.host.ticket_problems().unwrap_or_default();
     match problems.into_iter().find(of_it) {
         Some(problem) => {
             let detail = format!("ticket `{id}` is not a task: {}: {}", problem.subject, problem.text);
@@ -310,7 +310,7 @@ pub fn undo(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
     let by = kernel::next_task_id(&world);
     // What was not landed is refused by the rules.
     let tip = match &task.landed {
-        Some(_) => call.site.outside.revert(task, &by)?,
+        Some(_) => call.site.host.revert(task, &by)?,
         None => String::new(),
     };
     call.submit(Ask::UndoTask { id, by: by.clone(), tip: SmolStr::new(tip) })?;
@@ -411,8 +411,8 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
     let Worked { said, millis } = history::worked(call, &id)?;
     // What can be said is said, also where git has no answer.
-    let commits = call.site.outside.commits(task).unwrap_or_default();
-    let (diff_stat, moved_branch, diff_problem) = match call.site.outside.diff(task, true) {
+    let commits = call.site.host.commits(task).unwrap_or_default();
+    let (diff_stat, moved_branch, diff_problem) = match call.site.host.diff(task, true) {
         Ok(diff) => (Some(diff.diff), diff.moved, None),
         Err(problem) => (None, None, Some(problem.detail)),
     };

@@ -157,7 +157,7 @@ pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Pro
     let agent: Option<AgentName> = spawn.agent.map(|agent| field("agent", &agent)).transpose()?;
     // A fleet keeps the rules as the settings are; where none runs, they may never have been read.
     let at_work = call.site.control.is_some_and(|control| control.status().running);
-    let rules = call.site.outside.rules().filter(|_| !at_work);
+    let rules = call.site.host.rules().filter(|_| !at_work);
     if let Some(config) = rules.filter(|config| *config != *call.world().config) {
         call.submit_beside(Ask::Configure { config: Box::new(config) })?;
     }
@@ -187,8 +187,8 @@ pub fn why(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<Work
 pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, Problem> {
     let (world, now) = (call.world(), call.request.at);
     let mut guards = as_seen_from_here(call, kernel::why::of_fleet(&world, now));
-    let wrong = call.site.outside.config_check().unwrap_or_default();
-    for finding in wrong.into_iter().filter(|finding| finding.level == types::outside::Level::Error) {
+    let wrong = call.site.host.config_check().unwrap_or_default();
+    for finding in wrong.into_iter().filter(|finding| finding.level == types::host::Level::Error) {
         let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
         guards.push(Guard {
             guard: Condition::SettingsValid,

@@ -1,11 +1,11 @@
 //! What is not in the log: diffs, saved work, transcripts, prompts, settings, and the machine that it all runs on.
 //!
-//! The handlers know the shape of requests and answers; whoever implements [`Outside`] knows git and files.
+//! The handlers know the shape of requests and answers; whoever implements [`Host`] knows git and files.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::types::outside::{
+use super::types::host::{
     ConfigSchema, DiffQuery, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
     TestsQuery, Transcript, TranscriptQuery,
 };
@@ -18,7 +18,7 @@ use machines::names::{EffectId, TaskId, WorkerName};
 use machines::worker;
 use serde_json::Value;
 
-pub use super::types::outside::{
+pub use super::types::host::{
     Commit, Configured, Entry, Finding, Level, MovedBranch, Prompt, TestRun, Trash,
 };
 
@@ -27,8 +27,8 @@ pub const WAIT_MAX: Duration = Duration::from_secs(20);
 /// How long one look waits: between two it is seen whether the worker has anything in hand still.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
 
-/// The world beside the log. Every method may block, and says what was wrong as a problem that people can read.
-pub trait Outside: Send + Sync {
+/// What there is beside the log. Every method may block, and says what was wrong as a problem that people can read.
+pub trait Host: Send + Sync {
     /// What the task's branch would bring into main: the patch, or only its files with counts.
     fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem>;
 
@@ -190,7 +190,7 @@ pub struct Span {
 pub(super) fn diff(call: &Call, id: TaskId, query: DiffQuery, _: Nothing) -> Result<TaskDiff, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let Diff { base, tip, diff, moved } = call.site.outside.diff(task, query.stat)?;
+    let Diff { base, tip, diff, moved } = call.site.host.diff(task, query.stat)?;
     Ok(TaskDiff { task: id.to_string(), base, tip, diff, moved })
 }
 
@@ -208,7 +208,7 @@ fn saved(salvage: Salvage) -> Saved {
 }
 
 pub(super) fn salvage(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Saved>, Problem> {
-    Ok(paging.page(call.site.outside.salvage()?.into_iter().map(saved).collect()))
+    Ok(paging.page(call.site.host.salvage()?.into_iter().map(saved).collect()))
 }
 
 pub(super) fn salvage_show(
@@ -218,7 +218,7 @@ pub(super) fn salvage_show(
     _: Nothing,
 ) -> Result<SavedDiff, Problem> {
     let id = SalvageId { task, effect };
-    let diff = call.site.outside.salvage_show(&id)?;
+    let diff = call.site.host.salvage_show(&id)?;
     Ok(SavedDiff { id: id.to_string(), reference: id.reference(), diff })
 }
 
@@ -243,7 +243,7 @@ pub(super) fn salvage_restore(
             return Err(Problem::bad("only one of `branch` and `folder` says where it goes"));
         }
     };
-    let place = call.site.outside.salvage_restore(&id, &to)?;
+    let place = call.site.host.salvage_restore(&id, &to)?;
     let place = match to {
         Restore::Branch(_) => RestoredTo::Branch(place),
         Restore::Folder(_) => RestoredTo::Folder(place),
@@ -261,11 +261,7 @@ pub(super) fn transcript_of_worker(
     let of = Of::Worker(named.clone());
     // One that was removed has nothing in hand, and what it did can be read all the same.
     if !known
-        && call
-            .site
-            .outside
-            .transcript(&of, &Span { after: None, limit: 1, wait: None, raw: false })?
-            .is_empty()
+        && call.site.host.transcript(&of, &Span { after: None, limit: 1, wait: None, raw: false })?.is_empty()
     {
         return Err(fleet::no_worker(&named));
     }
@@ -304,7 +300,7 @@ fn transcript(
         // Looked at first: what was said by whoever rests was said before.
         let resting = call.site.control.is_none() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
-        let entries = call.site.outside.transcript(of, &Span { wait, ..span.clone() })?;
+        let entries = call.site.host.transcript(of, &Span { wait, ..span.clone() })?;
         if !entries.is_empty() || wait.is_none() || std::time::Instant::now() > deadline {
             break (entries, resting);
         }
@@ -316,13 +312,13 @@ fn transcript(
 }
 
 pub(super) fn prompts(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<PromptLine>, Problem> {
-    let prompts = call.site.outside.prompts()?;
+    let prompts = call.site.host.prompts()?;
     let line = |Prompt { name, file, .. }| PromptLine { name, file };
     Ok(paging.page(prompts.into_iter().map(line).collect()))
 }
 
 pub(super) fn prompt(call: &Call, named: String, _: Nothing, _: Nothing) -> Result<Prompt, Problem> {
-    let prompts = call.site.outside.prompts()?;
+    let prompts = call.site.host.prompts()?;
     prompts.into_iter().find(|prompt| prompt.name == named).ok_or_else(|| {
         Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
             .hint("`adj prompt ls` lists the prompts")
@@ -337,7 +333,7 @@ pub(super) fn task_prompt(
 ) -> Result<Prompt, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    call.site.outside.prompt_for(&world, task, &kind)
+    call.site.host.prompt_for(&world, task, &kind)
 }
 
 /// The last run of the task's tests, or with `hooks` the last of each hook.
@@ -349,7 +345,7 @@ pub(super) fn tests(
 ) -> Result<Page<TestRun>, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let mut runs = call.site.outside.tests(task)?;
+    let mut runs = call.site.host.tests(task)?;
     runs.retain(|run| run.hook.is_some() == query.hooks);
     if !query.hooks {
         runs.drain(..runs.len().saturating_sub(1));
@@ -358,7 +354,7 @@ pub(super) fn tests(
 }
 
 pub(super) fn config(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    call.site.outside.config()
+    call.site.host.config()
 }
 
 pub(super) fn config_check(
@@ -367,15 +363,15 @@ pub(super) fn config_check(
     paging: Paging,
     _: Nothing,
 ) -> Result<Page<Finding>, Problem> {
-    Ok(paging.page(call.site.outside.config_check()?))
+    Ok(paging.page(call.site.host.config_check()?))
 }
 
 pub(super) fn config_schema(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ConfigSchema, Problem> {
-    call.site.outside.config_schema().map(ConfigSchema)
+    call.site.host.config_schema().map(ConfigSchema)
 }
 
 pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    let trusted = call.site.outside.config_trust()?;
+    let trusted = call.site.host.config_trust()?;
     if let Some(control) = call.site.control {
         control.reread();
     }
@@ -383,7 +379,7 @@ pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Resul
 }
 
 pub(super) fn config_forget(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    let forgotten = call.site.outside.config_forget()?;
+    let forgotten = call.site.host.config_forget()?;
     if let Some(control) = call.site.control {
         control.reread();
     }
@@ -396,7 +392,7 @@ pub(super) fn ticket_problems(
     paging: Paging,
     _: Nothing,
 ) -> Result<Page<Finding>, Problem> {
-    Ok(paging.page(call.site.outside.ticket_problems()?))
+    Ok(paging.page(call.site.host.ticket_problems()?))
 }
 
 pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Finding>, Problem> {
@@ -408,7 +404,7 @@ pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<
         text: problem.detail,
         hint: problem.hint,
     };
-    findings.extend(call.site.outside.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
+    findings.extend(call.site.host.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     findings.extend(agents_missing(call));
     Ok(paging.page(findings))
 }
@@ -451,13 +447,13 @@ fn fleet_finding(call: &Call) -> Finding {
 }
 
 pub(super) fn trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
-    call.site.outside.trash(false)
+    call.site.host.trash(false)
 }
 
 pub(super) fn empty_trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
-    call.site.outside.trash(true)
+    call.site.host.trash(true)
 }
 
 pub(super) fn init(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Page<Finding>, Problem> {
-    Ok(Page { items: call.site.outside.init()?, next: None })
+    Ok(Page { items: call.site.host.init()?, next: None })
 }

@@ -6,7 +6,7 @@
 mod board;
 mod fleet;
 mod history;
-pub mod outside;
+pub mod host;
 mod problem;
 #[cfg(test)]
 mod reference;
@@ -35,7 +35,7 @@ use types::PAGE_MAX;
 
 pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
-pub use outside::{Outside, WAIT_MAX};
+pub use host::{Host, WAIT_MAX};
 pub use problem::{Problem, holder_name};
 pub use view::time;
 
@@ -149,7 +149,7 @@ impl Project for Reading {
 /// What requests are answered from.
 pub struct Site<'a> {
     pub project: &'a dyn Project,
-    pub outside: &'a dyn Outside,
+    pub host: &'a dyn Host,
     /// The process that owns the project and goes on; a command that is its own owner has none.
     pub control: Option<&'a dyn Control>,
 }
@@ -177,7 +177,7 @@ impl Call<'_> {
     fn world_as_set(&self) -> Arc<World> {
         let world = self.world();
         let at_work = self.site.control.is_some_and(|control| control.status().running);
-        match self.site.outside.rules().filter(|rules| !at_work && *rules != *world.config) {
+        match self.site.host.rules().filter(|rules| !at_work && *rules != *world.config) {
             Some(rules) => Arc::new(World { config: Arc::new(rules), ..(*world).clone() }),
             None => world,
         }

@@ -5,7 +5,7 @@
 //! gives are the handler's types.
 
 use super::types::{self, Nothing};
-use super::{Call, Method, Problem, Request, Response, board, fleet, history, outside, scope, waiting};
+use super::{Call, Method, Problem, Request, Response, board, fleet, history, host, scope, waiting};
 use kernel::World;
 use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -38,10 +38,10 @@ fn table() -> Vec<Subject> {
             creates(Post, "/tasks/{task}/undo",              People,        board::undo,                "Take back what a task brought to main, as a task of its own"),
             route(Get,    "/tasks/{task}/why",               ReadsTask,     board::why,                 "Explain what a task is waiting for"),
             route(Get,    "/tasks/{task}/history",           ReadsTask,     history::of_task,           "List what happened to a task"),
-            route(Get,    "/tasks/{task}/diff",              ReadsTask,     outside::diff,              "Show what a task would change in main"),
-            route(Get,    "/tasks/{task}/transcript",        ReadsTask,     outside::transcript_of_task,"Read what agents said and did for a task"),
-            route(Get,    "/tasks/{task}/tests",             ReadsTask,     outside::tests,             "Read what the last tests or hooks of a task printed"),
-            route(Get,    "/tasks/{task}/prompt/{prompt}",   ReadsTask,     outside::task_prompt,       "Show the prompt that a task's agent would get now"),
+            route(Get,    "/tasks/{task}/diff",              ReadsTask,     host::diff,              "Show what a task would change in main"),
+            route(Get,    "/tasks/{task}/transcript",        ReadsTask,     host::transcript_of_task,"Read what agents said and did for a task"),
+            route(Get,    "/tasks/{task}/tests",             ReadsTask,     host::tests,             "Read what the last tests or hooks of a task printed"),
+            route(Get,    "/tasks/{task}/prompt/{prompt}",   ReadsTask,     host::task_prompt,       "Show the prompt that a task's agent would get now"),
             route(Get,    "/tasks/{task}/shell",             People,        board::shell,               "Find the tree that a shell for a task would open in"),
         ]),
         subject("Review and landing", vec![
@@ -61,7 +61,7 @@ fn table() -> Vec<Subject> {
             route(Get,    "/workers/{worker}",               ItsPart,       fleet::worker,              "Show a worker"),
             route(Get,    "/workers/{worker}/why",           ReadsWorker,   fleet::why,                 "Explain what a worker is waiting for"),
             route(Get,    "/workers/{worker}/history",       ReadsWorker,   history::of_worker,         "List what happened to a worker"),
-            route(Get,    "/workers/{worker}/transcript",    ReadsWorker,   outside::transcript_of_worker, "Read what a worker's agent said and did"),
+            route(Get,    "/workers/{worker}/transcript",    ReadsWorker,   host::transcript_of_worker, "Read what a worker's agent said and did"),
             route(Post,   "/workers/{worker}/assign",        Kernel,        fleet::assign,              "Give a task to a worker"),
             route(Post,   "/workers/{worker}/kill",          Kernel,        fleet::kill,                "End what a worker does, and save its work"),
             route(Post,   "/workers/{worker}/retry",         Kernel,        fleet::retry,               "Try again with a worker that is stuck"),
@@ -89,23 +89,23 @@ fn table() -> Vec<Subject> {
             route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows"),
         ]),
         subject("Saved work", vec![
-            route(Get,    "/salvage",                        People,        outside::salvage,           "List saved work, newest first"),
-            route(Get,    "/salvage/{task}/{effect}",        People,        outside::salvage_show,      "Show what a piece of saved work changed"),
-            route(Post,   "/salvage/restore",                People,        outside::salvage_restore,   "Put saved work into a new branch or folder"),
-            route(Get,    "/trash",                          People,        outside::trash,             "Show how much is in the trash"),
-            route(Post,   "/trash/empty",                    People,        outside::empty_trash,       "Delete what is in the trash"),
+            route(Get,    "/salvage",                        People,        host::salvage,           "List saved work, newest first"),
+            route(Get,    "/salvage/{task}/{effect}",        People,        host::salvage_show,      "Show what a piece of saved work changed"),
+            route(Post,   "/salvage/restore",                People,        host::salvage_restore,   "Put saved work into a new branch or folder"),
+            route(Get,    "/trash",                          People,        host::trash,             "Show how much is in the trash"),
+            route(Post,   "/trash/empty",                    People,        host::empty_trash,       "Delete what is in the trash"),
         ]),
         subject("Settings and the machine", vec![
-            route(Get,    "/config",                         Everyone,      outside::config,            "Show the settings in force"),
-            route(Get,    "/config/check",                   Everyone,      outside::config_check,      "List what is wrong with adjutant.toml"),
-            route(Get,    "/config/schema",                  Everyone,      outside::config_schema,     "Show the JSON Schema of adjutant.toml"),
-            route(Post,   "/config/trust",                   People,        outside::config_trust,      "Trust adjutant.toml as it is now"),
-            route(Post,   "/config/forget",                  People,        outside::config_forget,     "Go on with the defaults after adjutant.toml was deleted"),
-            route(Get,    "/prompts",                        Everyone,      outside::prompts,           "List the prompts, and where each comes from"),
-            route(Get,    "/prompts/{prompt}",               Everyone,      outside::prompt,            "Show a prompt"),
-            route(Get,    "/tickets/problems",               Everyone,      outside::ticket_problems,   "List what is wrong with ticket files"),
-            route(Get,    "/doctor",                         People,        outside::doctor,            "Check the machine, the repository and the settings"),
-            route(Post,   "/init",                           People,        outside::init,              "Write adjutant.toml, and check this machine"),
+            route(Get,    "/config",                         Everyone,      host::config,            "Show the settings in force"),
+            route(Get,    "/config/check",                   Everyone,      host::config_check,      "List what is wrong with adjutant.toml"),
+            route(Get,    "/config/schema",                  Everyone,      host::config_schema,     "Show the JSON Schema of adjutant.toml"),
+            route(Post,   "/config/trust",                   People,        host::config_trust,      "Trust adjutant.toml as it is now"),
+            route(Post,   "/config/forget",                  People,        host::config_forget,     "Go on with the defaults after adjutant.toml was deleted"),
+            route(Get,    "/prompts",                        Everyone,      host::prompts,           "List the prompts, and where each comes from"),
+            route(Get,    "/prompts/{prompt}",               Everyone,      host::prompt,            "Show a prompt"),
+            route(Get,    "/tickets/problems",               Everyone,      host::ticket_problems,   "List what is wrong with ticket files"),
+            route(Get,    "/doctor",                         People,        host::doctor,            "Check the machine, the repository and the settings"),
+            route(Post,   "/init",                           People,        host::init,              "Write adjutant.toml, and check this machine"),
             route(Get,    "/machines",                       Everyone,      machines,                   "List the state machines"),
             route(Get,    "/machines/{machine}",             Everyone,      machine,                    "Show a state machine"),
         ]),

@@ -1,6 +1,6 @@
 //! Requests as a transport would make them, on a project in memory.
 
-use super::outside::{
+use super::host::{
     Commit, Configured, Diff, Entry, Finding, Level, Of, Prompt, Restore, Salvage, SalvageId, Span, TestRun,
     Trash,
 };
@@ -9,17 +9,17 @@ use runtime::log::MemoryLog;
 use runtime::owner::Owner;
 use serde_json::json;
 
-pub(super) struct Place {
-    outside: Box<dyn Outside>,
+pub(super) struct TestSite {
+    host: Box<dyn Host>,
     control: Option<Box<dyn Control>>,
     pub(super) owner: Owner,
     asked: std::cell::Cell<u128>,
 }
 
-impl Place {
-    pub(super) fn new() -> Place {
-        Place {
-            outside: Box::new(Fake),
+impl TestSite {
+    pub(super) fn new() -> TestSite {
+        TestSite {
+            host: Box::new(Fake),
             control: None,
             owner: Owner::open(Box::new(MemoryLog::new())).unwrap(),
             asked: Default::default(),
@@ -27,8 +27,8 @@ impl Place {
     }
 
     /// One with a process that runs a fleet.
-    pub(super) fn with_fleet(running: Arc<Running>) -> Place {
-        Place { control: Some(Box::new(running)), ..Place::new() }
+    pub(super) fn with_fleet(running: Arc<Running>) -> TestSite {
+        TestSite { control: Some(Box::new(running)), ..TestSite::new() }
     }
 
     pub(super) fn request(&self, method: Method, path: &str, body: Value) -> Request {
@@ -51,7 +51,7 @@ impl Place {
 
     pub(super) fn answer(&self, request: &Request) -> (u16, Value) {
         let handle = self.owner.handle();
-        let site = Site { project: &handle, outside: &*self.outside, control: self.control.as_deref() };
+        let site = Site { project: &handle, host: &*self.host, control: self.control.as_deref() };
         let Response { status, body } = answer(&site, request);
         (status, body)
     }
@@ -67,7 +67,7 @@ impl Place {
 
 #[test]
 fn a_task_is_added_moved_and_read_back() {
-    let site = Place::new();
+    let site = TestSite::new();
     let (status, task) = site.post("/tasks", json!({"id": "c-1", "title": "x", "dependsOn": []}));
     assert_eq!((status, &task["status"]), (201, &json!("INBOX")));
     assert_eq!(task["createdAt"], "2023-11-14T22:13:20.001Z");
@@ -92,7 +92,7 @@ fn a_task_is_added_moved_and_read_back() {
 
 #[test]
 fn a_refused_transition_says_what_is_missing_and_what_is_allowed() {
-    let site = Place::new();
+    let site = TestSite::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/tasks/c-1/transitions", json!({"to": "ASSIGNED", "assigneeIds": ["coder"]}));
     let (status, problem) = site.post("/tasks/c-1/transitions", json!({"to": "IN_PROGRESS"}));
@@ -113,7 +113,7 @@ fn a_refused_transition_says_what_is_missing_and_what_is_allowed() {
 
 #[test]
 fn what_is_not_understood_is_bad_input_and_says_which_part() {
-    let site = Place::new();
+    let site = TestSite::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     let bad = [
         ("/tasks", json!({"title": "x", "colour": "red"}), "unknown field `colour`"),
@@ -153,7 +153,7 @@ fn what_is_not_understood_is_bad_input_and_says_which_part() {
 
 #[test]
 fn a_key_answers_twice_what_was_done_once() {
-    let site = Place::new();
+    let site = TestSite::new();
     let keyed = |x: Option<&str>, plain: Option<&str>| Request {
         x_idempotency_key: x.map(str::to_owned),
         idempotency_key: plain.map(str::to_owned),
@@ -169,7 +169,7 @@ fn a_key_answers_twice_what_was_done_once() {
 
 #[test]
 fn lists_are_read_page_by_page() {
-    let site = Place::new();
+    let site = TestSite::new();
     for n in 0..7 {
         site.post("/tasks", json!({"title": format!("task {n}")}));
     }
@@ -193,7 +193,7 @@ fn lists_are_read_page_by_page() {
 
 #[test]
 fn workers_get_free_letters_and_say_why_they_wait() {
-    let site = Place::new();
+    let site = TestSite::new();
     for name in ["A", "B"] {
         assert_eq!(site.post("/workers", json!({})).1["name"], name);
     }
@@ -209,7 +209,7 @@ fn workers_get_free_letters_and_say_why_they_wait() {
 /// Git and files, as far as a request can tell.
 struct Fake;
 
-impl Outside for Fake {
+impl Host for Fake {
     fn tests(&self, task: &kernel::world::Task) -> Result<Vec<TestRun>, Problem> {
         let run = |hook: Option<&str>| TestRun {
             effect: "e1".into(),
@@ -322,7 +322,7 @@ impl Outside for Fake {
 
 #[test]
 fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
-    let site = Place { ..Place::new() };
+    let site = TestSite { ..TestSite::new() };
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/workers", json!({"name": "A"}));
     assert_eq!(
@@ -354,7 +354,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
 
 #[test]
 fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
-    let site = Place { ..Place::new() };
+    let site = TestSite { ..TestSite::new() };
     site.post("/workers", json!({"name": "A"}));
     let read = |query: &str| {
         let (status, page) = site.get(&format!("/workers/A/transcript?{query}"));
@@ -372,7 +372,7 @@ fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
 
 #[test]
 fn saved_work_goes_where_a_person_says_and_nowhere_else() {
-    let site = Place { ..Place::new() };
+    let site = TestSite { ..TestSite::new() };
     let restore = |body: Value| site.post("/salvage/restore", body).0;
     assert_eq!(restore(json!({"id": "c-1/e1", "branch": "fix/it"})), 200);
     let (_, made_up) = site.post("/salvage/restore", json!({"id": "c-1/e1"}));
@@ -414,7 +414,7 @@ impl Control for std::sync::Arc<Running> {
 #[test]
 fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
-    let site = Place::with_fleet(running.clone());
+    let site = TestSite::with_fleet(running.clone());
     let status = json!({
         "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
         "wanted": false, "mainTests": null,
@@ -427,18 +427,18 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     assert_eq!(*running.0.lock().unwrap(), [false; 0]);
     assert_eq!(site.post("/fleet/stop", json!({"now": true})).1, json!({"stopping": true, "pid": 7}));
     assert_eq!(*running.0.lock().unwrap(), [true]);
-    assert_eq!(Place::new().post("/fleet/stop", json!({})).1, json!({"stopping": false, "pid": null}));
+    assert_eq!(TestSite::new().post("/fleet/stop", json!({})).1, json!({"stopping": false, "pid": null}));
 }
 
 /// The log says that the fleet is wanted; only a process can run it.
 #[test]
 fn a_fleet_whose_process_is_gone_is_not_said_to_be_at_work() {
-    let mut site = Place::new();
+    let mut site = TestSite::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     let start =
         Command { id: 99, at: 0, actor: Actor::System, key: None, ask: Ask::StartFleet { workers: 0 } };
     site.owner.handle().submit(start, None).unwrap();
-    let why = |site: &Place| {
+    let why = |site: &TestSite| {
         let (_, why) = site.get("/tasks/c-1/why");
         let guards = why["guards"].as_array().unwrap().clone();
         guards.into_iter().find(|guard| guard["guard"] == "fleetRunning").unwrap()
@@ -453,7 +453,7 @@ fn a_fleet_whose_process_is_gone_is_not_said_to_be_at_work() {
 #[test]
 fn steps_of_unknown_price_are_counted_for_task_worker_agent_and_run() {
     use kernel::command::{Happened, Outcome, Usage};
-    let site = Place::new();
+    let site = TestSite::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/workers", json!({"name": "A"}));
     assert_eq!(site.post("/workers/A/assign", json!({"task": "c-1"})).0, 200);

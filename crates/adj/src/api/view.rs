@@ -1,4 +1,4 @@
-//! What the World looks like from outside: times in RFC 3339 UTC, money in dollars.
+//! What the World looks like from host: times in RFC 3339 UTC, money in dollars.
 
 use super::types;
 use kernel::budget::{Unpriced, unpriced};

@@ -1,7 +1,7 @@
 //! Every row of the table, asked by everybody and with nonsense.
 
 use super::routes::{self, Route, Who};
-use super::tests::{Place, Running};
+use super::tests::{Running, TestSite};
 use super::*;
 use kernel::config::Role;
 use schemars::generate::SchemaSettings;
@@ -19,16 +19,16 @@ struct Names {
 /// Two tasks, each with a worker and a run; where questions are wanted, both have one, and wait for it without their
 /// worker. An agent that asks is at work on the first.
 struct Scene {
-    place: Place,
+    site: TestSite,
     own: Names,
     others: Names,
 }
 
 impl Scene {
     fn new(asking: bool) -> Scene {
-        let place = Place::with_fleet(Arc::new(Running::default()));
+        let site = TestSite::with_fleet(Arc::new(Running::default()));
         let done = |path: &str, body: Value| {
-            let (status, answer) = place.post(path, body);
+            let (status, answer) = site.post(path, body);
             assert!(status < 300, "{path}: {answer}");
         };
         for (task, worker) in [("c-1", "A"), ("c-2", "B")] {
@@ -40,14 +40,14 @@ impl Scene {
                 done(&format!("/tasks/{task}/transitions"), question);
             }
         }
-        let (_, asked) = place.get("/approvals");
+        let (_, asked) = site.get("/approvals");
         let approval = |task: &str| {
             let asked = asked["items"].as_array().unwrap().iter().find(|asked| asked["task"] == task);
             asked.map(|asked| asked["id"].as_str().unwrap().to_owned()).unwrap_or_default()
         };
         let own = Names { task: "c-1", worker: "A", run: "c-1.1", approval: approval("c-1") };
         let others = Names { task: "c-2", worker: "B", run: "c-2.1", approval: approval("c-2") };
-        Scene { place, own, others }
+        Scene { site, own, others }
     }
 
     fn ask(&self, route: &Route, names: &Names, caller: &Caller, body: Value) -> (u16, Value) {
@@ -66,13 +66,13 @@ impl Scene {
                 part => part.to_owned(),
             })
             .collect();
-        let request = self.place.request(route.method, &path.join("/"), body);
-        let Some(role) = caller.role else { return self.place.answer(&request) };
+        let request = self.site.request(route.method, &path.join("/"), body);
+        let Some(role) = caller.role else { return self.site.answer(&request) };
         let run =
-            self.place.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
+            self.site.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
         let run = run.expect("the first task has a run");
         let actor = Actor::Agent { name: run.agent.clone(), role };
-        self.place.answer(&Request { actor, run: Some(run.id.clone()), ..request })
+        self.site.answer(&Request { actor, run: Some(run.id.clone()), ..request })
     }
 }
 
@@ -233,7 +233,7 @@ fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
             let asked = format!("{} {} with {body}", route.method.name(), route.path);
             assert_eq!(status, 400, "{asked}: {answer}");
         }
-        assert_eq!(scene.place.get("/tasks").0, 200, "after {}", route.path);
+        assert_eq!(scene.site.get("/tasks").0, 200, "after {}", route.path);
     }
 }
 

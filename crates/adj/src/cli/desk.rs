@@ -57,14 +57,14 @@ impl Desk {
     }
 
     /// The place in the list of the one that is chosen.
-    pub fn place(&self, list: &[&Waiting]) -> Option<usize> {
+    pub fn position(&self, list: &[&Waiting]) -> Option<usize> {
         let chosen = self.chosen.as_ref()?;
         list.iter().position(|item| item.kind == chosen.0 && item.about == chosen.1)
     }
 
     /// Closes what was answered elsewhere in the meantime.
     pub fn keep_up(&mut self, list: &[&Waiting]) {
-        if self.place(list).is_none() {
+        if self.position(list).is_none() {
             *self = Desk::default();
         }
     }
@@ -90,17 +90,17 @@ impl Desk {
     }
 
     fn choose(&mut self, key: KeyCode, list: &[&Waiting]) -> Option<Wish> {
-        let place = self.place(list);
+        let position = self.position(list);
         match key {
             KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab if !self.open => {
-                self.choose_at(list, place.map_or(0, |place| place + 1))
+                self.choose_at(list, position.map_or(0, |position| position + 1))
             }
             KeyCode::Up | KeyCode::Char('k') | KeyCode::BackTab if !self.open => {
-                self.choose_at(list, place.map_or(list.len(), |place| place).wrapping_sub(1))
+                self.choose_at(list, position.map_or(list.len(), |position| position).wrapping_sub(1))
             }
             KeyCode::Enter if !self.open => {
-                let item = list.get(place.unwrap_or(0))?;
-                self.choose_at(list, place.unwrap_or(0));
+                let item = list.get(position.unwrap_or(0))?;
+                self.choose_at(list, position.unwrap_or(0));
                 self.open = true;
                 // All of it is printed above, where it stays, before anything can be said to it.
                 Some(shows(item).map_or(Wish::Look, |choice| Wish::Run(line(choice, ""))))
@@ -110,7 +110,7 @@ impl Desk {
                 Some(Wish::Look)
             }
             KeyCode::Char(digit @ '1'..='9') if self.open => {
-                let option = list.get(place?)?.options.get(digit as usize - '1' as usize)?;
+                let option = list.get(position?)?.options.get(digit as usize - '1' as usize)?;
                 if words(option).contains(&TEXT) {
                     self.writing = Some((option.clone(), String::new()));
                     return Some(Wish::Look);
@@ -242,9 +242,9 @@ mod tests {
         let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
         let all: Vec<&Waiting> = list.iter().collect();
         press(&mut desk, &list, &[KeyCode::Up]);
-        assert_eq!(desk.place(&all), Some(1));
+        assert_eq!(desk.position(&all), Some(1));
         press(&mut desk, &list, &[KeyCode::Down]);
-        assert_eq!(desk.place(&all), Some(0));
+        assert_eq!(desk.position(&all), Some(0));
         for key in [KeyCode::Up, KeyCode::Down, KeyCode::Enter] {
             assert_eq!(press(&mut desk, &[], &[key]), None);
         }

@@ -126,7 +126,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         let (moved, head) = watch::channel(owner.handle().world().seq);
         let served = Served {
             project: Arc::new(Watched { handle: owner.handle(), moved }),
-            outside: project.outside(),
+            host: project.host(),
             control: stop.clone(),
             tokens,
             head,

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::types::fleet::Fleet;
-use crate::api::types::outside::Finding;
+use crate::api::types::host::Finding;
 use crate::api::types::{Nothing, Page};
-use crate::api::{self, Method, Outside, Problem, Reading, Request, Site};
+use crate::api::{self, Host, Method, Problem, Reading, Request, Site};
 use crate::server::{self, Caller, Tokens};
 use kernel::{Actor, World};
 use runtime::layout::{self, Layout, Moved};
@@ -173,8 +173,8 @@ impl Project {
     }
 
     /// What is not in the log.
-    pub fn outside(&self) -> Arc<dyn Outside> {
-        Arc::new(crate::real_world::Real::new(self.layout.clone()))
+    pub fn host(&self) -> Arc<dyn Host> {
+        Arc::new(crate::real_host::RealHost::new(self.layout.clone()))
     }
 
     /// What is there, as one document.
@@ -409,8 +409,8 @@ impl Project {
     }
 
     fn answered(&self, project: &dyn api::Project, request: &Request) -> Result<Value, Failure> {
-        let outside = self.outside();
-        let answer = api::answer(&Site { project, outside: &*outside, control: None }, request);
+        let host = self.host();
+        let answer = api::answer(&Site { project, host: &*host, control: None }, request);
         if answer.status < 400 {
             Ok(answer.body)
         } else {

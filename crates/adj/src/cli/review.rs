@@ -6,7 +6,7 @@ use super::terminal::{Paint, duration};
 use super::text::{self, Table, dash, visible, visible_code, visible_lines};
 use super::{Context, Failure};
 use crate::api::types::Nothing;
-use crate::api::types::outside::{DiffQuery, TaskDiff};
+use crate::api::types::host::{DiffQuery, TaskDiff};
 use crate::api::types::task::{self as types, Check, Reviewed, Task, TaskWhole};
 use clap::Args;
 use machines::task::Status;
@@ -371,7 +371,7 @@ impl Pager {
         // What fits one screen is printed and stays; colours pass.
         command.args(["-c", &wanted]).env("LESS", std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned()));
         let program = wanted.split_whitespace().next()?;
-        crate::real_world::which(program)?;
+        crate::real_host::which(program)?;
         Some(Pager { child: command.stdin(std::process::Stdio::piped()).spawn().ok()? })
     }
 

@@ -94,7 +94,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let keys = settings
         .agents
         .iter()
-        .filter_map(|(name, agent)| crate::real_world::missing_key(name.as_str(), agent));
+        .filter_map(|(name, agent)| crate::real_host::missing_key(name.as_str(), agent));
     let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
     if command.detach {
         return detach(command, &project, context);
@@ -196,7 +196,7 @@ fn check_agent(settings: &Settings) -> Result<(), Failure> {
     let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
     let program = agent.command.first().map(String::as_str).unwrap_or_default();
     let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
-    if !needs_program || crate::real_world::which(program).is_some() {
+    if !needs_program || crate::real_host::which(program).is_some() {
         return Ok(());
     }
     let shown = text::visible(program);
@@ -262,7 +262,7 @@ impl Fleet {
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
         let millis = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let facts = project.outside().facts();
+        let facts = project.host().facts();
         Ok(Ended { world: owner.handle().world(), story, before, facts, millis })
     }
 
@@ -300,7 +300,7 @@ impl Fleet {
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let served = Served {
             project: Arc::new(handle.clone()),
-            outside: project.outside(),
+            host: project.host(),
             control: Arc::new(Running {
                 runner: runner.clone(),
                 handle: handle.clone(),
@@ -348,10 +348,10 @@ async fn watch(
     screen: &mut Screen<'_>,
     heard: &mut mpsc::UnboundedReceiver<String>,
 ) -> Result<(), Failure> {
-    let outside = project.outside();
+    let host = project.host();
     let mut keyboard = if screen.live { Keyboard::open() } else { None };
     screen.desk = keyboard.as_ref().map(|_| Desk::default());
-    screen.facts = outside.facts();
+    screen.facts = host.facts();
     let mut looked = tokio::time::Instant::now();
     let (answers, mut answered) = mpsc::unbounded_channel();
     let mut head = handle.follow();
@@ -402,7 +402,7 @@ async fn watch(
             }
             () = tokio::time::sleep_until(frame), if screen.live => {
                 if looked.elapsed() >= STANDSTILL {
-                    (screen.facts, looked) = (outside.facts(), tokio::time::Instant::now());
+                    (screen.facts, looked) = (host.facts(), tokio::time::Instant::now());
                 }
                 screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
                 (changed, drawn) = (false, tokio::time::Instant::now());

@@ -6,7 +6,7 @@ use super::terminal::Paint;
 use super::text::{self, Table, visible};
 use super::{Context, Exit, Failure};
 use crate::api::types::Nothing;
-use crate::api::types::outside::{RestoreWish, Restored, RestoredTo, Saved, SavedDiff};
+use crate::api::types::host::{RestoreWish, Restored, RestoredTo, Saved, SavedDiff};
 use clap::{ArgGroup, Args, Subcommand};
 use std::io::IsTerminal;
 use std::path::PathBuf;

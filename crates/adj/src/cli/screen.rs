@@ -253,7 +253,7 @@ impl<'o> Screen<'o> {
             return Vec::new();
         }
         let items: Vec<_> = all.iter().map(|you| &you.item).collect();
-        let chosen = self.desk.as_ref().and_then(|desk| desk.place(&items));
+        let chosen = self.desk.as_ref().and_then(|desk| desk.position(&items));
         let mut lines = vec![String::new(), self.heading_for_you(width)];
         match (&self.desk, chosen) {
             (Some(desk), Some(place)) if desk.shown() != Shown::List => {

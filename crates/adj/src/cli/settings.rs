@@ -5,7 +5,7 @@ use super::terminal::{Colour, Paint};
 use super::text::{self, Table, dash, visible, visible_code};
 use super::{Context, Exit, Failure};
 use crate::api::types::fleet::{Fleet, MainState, MainTests};
-use crate::api::types::outside::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
+use crate::api::types::host::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
 use crate::api::types::{Nothing, Page};
 use clap::{Args, Subcommand};
 use serde::Serialize;

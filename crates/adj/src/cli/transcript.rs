@@ -4,7 +4,7 @@ use super::named::first_found;
 use super::project::Project;
 use super::text::{self, visible, visible_code};
 use super::{Context, Failure};
-use crate::api::types::outside::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
+use crate::api::types::host::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
 use crate::api::types::{Cursor, Limit, PAGE_MAX};
 use clap::Args;
 use std::io::{IsTerminal, Write};

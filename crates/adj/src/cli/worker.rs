@@ -6,7 +6,7 @@ use super::text::{self, Table, dash, visible};
 use super::{Context, Exit, Failure, state as snapshot};
 use crate::api::types::Nothing;
 use crate::api::types::fleet::{self, Fleet, Stopping};
-use crate::api::types::outside::Trash;
+use crate::api::types::host::Trash;
 use crate::api::types::run::Run;
 use crate::api::types::task::{ListQuery, Task, TaskLine};
 use crate::api::types::worker::{self as types, Acted, Cleaned, Worker};
@@ -284,7 +284,7 @@ fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(
         return Ok(writeln!(context.out, "{}", text::json(&trash))?);
     }
     let trees = format!("{} {}", trash.trees, if trash.trees == 1 { "tree" } else { "trees" });
-    let (size, folder) = (crate::api::outside::size(trash.bytes), super::project::shown(&trash.folder));
+    let (size, folder) = (crate::api::host::size(trash.bytes), super::project::shown(&trash.folder));
     let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
     Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }

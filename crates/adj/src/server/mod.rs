@@ -34,7 +34,7 @@ use tokio::task::JoinSet;
 
 use seats::{Peer, Seat, Seats};
 
-use crate::api::{self, Control, Method, Outside, Problem, Request, Site};
+use crate::api::{self, Control, Host, Method, Problem, Request, Site};
 
 pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Caller, Tokens, read_token};
@@ -62,7 +62,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// What the server answers from. The runner gives it; everything in it is shared with whoever runs.
 pub struct Served {
     pub project: Arc<dyn api::Project + Send + Sync>,
-    pub outside: Arc<dyn Outside>,
+    pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
     pub tokens: Arc<Tokens>,
     /// The number of the last record on disk: its changes wake whoever streams events.
@@ -108,7 +108,7 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
             () = &mut stop => break,
         };
-        match seats.take(Peer::of(&stream)) {
+        match seats.admit(Peer::of(&stream)) {
             Some(seat) => {
                 connections.spawn(talk(stream, shared.clone(), seat));
             }
@@ -136,7 +136,7 @@ async fn talk(stream: UnixStream, shared: Arc<Shared>, seat: Seat) {
     let mut stopping = shared.stopping.clone();
     let take = service_fn(|request: hyper::Request<Incoming>| {
         let (shared, seat) = (shared.clone(), seat.clone());
-        async move { Ok::<_, Infallible>(take(&shared, &seat, request).await) }
+        async move { Ok::<_, Infallible>(respond_to(&shared, &seat, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -166,15 +166,15 @@ async fn turn_away(stream: UnixStream) {
     let _ = tokio::time::timeout(TURNED_AWAY_TIMEOUT, connection).await;
 }
 
-async fn take(shared: &Arc<Shared>, seat: &Seat, request: hyper::Request<Incoming>) -> Response {
+async fn respond_to(shared: &Arc<Shared>, seat: &Seat, request: hyper::Request<Incoming>) -> Response {
     let (parts, body) = request.into_parts();
-    match taken(shared, seat, parts, Body::new(body)).await {
+    match routed(shared, seat, parts, Body::new(body)).await {
         Ok(response) => response,
         Err(problem) => respond(problem.status, &api::routes::document(&problem.document())),
     }
 }
 
-async fn taken(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> Result<Response, Problem> {
+async fn routed(shared: &Arc<Shared>, seat: &Seat, parts: Parts, body: Body) -> Result<Response, Problem> {
     let Caller { actor, run } = caller(&shared.served.tokens, &parts.headers)?;
     seat.is_known();
     let request = Request {
@@ -224,7 +224,7 @@ async fn answered(shared: &Arc<Shared>, mut request: Request) -> Response {
 }
 
 fn answer(served: &Served, request: &Request) -> api::Response {
-    let site = Site { project: &*served.project, outside: &*served.outside, control: Some(&*served.control) };
+    let site = Site { project: &*served.project, host: &*served.host, control: Some(&*served.control) };
     api::answer(&site, request)
 }
 

@@ -51,11 +51,11 @@ pub struct Seats {
 
 #[derive(Default)]
 struct Taken {
-    seats: BTreeMap<u64, Place>,
+    seats: BTreeMap<u64, Occupant>,
     next: u64,
 }
 
-struct Place {
+struct Occupant {
     peer: Peer,
     /// A request with a token that the project knows came over it.
     known: bool,
@@ -80,25 +80,25 @@ impl Seats {
     /// `None`: there is none for this one.
     ///
     /// Where all are taken, the oldest that has not shown a token makes room: whoever asks something says so at once.
-    pub fn take(self: &Arc<Self>, peer: Peer) -> Option<Seat> {
+    pub fn admit(self: &Arc<Self>, peer: Peer) -> Option<Seat> {
         let mut taken = self.lock();
         if peer != Peer::Person {
-            let same = taken.seats.values().filter(|place| place.peer == peer).count();
-            let kept = taken.seats.values().filter(|place| place.peer != Peer::Person).count();
+            let same = taken.seats.values().filter(|occupant| occupant.peer == peer).count();
+            let kept = taken.seats.values().filter(|occupant| occupant.peer != Peer::Person).count();
             if same >= self.each || kept >= self.kept {
                 return None;
             }
         }
         if taken.seats.len() >= self.all {
-            let (&oldest, _) = taken.seats.iter().find(|(_, place)| !place.known)?;
-            if let Some(place) = taken.seats.remove(&oldest) {
-                place.leave.notify_one();
+            let (&oldest, _) = taken.seats.iter().find(|(_, occupant)| !occupant.known)?;
+            if let Some(occupant) = taken.seats.remove(&oldest) {
+                occupant.leave.notify_one();
             }
         }
         let number = taken.next;
         taken.next += 1;
         let leave = Arc::new(Notify::new());
-        taken.seats.insert(number, Place { peer, known: false, leave: leave.clone() });
+        taken.seats.insert(number, Occupant { peer, known: false, leave: leave.clone() });
         Some(Seat { number, seats: self.clone(), leave })
     }
 
@@ -110,8 +110,8 @@ impl Seats {
 impl Seat {
     /// It has shown a token: it is not asked to leave any more.
     pub fn is_known(&self) {
-        if let Some(place) = self.seats.lock().seats.get_mut(&self.number) {
-            place.known = true;
+        if let Some(occupant) = self.seats.lock().seats.get_mut(&self.number) {
+            occupant.known = true;
         }
     }
 
@@ -136,29 +136,29 @@ mod tests {
         let seats = Seats::new(256);
         let mut held = Vec::new();
         for keeper in 1..=3 {
-            while let Some(seat) = seats.take(Peer::Kept(keeper)) {
+            while let Some(seat) = seats.admit(Peer::Kept(keeper)) {
                 held.push(seat);
             }
         }
         assert_eq!(held.len(), 32, "16 for each, and half of the 64 for all");
-        assert!(seats.take(Peer::Gone).is_none());
-        let people: Vec<Seat> = (0..32).filter_map(|_| seats.take(Peer::Person)).collect();
+        assert!(seats.admit(Peer::Gone).is_none());
+        let people: Vec<Seat> = (0..32).filter_map(|_| seats.admit(Peer::Person)).collect();
         assert_eq!(people.len(), 32);
         held.pop();
-        assert!(seats.take(Peer::Kept(3)).is_some(), "a place that is given back can be had again");
+        assert!(seats.admit(Peer::Kept(3)).is_some(), "a place that is given back can be had again");
     }
 
     #[test]
     fn who_has_shown_no_token_makes_room_the_oldest_first() {
         let seats = Seats::new(16);
-        let held: Vec<Seat> = (0..4).filter_map(|_| seats.take(Peer::Person)).collect();
+        let held: Vec<Seat> = (0..4).filter_map(|_| seats.admit(Peer::Person)).collect();
         held[0].is_known();
-        let fifth = seats.take(Peer::Person).unwrap();
+        let fifth = seats.admit(Peer::Person).unwrap();
         let left = |seat: &Seat| !seats.lock().seats.contains_key(&seat.number);
         assert_eq!(held.iter().map(left).collect::<Vec<_>>(), [false, true, false, false]);
         for seat in held.iter().chain([&fifth]) {
             seat.is_known();
         }
-        assert!(seats.take(Peer::Person).is_none(), "nobody who has is sent away");
+        assert!(seats.admit(Peer::Person).is_none(), "nobody who has is sent away");
     }
 }

@@ -441,12 +441,12 @@ pub struct Reviewed {
     pub said: Option<String>,
     /// For how long somebody was at work on it.
     pub work_millis: i64,
-    pub commits: Vec<super::outside::Commit>,
+    pub commits: Vec<super::host::Commit>,
     /// The files that it changes, with how much.
     pub diff_stat: Option<String>,
     /// Why there is no `diffStat`.
     pub diff_problem: Option<String>,
-    pub moved_branch: Option<super::outside::MovedBranch>,
+    pub moved_branch: Option<super::host::MovedBranch>,
 }
 
 /// Where a person's shell in a task's tree would be.
