@@ -23,7 +23,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::AddTask(new) => add_task(d, new)?,
         Ask::EditTask { id, title, body, priority, plan, reviewer, agent } => {
             let status = d.task(id)?.status();
-            if matches!(status, Status::Done | Status::Canceled) {
+            if status.is_final() {
                 let message = format!("task `{id}` is {status}; what it says is not changed any more");
                 return Err(
                     Refusal::new(409, "CLOSED", message).next([Choice::ReopenTask { task: id.clone() }])
@@ -331,7 +331,7 @@ fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
     }
     if let Some(old) = &new.reopens {
         let status = d.task(old)?.status();
-        if !matches!(status, Status::Done | Status::Canceled) {
+        if !status.is_final() {
             return Err(Refusal::new(
                 409,
                 "NOT_CLOSED",

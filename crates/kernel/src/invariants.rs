@@ -88,7 +88,7 @@ pub fn check_commit(before: &World, after: &World) -> Vec<Violation> {
     let mut violations = Vec::new();
     for task in before.tasks.values() {
         let now = after.task(&task.id).map(Task::status);
-        if matches!(task.status(), Status::Done | Status::Canceled) && now != Some(task.status()) {
+        if task.is_final() && now != Some(task.status()) {
             let detail = format!("task `{}` was {} and is {now:?}", task.id, task.status());
             violations.push(Violation { invariant: Invariant::NothingLeavesFinal, detail });
         }
@@ -183,7 +183,7 @@ impl Check<'_> {
         let mut holders: BTreeMap<&str, &TaskId> = BTreeMap::new();
         for task in world.tasks.values() {
             let (id, status) = (&task.id, task.status());
-            let closed = matches!(status, Status::Done | Status::Canceled);
+            let closed = status.is_final();
             if let Some(lease) = &task.lease {
                 let mutual = match &lease.holder {
                     Holder::Worker(name) => {
@@ -428,9 +428,7 @@ impl Check<'_> {
                 | Effect::PrepareTree { .. }
                 | Effect::RunGate { worker: Some(_), .. } => true,
                 Effect::WriteTicket { task, status, .. } if status == "closed" => {
-                    let closed = world
-                        .task(task)
-                        .is_some_and(|t| matches!(t.status(), Status::Done | Status::Canceled));
+                    let closed = world.task(task).is_some_and(|t| t.is_final());
                     self.that(Invariant::ClosedIsFinal, closed, || {
                         format!("the ticket of `{task}` is to be closed")
                     });

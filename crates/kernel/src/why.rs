@@ -794,7 +794,7 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     for (service, health) in &world.health {
         guards.push(service_there(world, Condition::ServiceHealthy, service, Some(health), Some(now)));
     }
-    let is_open = |task: &&std::sync::Arc<Task>| !matches!(task.status(), Status::Done | Status::Canceled);
+    let is_open = |task: &&std::sync::Arc<Task>| !task.is_final();
     let open = world.tasks.values().filter(is_open).count();
     guards.push(
         guard(

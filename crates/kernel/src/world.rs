@@ -939,7 +939,7 @@ impl Task {
 
     /// Nothing is left to do with it.
     pub fn is_final(&self) -> bool {
-        matches!(self.status(), Status::Done | Status::Canceled)
+        self.status().is_final()
     }
 
     /// Whether there is something to land. What is not known counts as code wherever somebody worked on it.

@@ -14,7 +14,6 @@ use kernel::world::Worker;
 use kernel::{Ask, World};
 use machines::Millis;
 use machines::names::{AgentName, RunId, WorkerName};
-use machines::task::Status;
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -200,7 +199,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
         });
     }
     guards.sort_by_key(|guard| guard.holds);
-    let open = world.tasks.values().filter(|task| !matches!(task.status(), Status::Done | Status::Canceled));
+    let open = world.tasks.values().filter(|task| !task.is_final());
     let mut open: Vec<_> = open.collect();
     open.sort_by_key(|task| task.order);
     let waits = open.iter().map(|task| {

@@ -562,7 +562,7 @@ fn or_stdin(text: String) -> Result<String, Failure> {
 }
 
 fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
-    let open = Status::ALL.iter().filter(|status| !matches!(status, Status::Done | Status::Canceled));
+    let open = Status::ALL.iter().filter(|status| !status.is_final());
     let open: Vec<_> = open.map(|status| status.name()).collect();
     let statuses = if list.status.is_empty() { open.join(",") } else { list.status.join(",") };
     let query = ListQuery {

@@ -1,7 +1,6 @@
 //! What came of an effect, and which rule takes it.
 
 use machines::names::{EffectId, TaskId};
-use machines::task::Status;
 use smol_str::SmolStr;
 
 use super::Rule;
@@ -59,7 +58,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         },
         (Effect::TellAgent { task, text, .. }, what) => {
             d.end(id, EffectEnd::Done);
-            let closed = matches!(d.task(task)?.status(), Status::Done | Status::Canceled);
+            let closed = d.task(task)?.is_final();
             if !matches!(what, Happened::Told { heard: true }) && !closed {
                 d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
             }
@@ -98,7 +97,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                         format!("tree removed; its content is saved as {reference}"),
                     );
                     // Whoever works on it next finds a fresh tree, and would look for what is not in it.
-                    if !matches!(d.task(task)?.status(), Status::Done | Status::Canceled) {
+                    if !d.task(task)?.is_final() {
                         let note = format!(
                             "The tree was removed and made again. What was not committed in it is saved as \
                              {reference}: `git diff HEAD {reference}` shows it, `git checkout {reference} -- .` brings it back."

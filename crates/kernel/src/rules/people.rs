@@ -353,7 +353,7 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
     check_text(d, "note", note)?;
     let task = d.task(id)?;
     let status = task.status();
-    if matches!(status, Status::Done | Status::Canceled) {
+    if status.is_final() {
         return Err(Refusal::new(409, "CLOSED", format!("task `{id}` is {status}, for good"))
             .next([Choice::ReopenTask { task: id.clone() }]));
     }

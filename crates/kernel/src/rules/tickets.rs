@@ -115,7 +115,7 @@ pub(crate) fn new_text(of: &str, title: &str, body: &str) -> SmolStr {
 
 pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) -> Ruled {
     let task = d.task(id)?;
-    if matches!(task.status(), Status::Done | Status::Canceled) {
+    if task.is_final() {
         return Ok(());
     }
     let text_changed = task.title != ticket.title || task.body != ticket.body;

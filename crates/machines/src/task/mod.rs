@@ -558,6 +558,13 @@ const fn kind_of_move(to: Status) -> Kind {
     }
 }
 
+impl Status {
+    /// No row leaves it.
+    pub fn is_final(self) -> bool {
+        Task::FINAL.contains(&self)
+    }
+}
+
 impl Machine for Task {
     const NAME: &'static str = "task";
     const SEED: &'static str = "002";

@@ -105,7 +105,7 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
 fn is_over(world: &World, event: &Event) -> bool {
     match event {
         Event::RunMoved(moved) => world.run(&moved.id).is_none_or(|run| !run.is_open()),
-        Event::TaskMoved(moved) => matches!(moved.to, Status::Done | Status::Canceled),
+        Event::TaskMoved(moved) => moved.to.is_final(),
         Event::TreeStands(stands) => !stands.stands,
         _ => false,
     }
@@ -119,7 +119,7 @@ async fn give_back(shared: &Arc<Shared>) {
         let has_work = |id: &RunId| {
             let task = world.run(id).and_then(|run| world.task(&run.task));
             task.is_some_and(|task| {
-                let over = matches!(task.status(), Status::Done | Status::Canceled);
+                let over = task.is_final();
                 let stands = task.place.as_ref().is_some_and(|place| place.ready);
                 task.run.as_ref() == Some(id) && (!over || stands)
             })

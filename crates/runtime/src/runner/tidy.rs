@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use kernel::{Effect, World};
 use machines::names::{EffectId, TaskId};
-use machines::task;
 
 use super::Shared;
 use crate::clock;
@@ -75,8 +74,7 @@ fn pack_away(repository: &Repository, world: &World, age: Duration) -> Result<()
 }
 
 fn is_over(world: &World, id: &TaskId) -> bool {
-    let over = |status| matches!(status, task::Status::Done | task::Status::Canceled);
-    world.task(id).is_some_and(|task| over(task.machine.status))
+    world.task(id).is_some_and(|task| task.is_final())
 }
 
 /// Removes what was printed and what agents kept, as far as it is too old or too much.

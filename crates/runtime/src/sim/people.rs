@@ -410,10 +410,7 @@ pub fn outside_agent_acts(stage: &mut Stage, step: u32) -> Result<(), String> {
         .world
         .tasks
         .values()
-        .find(|task| {
-            task.machine.assignee_ids.iter().any(|id| id == agent.as_str())
-                && !matches!(task.status(), Status::Done | Status::Canceled)
-        })
+        .find(|task| task.machine.assignee_ids.iter().any(|id| id == agent.as_str()) && !task.is_final())
         .map(|task| (task.id.clone(), task.run.clone(), task.status()));
     match mine {
         None => {

@@ -220,9 +220,7 @@ impl<'t> Stage<'t> {
 
     /// Every task has reached its end, and nothing is under way: what is still on the agenda changes nothing.
     fn over(&self) -> bool {
-        let closed = |task: &std::sync::Arc<kernel::world::Task>| {
-            matches!(task.status(), Status::Done | Status::Canceled)
-        };
+        let closed = |task: &std::sync::Arc<kernel::world::Task>| task.is_final();
         self.world.effects.is_empty() && self.world.tasks.values().all(closed)
     }
 
@@ -883,9 +881,7 @@ impl<'t> Stage<'t> {
         }
         for ticket in &self.played.closed {
             let id = TaskId::new(ticket).map_err(|error| error.to_string())?;
-            let closed = self.world.tasks.values().any(|t| {
-                t.ticket.as_ref() == Some(ticket) && matches!(t.status(), Status::Done | Status::Canceled)
-            });
+            let closed = self.world.tasks.values().any(|t| t.ticket.as_ref() == Some(ticket) && t.is_final());
             if !closed {
                 return Err(format!("ticket `{id}` was closed and its task is not"));
             }
