@@ -305,10 +305,10 @@ impl Host for RealHost {
                 let places = self.look_at_places(&settings).unwrap_or_default().into_iter();
                 findings.extend(places.filter(|place| place.level == Level::Error));
                 for problem in settings.kernel().problems() {
-                    findings.push(finding(Level::Error, "adjutant.toml", problem, None));
+                    findings.push(finding(Level::Error, settings::FILE, problem, None));
                 }
                 for warning in settings.warnings() {
-                    findings.push(finding(Level::Warning, "adjutant.toml", warning, None));
+                    findings.push(finding(Level::Warning, settings::FILE, warning, None));
                 }
             }
             Err(SettingsError::Wrong { problems, .. }) => {
@@ -317,18 +317,18 @@ impl Host for RealHost {
                     findings.push(finding(Level::Error, &subject, problem.message, Some(problem.hint)));
                 }
             }
-            Err(error) => findings.push(finding(Level::Error, "adjutant.toml", error.to_string(), None)),
+            Err(error) => findings.push(finding(Level::Error, settings::FILE, error.to_string(), None)),
         }
         let in_force = trust::in_force(&self.layout);
         if in_force.is_ok_and(|in_force| !in_force.trusted) {
             let hint = "look at it, then `adj config trust`".to_owned();
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
-            findings.push(finding(Level::Warning, "adjutant.toml", text, Some(hint)));
+            findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         if trust::is_gone(&self.layout) {
             let hint = "put it back, or `adj config forget` to go on with the defaults".to_owned();
             let text = "it is gone; the settings of before hold".to_owned();
-            findings.push(finding(Level::Warning, "adjutant.toml", text, Some(hint)));
+            findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         Ok(findings)
     }
@@ -435,7 +435,7 @@ impl Host for RealHost {
         let mut findings = Vec::new();
         if there {
             let text = "is there already, and was left as it is".to_owned();
-            findings.push(finding(Level::Ok, "adjutant.toml", text, None));
+            findings.push(finding(Level::Ok, settings::FILE, text, None));
         } else {
             std::fs::write(&path, text).map_err(|error| of_io(&path, error))?;
             trust::remember(&self.layout).map_err(|error| of_io(&path, error))?;
@@ -444,7 +444,7 @@ impl Host for RealHost {
                 false => "look at it, commit it, then `adj run`",
             };
             let hint = hint.to_owned();
-            findings.push(finding(Level::Ok, "adjutant.toml", "written".to_owned(), Some(hint)));
+            findings.push(finding(Level::Ok, settings::FILE, "written".to_owned(), Some(hint)));
         }
         let agent = settings.fleet_agent();
         let found = self.look_at_agent(settings.fleet.agent.as_str(), agent);

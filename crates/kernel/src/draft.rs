@@ -17,7 +17,7 @@ use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, TaskI
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::task::{Payload, Status};
 use machines::{Machine, architect, run, task, turn, worker};
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 /// What a rule gives: nothing, or a refusal of the whole command.
 pub(crate) type Ruled = Result<(), Refusal>;
@@ -128,15 +128,10 @@ impl<'c> Draft<'c> {
         // Version 8: made by a rule of one's own.
         bytes[6] = (bytes[6] & 0x0f) | 0x80;
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        SmolStr::new(format!(
-            "{}-{}-{}-{}-{}",
-            &hex[..8],
-            &hex[8..12],
-            &hex[12..16],
-            &hex[16..20],
-            &hex[20..]
-        ))
+        let part = |bytes: &[u8]| bytes.iter().fold(0, |part, byte| part << 8 | u64::from(*byte));
+        let [a, b, c, d, e] =
+            [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].map(part);
+        format_smolstr!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
     }
 
     // What is there, or a refusal that says it is not.

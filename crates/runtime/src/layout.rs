@@ -80,7 +80,7 @@ impl Layout {
     }
 
     pub fn settings(&self) -> PathBuf {
-        self.root.join("adjutant.toml")
+        self.root.join(crate::settings::FILE)
     }
 
     /// What one step, gate or merged test printed, how it ended, and how to reach its keeper.

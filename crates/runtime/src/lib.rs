@@ -23,4 +23,5 @@ pub mod sim;
 mod testing;
 pub mod tickets;
 pub mod transfer;
+pub mod visible;
 pub mod workplace;

@@ -115,7 +115,7 @@ pub struct SalvageId {
 }
 
 impl SalvageId {
-    pub const REFS: &'static str = "refs/adjutant/salvage/";
+    pub const REFS: &'static str = runtime::git::SALVAGE;
 
     /// `TASK/EFFECT`, with or without what git has before it.
     pub fn read(text: &str) -> Result<SalvageId, Problem> {

@@ -283,7 +283,7 @@ pub fn verify(context: Context) -> Result<(), Failure> {
 
     if context.globals.json {
         let checks = checks.iter().map(|(check, found)| Checked { check, found }).collect();
-        let hash: String = whole.head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = runtime::hex::hex(&whole.head.hash);
         let document = Verified { ok: true, at: time(started), records, hash, checks };
         return Ok(writeln!(context.out, "{}", text::json(&document))?);
     }

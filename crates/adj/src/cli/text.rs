@@ -6,25 +6,13 @@ use crate::api::types::worker::WorkerWhole;
 use kernel::World;
 use kernel::budget::{Unpriced, unpriced};
 use kernel::world::Spend;
+use runtime::visible::is_harmless;
+pub use runtime::visible::{visible, visible_code};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Control characters, and those that turn the direction of text around, as what they are: `\u{1b}`.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if is_harmless(letter) { shown.push(letter) } else { shown.extend(letter.escape_default()) }
-    }
-    shown
-}
-
-/// One line of code. A tab is what code is made of, and moves the cursor no further than spaces would.
-pub fn visible_code(line: &str) -> String {
-    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
-}
-
-/// The same for text of several lines: each is shown behind `indent`.
+/// `visible` for text of several lines: each is shown behind `indent`.
 pub fn visible_lines(text: &str, indent: &str) -> String {
     text.lines().map(|line| format!("{indent}{}\n", visible(line))).collect()
 }
@@ -32,12 +20,6 @@ pub fn visible_lines(text: &str, indent: &str) -> String {
 /// The same with every character: also those at the ends of lines.
 pub fn visible_whole(text: &str, indent: &str) -> String {
     text.split('\n').map(|line| format!("{indent}{}\n", visible(line))).collect()
-}
-
-fn is_harmless(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let hides = matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
-    !letter.is_control() && !turns && !hides
 }
 
 /// One JSON document. What JSON would let through is escaped, so that printing it is as harmless as a table.

@@ -193,15 +193,11 @@ fn read_limited(path: &Path) -> io::Result<String> {
 fn fresh() -> io::Result<String> {
     let mut chance = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut chance)?;
-    Ok(hexadecimal(&chance))
+    Ok(runtime::hex::hex(&chance))
 }
 
 fn hash(token: &str) -> String {
     runtime::secrets::hash(token.as_bytes())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// In the same time, wherever they differ.

@@ -6,7 +6,7 @@
     reason = "a test that cannot go on fails; not every user needs all of it"
 )]
 
-use runtime::agents::{Adapter, Ended, Exit, ExitReason, Input, Launch, Order, Said, Stdin};
+use runtime::agents::{Adapter, Ended, Exit, Input, Launch, Order, Reason, Said, Stdin};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -28,7 +28,7 @@ pub enum Act {
     Interrupt,
     Tell(String),
     /// Ends the process group, as a keeper would.
-    End(ExitReason),
+    End(Reason),
 }
 
 /// What came of a step.
@@ -82,7 +82,7 @@ pub fn drive(
         }
         Stdin::Open(input) => send(&mut stdin, &mut driven.journal, input.clone()),
     }
-    let mut reason = ExitReason::Exited;
+    let mut reason = Reason::Exited;
     let mut lines = Vec::new();
     let mut open = 2;
     while open > 0 {
@@ -109,7 +109,7 @@ pub fn drive(
                 Said::Send(input) => send(&mut stdin, &mut driven.journal, input.clone()),
                 Said::Finish => drop(stdin.take()),
                 Said::Stop(_) => {
-                    reason = ExitReason::Ended;
+                    reason = Reason::Ended;
                     end_group(&child);
                 }
                 _ => {}
@@ -136,7 +136,7 @@ pub fn drive(
         }
     }
     let status = child.wait().unwrap();
-    driven.exit = Exit { code: status.code(), signal: status.signal(), reason };
+    driven.exit = Exit { code: status.code(), signal: status.signal(), reason, ..Exit::unknown() };
     driven.ended = reader.end(&driven.exit);
     read_again(adapter, order, &driven, &lines);
     driven

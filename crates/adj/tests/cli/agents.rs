@@ -7,7 +7,7 @@ mod drive;
 use super::project::Repository;
 use drive::{Act, Driven, allow_all, drive};
 use kernel::command::{StepFailure, Usage};
-use runtime::agents::{Ended, ExitReason, Order, PromptKind, Said, adapter};
+use runtime::agents::{Ended, Order, PromptKind, Reason, Said, adapter};
 use std::path::Path;
 use std::process::Command;
 
@@ -264,7 +264,7 @@ fn what_is_said_to_an_agent_at_work_reaches_it() {
 #[test]
 fn an_agent_that_hangs_is_ended_and_has_timed_out() {
     let react = |said: &Said| match said {
-        Said::Turn { .. } => vec![Act::End(ExitReason::TimedOut)],
+        Said::Turn { .. } => vec![Act::End(Reason::TimedOut)],
         _ => Vec::new(),
     };
     let (_, driven) = play(r#"{ turn = "soon" }, { hang = true }"#, react);

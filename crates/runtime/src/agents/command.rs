@@ -138,7 +138,7 @@ impl Reader for Plain {
     }
 
     fn end(&mut self, exit: &Exit) -> Ended {
-        let started = !matches!(exit.reason, super::ExitReason::CouldNotStart(_));
+        let started = !matches!(exit.reason, super::Reason::CouldNotStart(_));
         let usage = Usage { cost: if started { None } else { Some(0) }, ..Usage::default() };
         match exit.failure(&format!("`{}`", self.program)) {
             Some((error, why)) => {

@@ -13,10 +13,12 @@ mod done;
 pub mod script;
 mod transcript;
 
+pub use crate::keeper::{Exit, Reason};
 pub use crate::prompts::Kind as PromptKind;
 pub use done::{DoneScan, said_done};
-pub use transcript::{Entry, EntryKind, visible};
+pub use transcript::{Entry, EntryKind};
 
+use crate::visible::visible_code;
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
 use machines::run::ToolCall;
@@ -391,63 +393,24 @@ impl Ended {
     }
 }
 
-/// How a process ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    pub reason: ExitReason,
-}
-
-/// Who ended it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExitReason {
-    /// It ended by itself, or by a signal that was not ours.
-    Exited,
-    /// The step's time was over.
-    TimedOut,
-    /// It was ended because somebody asked for it.
-    Ended,
-    /// Its keeper was without a server for too long.
-    Alone,
-    /// It printed more than a step may.
-    OutputLimit,
-    /// There was no process.
-    CouldNotStart(String),
-}
-
 impl Exit {
-    /// It ended by itself with this code.
-    pub fn code(code: i32) -> Self {
-        Self { code: Some(code), signal: None, reason: ExitReason::Exited }
-    }
-
-    /// A signal ended it, for this reason.
-    pub fn signal(signal: i32, reason: ExitReason) -> Self {
-        Self { code: None, signal: Some(signal), reason }
-    }
-
     /// The failure that this end is by itself, whatever the program said. Nothing for an end with a code.
     fn failure(&self, program: &str) -> Option<(String, StepFailure)> {
         let failed = StepFailure::Failed;
         Some(match &self.reason {
-            ExitReason::Exited if self.code == Some(0) => return None,
-            ExitReason::Exited => match (self.code, self.signal) {
+            Reason::Exited if self.code == Some(0) => return None,
+            Reason::Exited => match (self.code, self.signal) {
                 (Some(code), _) => (format!("{program} ended with exit code {code}"), failed),
                 (None, Some(signal)) => (format!("{program} was ended by signal {signal}"), failed),
                 (None, None) => (format!("nobody knows how {program} ended"), StepFailure::Lost),
             },
-            ExitReason::TimedOut => {
-                (format!("{program} did not end in the step's time"), StepFailure::TimedOut)
+            Reason::TimedOut => (format!("{program} did not end in the step's time"), StepFailure::TimedOut),
+            Reason::Ended | Reason::Processes(_) | Reason::Memory(_) => {
+                (format!("{program} was ended as was asked"), failed)
             }
-            ExitReason::Ended => (format!("{program} was ended as was asked"), failed),
-            ExitReason::Alone => {
-                (format!("{program} was ended: no server came back for it"), StepFailure::Lost)
-            }
-            ExitReason::OutputLimit => {
-                (format!("{program} was ended: it printed more than a step may"), failed)
-            }
-            ExitReason::CouldNotStart(error) => (format!("{program} could not be started: {error}"), failed),
+            Reason::Alone => (format!("{program} was ended: no server came back for it"), StepFailure::Lost),
+            Reason::OutputLimit => (format!("{program} was ended: it printed more than a step may"), failed),
+            Reason::CouldNotStart(error) => (format!("{program} could not be started: {error}"), failed),
         })
     }
 }
@@ -496,7 +459,7 @@ fn check_session(session: &str) -> Result<(), AgentError> {
     if begins_well && session.len() <= 100 && session.bytes().all(good) {
         return Ok(());
     }
-    Err(AgentError::BadSession { session: visible(session) })
+    Err(AgentError::BadSession { session: visible_code(session) })
 }
 
 /// Why a service is asked again, in words: what its answer means, with its status.

@@ -122,26 +122,10 @@ fn a_command_that_ends_well_has_finished_at_an_unknown_price() {
 fn how_a_command_ends_badly_is_told_with_its_last_complaint() {
     let cases = [
         (Exit::code(3), "`agent` ended with exit code 3: no such file", StepFailure::Failed),
-        (
-            Exit::signal(9, ExitReason::Exited),
-            "`agent` was ended by signal 9: no such file",
-            StepFailure::Failed,
-        ),
-        (
-            Exit::signal(9, ExitReason::TimedOut),
-            "`agent` did not end in the step's time",
-            StepFailure::TimedOut,
-        ),
-        (
-            Exit::signal(9, ExitReason::Alone),
-            "`agent` was ended: no server came back for it",
-            StepFailure::Lost,
-        ),
-        (
-            Exit { code: None, signal: None, reason: ExitReason::Exited },
-            "nobody knows how `agent` ended",
-            StepFailure::Lost,
-        ),
+        (Exit::signal(9, Reason::Exited), "`agent` was ended by signal 9: no such file", StepFailure::Failed),
+        (Exit::signal(9, Reason::TimedOut), "`agent` did not end in the step's time", StepFailure::TimedOut),
+        (Exit::signal(9, Reason::Alone), "`agent` was ended: no server came back for it", StepFailure::Lost),
+        (Exit::unknown(), "nobody knows how `agent` ended", StepFailure::Lost),
     ];
     for (exit, expected, expected_why) in cases {
         let mut reader =

@@ -3,6 +3,7 @@
 //! Everything in it comes from an agent. It is shown as text, and cannot move the cursor or turn the line around.
 
 use super::Said;
+use crate::visible::{is_harmless, visible_code};
 use machines::run::ToolCall;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -72,7 +73,7 @@ impl Entry {
         let mut shown = String::new();
         for (index, line) in self.text.lines().enumerate() {
             let sign = if index == 0 { sign } else { "  " };
-            let _ = writeln!(shown, "{sign}{}", visible(line));
+            let _ = writeln!(shown, "{sign}{}", visible_code(line));
         }
         shown
     }
@@ -108,25 +109,6 @@ impl std::fmt::Display for super::StopReason {
             super::StopReason::NotGated => "the program does not ask before it acts",
         })
     }
-}
-
-/// Control characters, and those that turn or hide text, as what they are: `\u{1b}`. A tab stays.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter == '\t' || is_harmless(letter) {
-            shown.push(letter);
-        } else {
-            shown.extend(letter.escape_default());
-        }
-    }
-    shown
-}
-
-fn is_harmless(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let hides = matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
-    !letter.is_control() && !turns && !hides
 }
 
 fn describe(call: &ToolCall) -> String {

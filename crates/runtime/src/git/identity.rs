@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use super::inside::Inside;
+use super::names::SIGNED;
 use super::tree::quoted;
 use super::{Call, GitError, Isolation, Oid, Repository, as_user};
 
@@ -167,7 +168,7 @@ impl Repository {
     /// signatures are the same.
     pub(super) fn signed(&self, unsigned: Oid, make: impl Fn(Call) -> Call) -> Result<Oid, GitError> {
         let Some(signing) = self.signing()? else { return Ok(unsigned) };
-        let reference = format!("refs/adjutant/signed/{unsigned}");
+        let reference = format!("{SIGNED}{unsigned}");
         if let Some(made) = self.land_reference(&reference)? {
             return Ok(made);
         }

@@ -21,8 +21,6 @@ const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
 const MARKED_BYTES_MAX: u64 = 64 << 20;
 /// How many files that are named like git's objects are looked into.
 const OBJECTS_LOOKED_AT_MAX: usize = 20;
-/// The project's settings; a branch that touches them needs a person.
-const CONFIG: &str = "adjutant.toml";
 
 /// What a branch changes relative to where it left main.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +93,7 @@ impl Repository {
             empty: changed.is_empty(),
             conflict_markers: self.conflict_markers(&changed)?,
             tickets_changed: tickets_changed.iter().map(|(file, _)| file.shown()).collect(),
-            touches_config: changed.iter().any(|file| file.is_in(CONFIG)),
+            touches_config: changed.iter().any(|file| file.is_in(crate::settings::FILE)),
             submodules: paths(&Changed::is_submodule),
             git_directories: self.git_directories(&changed)?,
             changed: paths(&|_| true),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::identity::{Agent, By};
 use super::inspect::Entry;
-use super::names::{check_part, check_path, tree_name};
+use super::names::{MERGES, check_part, check_path, tree_name};
 use super::references::{self, Change, Expected, Reference};
 use super::tree::commit_tree;
 use machines::names::TaskId;
@@ -316,7 +316,7 @@ impl Repository {
     /// A commit that is written down somewhere stays reachable in `land.git` under this name.
     pub fn keep(&self, name: &str, oid: &Oid) -> Result<(), GitError> {
         check_part("reference", name)?;
-        self.set_in_land(&format!("refs/adjutant/merges/{name}"), oid)
+        self.set_in_land(&format!("{MERGES}{name}"), oid)
     }
 
     /// Main in the user's repository goes from `old` to `merge`, and to nothing else. Asked again after it was done,

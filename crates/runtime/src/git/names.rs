@@ -8,6 +8,22 @@ use super::GitError;
 pub const OURS: &str = "refs/adjutant/";
 /// Work that was saved, by task and effect.
 pub const SALVAGE: &str = "refs/adjutant/salvage/";
+/// The tips of tasks.
+pub const TASKS: &str = "refs/adjutant/tasks/";
+/// The merges that were made to land, and what was pushed.
+pub const MERGES: &str = "refs/adjutant/merges/";
+/// What the user's repository was last shown of a task's branch.
+pub const PUBLISHED: &str = "refs/adjutant/published/";
+/// What somebody else put where a branch of ours belongs.
+pub const FOUND: &str = "refs/adjutant/found/";
+/// Commits of a task that are on no branch.
+pub const KEPT: &str = "refs/adjutant/kept/";
+/// Where main stood when a task's branch was begun.
+pub const BEGUN: &str = "refs/adjutant/begun/";
+/// The mains that are no more.
+pub const DROPPED: &str = "refs/adjutant/dropped/";
+/// Signed merges, by what was signed.
+pub const SIGNED: &str = "refs/adjutant/signed/";
 /// The longest part of a path or reference that we make: worker, dash and task fit.
 const PART_BYTES_MAX: usize = 210;
 /// The longest reference or path that is taken from outside.

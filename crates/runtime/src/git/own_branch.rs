@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::inside::{Head, Inside};
+use super::names::FOUND;
 use super::references::{Change, Expected};
 use super::tree::Record;
 use super::{GitError, Oid, Repository, lock, read_or_empty, remove_folder, write_whole};
@@ -101,7 +102,7 @@ impl Repository {
         let reference = format!("refs/heads/{}", record.branch);
         let now = self.user_reference(&reference)?.map(|found| found.oid);
         if now.as_ref().is_some_and(|now| *now != given && *now != made) {
-            let kept = format!("refs/adjutant/found/{}/{made}", record.task);
+            let kept = format!("{FOUND}{}/{made}", record.task);
             let change = Change { name: &kept, old: Expected::Anything, new: Some(&made) };
             self.change_users(DOING, "adjutant: kept", &[change])?;
             self.note(format!(

@@ -6,9 +6,9 @@
 
 use machines::names::TaskId;
 
-use super::names::check_branch;
+use super::names::{FOUND, PUBLISHED, TASKS, check_branch};
 use super::references::{self, Change, Expected, Reference};
-use super::tree::{task_prefix, task_reference};
+use super::tree::task_reference;
 use super::{GitError, Isolation, Oid, Repository, locked};
 
 /// How often a tip is published again when someone else moves the same references meanwhile.
@@ -138,7 +138,7 @@ impl Repository {
             self.give(std::slice::from_ref(tip), &self.known_in_land(haves)?)?;
             if let Some(foreign) = shown.filter(|found| moves_task && !is_ours(&found.oid)) {
                 // Someone moved our own reference. It is put right, and what they put there is not lost.
-                let kept = format!("refs/adjutant/found/{task}/{}", foreign.oid);
+                let kept = format!("{FOUND}{task}/{}", foreign.oid);
                 let keep = Change { name: &kept, old: Expected::Anything, new: Some(&foreign.oid) };
                 self.change_users("keeping a reference", "adjutant", &[keep])?;
             }
@@ -207,12 +207,11 @@ impl Repository {
 
     /// The tasks whose tip the user's repository names, and when that commit was made, in seconds since the epoch.
     pub fn shown_tasks(&self) -> Result<Vec<(TaskId, i64)>, GitError> {
-        let prefix = task_prefix();
         let format = "--format=%(refname) %(committerdate:unix)";
-        let listed = self.user("listing tasks").args(["for-each-ref", format, prefix]).ok()?;
+        let listed = self.user("listing tasks").args(["for-each-ref", format, TASKS]).ok()?;
         let task = |line: &str| {
             let (name, at) = line.split_once(' ')?;
-            Some((TaskId::new(name.strip_prefix(prefix)?).ok()?, at.parse().ok()?))
+            Some((TaskId::new(name.strip_prefix(TASKS)?).ok()?, at.parse().ok()?))
         };
         Ok(String::from_utf8_lossy(&listed).lines().filter_map(task).collect())
     }
@@ -289,7 +288,7 @@ fn expected(found: Option<&Reference>) -> Expected<'_> {
 }
 
 fn published_reference(task: &TaskId) -> String {
-    format!("refs/adjutant/published/{task}")
+    format!("{PUBLISHED}{task}")
 }
 
 fn other_name(branch: &str) -> String {

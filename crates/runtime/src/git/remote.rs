@@ -5,6 +5,7 @@
 use machines::names::TaskId;
 
 use super::identity::By;
+use super::names::MERGES;
 use super::tree::commit_tree;
 use super::{Edit, GitError, Oid, Repository};
 
@@ -113,7 +114,7 @@ impl Repository {
 
     /// What was pushed of a task, or was about to be.
     pub fn pushed(&self, task: &TaskId, push: Push) -> Result<Option<Oid>, GitError> {
-        self.land_reference(&format!("refs/adjutant/merges/{}", push.name(task)))
+        self.land_reference(&format!("{MERGES}{}", push.name(task)))
     }
 
     pub fn write_pushed(&self, task: &TaskId, push: Push, commit: &Oid) -> Result<(), GitError> {

@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 use machines::names::TaskId;
 
 use super::identity::By;
+use super::names::{BEGUN, DROPPED};
 use super::references;
 use super::{GitError, Oid, Repository};
 
-/// The mains that are no more.
-const DROPPED: &str = "refs/adjutant/dropped/";
 /// How many commits of a branch are compared with what was taken off main.
 const COMMITS_MAX: u32 = 20_000;
 
@@ -175,5 +174,5 @@ pub(super) fn dropped_reference(main: &Oid) -> String {
 }
 
 fn begun_reference(task: &TaskId) -> String {
-    format!("refs/adjutant/begun/{task}")
+    format!("{BEGUN}{task}")
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::{Agent, By};
 use super::inside::{Head, Inside};
-use super::names::{check_branch, tree_name};
+use super::names::{KEPT, TASKS, check_branch, tree_name};
 use super::publish::Taken;
 use super::references::{Change, Expected};
 use super::{
@@ -481,7 +481,7 @@ impl Repository {
 
     /// A commit of the task's that is on no branch stays findable.
     pub(super) fn keep_for(&self, task: &TaskId, oid: &Oid) -> Result<(), GitError> {
-        self.set_in_land(&format!("refs/adjutant/kept/{task}/{oid}"), oid)
+        self.set_in_land(&format!("{KEPT}{task}/{oid}"), oid)
     }
 
     pub(super) fn is_ancestor(&self, ancestor: &Oid, of: &Oid) -> Result<bool, GitError> {
@@ -978,11 +978,7 @@ pub(super) fn commit_tree(
 }
 
 pub(super) fn task_reference(task: &TaskId) -> String {
-    format!("{}{task}", task_prefix())
-}
-
-pub(super) fn task_prefix() -> &'static str {
-    "refs/adjutant/tasks/"
+    format!("{TASKS}{task}")
 }
 
 /// What stands in a folder is there after a power cut.

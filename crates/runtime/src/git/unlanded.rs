@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use super::names::MERGES;
 use super::tree::Record;
 use super::{GitError, Oid, Repository, locked};
 
-/// The merges that were made to land.
-const MERGES: &str = "refs/adjutant/merges/";
 /// What git calls a commit that it makes, in the history of `HEAD`.
 const MAKES: &[&str] = &["commit", "cherry-pick", "revert", "rebase", "am", "merge", "pull"];
 /// What it says where it only goes to one that was there.

@@ -165,6 +165,22 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// It ended by itself with this code.
+    pub fn code(code: i32) -> Exit {
+        Exit { code: Some(code), ..Exit::unknown() }
+    }
+
+    /// A signal ended it, for this reason.
+    pub fn signal(signal: i32, reason: Reason) -> Exit {
+        Exit { signal: Some(signal), reason, ..Exit::unknown() }
+    }
+
+    /// Nobody knows how it ended.
+    pub fn unknown() -> Exit {
+        let reason = Reason::Exited;
+        Exit { code: None, signal: None, reason, out_bytes: 0, err_bytes: 0, started_at: 0, ended_at: 0 }
+    }
+
     /// It ended by itself, with code 0.
     pub fn succeeded(&self) -> bool {
         self.reason == Reason::Exited && self.code == Some(0)

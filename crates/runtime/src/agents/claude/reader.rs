@@ -5,8 +5,8 @@
 
 use super::super::transcript::argument;
 use super::super::{
-    Ended, Exit, ExitReason, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence,
-    StopReason, TEXT_BYTES_MAX, inside, micros, said_done, shortened,
+    Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
+    TEXT_BYTES_MAX, inside, micros, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -576,7 +576,7 @@ impl Claude {
         let good = result["is_error"] == false && subtype == "success" && matches!(reason, "" | "completed");
         if good {
             // An exit code of its own says otherwise; whoever ended it after its last word does not.
-            return match exit.failure("claude").filter(|_| exit.reason == ExitReason::Exited) {
+            return match exit.failure("claude").filter(|_| exit.reason == Reason::Exited) {
                 Some((error, why)) => failed(error, why),
                 None => {
                     let output = shortened(said, TEXT_BYTES_MAX);

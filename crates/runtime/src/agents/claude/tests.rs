@@ -1,7 +1,7 @@
 //! The reader on recordings of the program, and what it is started with.
 
 use super::super::tests::{order, read};
-use super::super::{Ended, Exit, ExitReason, Said, Silence, StopReason, TEXT_BYTES_MAX, deny};
+use super::super::{Ended, Exit, Reason, Said, Silence, StopReason, TEXT_BYTES_MAX, deny};
 use super::*;
 use kernel::command::{StepFailure, Usage};
 
@@ -98,7 +98,7 @@ fn told(name: &str, resume: bool, exit: &Exit) -> String {
 fn how_recorded_steps_end() {
     let (zero, one) = (Exit::code(0), Exit::code(1));
     let term = Exit::code(143);
-    let kill = Exit::signal(9, ExitReason::Exited);
+    let kill = Exit::signal(9, Reason::Exited);
     #[rustfmt::skip]
     let table = [
         ("edit-commit", false, &zero,
@@ -253,7 +253,7 @@ fn the_prompt_waits_for_the_hooks() {
     {
         let mut reader = reader(false);
         assert_eq!(say(&mut *reader, &refusal), [Said::Stop(StopReason::NotGated)]);
-        let ended = reader.end(&Exit::signal(15, ExitReason::Ended));
+        let ended = reader.end(&Exit::signal(15, Reason::Ended));
         assert!(matches!(ended, Ended::Failed { why: StepFailure::Failed, .. }), "{ended:?}");
     }
     let said = say(&mut *reader(false), HELLO);
@@ -369,13 +369,13 @@ fn a_message_that_waits_keeps_the_step_open() {
 fn a_step_that_is_killed_at_work_is_unpriced_and_its_tokens_are_counted() {
     let mut reader = at_work();
     say(&mut *reader, &block(r#"{"type":"text","text":"working"}"#));
-    let ended = reader.end(&Exit::signal(9, ExitReason::TimedOut));
+    let ended = reader.end(&Exit::signal(9, Reason::TimedOut));
     let usage = Usage { cost: None, input_tokens: 10, output_tokens: 1 };
     assert!(
         matches!(&ended, Ended::Failed { why: StepFailure::TimedOut, usage: used, .. } if *used == usage),
         "{ended:?}"
     );
-    let unused = at_work().end(&Exit::signal(9, ExitReason::Ended));
+    let unused = at_work().end(&Exit::signal(9, Reason::Ended));
     assert_eq!(unused.usage(), Usage::default());
 }
 
@@ -458,11 +458,9 @@ fn a_result_stands_whoever_ends_the_process_after_it_but_not_against_its_own_exi
     let done =
         |exit: Exit| matches!(read(&mut *reader(false), result, &exit).1, Ended::Finished { done: true, .. });
     assert!(
-        done(Exit::code(0))
-            && done(Exit::signal(9, ExitReason::Alone))
-            && done(Exit::signal(15, ExitReason::Ended))
+        done(Exit::code(0)) && done(Exit::signal(9, Reason::Alone)) && done(Exit::signal(15, Reason::Ended))
     );
-    assert!(!done(Exit::code(1)) && !done(Exit::signal(9, ExitReason::Exited)));
+    assert!(!done(Exit::code(1)) && !done(Exit::signal(9, Reason::Exited)));
 }
 
 /// After a restart: the journal first, then every line again.

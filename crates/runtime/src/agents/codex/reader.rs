@@ -5,8 +5,8 @@
 //! each path is decided by itself, and the change is made where all of them are allowed.
 
 use super::super::{
-    Ended, Exit, ExitReason, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Said, Silence,
-    StopReason, TEXT_BYTES_MAX, inside, said_done, shortened,
+    Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
+    TEXT_BYTES_MAX, inside, said_done, shortened,
 };
 use super::{
     ASKS, About, Question, Request, call, cut_question, decision, refusal, request, steer, unsupported,
@@ -599,7 +599,7 @@ impl Reader for Codex {
         }
         match self.ending.take() {
             Some(Ending::Completed) => {
-                match exit.failure("codex").filter(|_| exit.reason == ExitReason::Exited) {
+                match exit.failure("codex").filter(|_| exit.reason == Reason::Exited) {
                     // An exit code of its own says otherwise; whoever ended it after its last word does not.
                     Some((error, why)) => failed(error, why),
                     None => Ended::Finished { done: said_done(&self.last), output: self.last.clone(), usage },

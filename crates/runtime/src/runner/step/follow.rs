@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{FirstInput, Step, StepError, failed, lost, reader_of};
+use super::{FirstInput, Step, StepError, failed, reader_of};
 use crate::agents::{self, Ended, Input, Reader, Said, Silence};
 use crate::files::FileError;
 use crate::keeper::{self, Connection, Exit, Found, News, Reason, Tail};
@@ -450,11 +450,11 @@ impl<'a> Follower<'a> {
         let exit = match gone {
             Gone::Exit(exit) => exit,
             Gone::Lost | Gone::Left => {
-                let usage = self.reader.end(&lost()).usage();
+                let usage = self.reader.end(&Exit::unknown()).usage();
                 return failed("the keeper of the step was lost", StepFailure::Lost, usage);
             }
         };
-        let ended = self.reader.end(&exit_of(&exit));
+        let ended = self.reader.end(&exit);
         let usage = ended.usage();
         // Whatever it says of itself: what it made is taken in first.
         let tip = loop {
@@ -529,20 +529,6 @@ impl<'a> Follower<'a> {
             let _ = tell.send(usage);
         }
     }
-}
-
-/// How a process ended, in the words of the adapters.
-fn exit_of(exit: &Exit) -> agents::Exit {
-    let reason = match &exit.reason {
-        Reason::Exited => agents::ExitReason::Exited,
-        Reason::TimedOut => agents::ExitReason::TimedOut,
-        Reason::Ended => agents::ExitReason::Ended,
-        Reason::Alone => agents::ExitReason::Alone,
-        Reason::OutputLimit => agents::ExitReason::OutputLimit,
-        Reason::Processes(_) | Reason::Memory(_) => agents::ExitReason::Ended,
-        Reason::CouldNotStart(why) => agents::ExitReason::CouldNotStart(why.clone()),
-    };
-    agents::Exit { code: exit.code, signal: exit.signal, reason }
 }
 
 /// What to do about credentials that a service does not accept, by what is passed on to the agent.

@@ -23,7 +23,7 @@ use super::{Missing, Shared, words::Word};
 use crate::agents::{self, AgentError, Ended, Input, Order, Reader};
 use crate::files::FileError;
 use crate::git::GitError;
-use crate::keeper::{self, KeeperError, Tail};
+use crate::keeper::{self, Exit, KeeperError, Tail};
 use crate::outbox::Attempt;
 use crate::owner::SubmitError;
 
@@ -160,11 +160,6 @@ fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened 
     Happened::StepFailed { error: error.into(), why, usage }
 }
 
-/// Nobody knows how it ended.
-fn lost() -> agents::Exit {
-    agents::Exit { code: None, signal: None, reason: agents::ExitReason::Exited }
-}
-
 /// A reader of the step's output that knows what was sent to the program.
 fn reader_of(step: &Step) -> Result<Box<dyn Reader>, StepError> {
     let adapter =
@@ -179,7 +174,7 @@ fn reader_of(step: &Step) -> Result<Box<dyn Reader>, StepError> {
 /// What a step used, by what it printed.
 fn usage_of(step: &Step) -> Usage {
     match read_through(step) {
-        Some(mut reader) => reader.end(&lost()).usage(),
+        Some(mut reader) => reader.end(&Exit::unknown()).usage(),
         // Nobody knows what it cost.
         None => Usage { cost: None, ..Usage::default() },
     }
@@ -187,7 +182,7 @@ fn usage_of(step: &Step) -> Usage {
 
 /// Whether the last message of a step says that the work is done.
 pub fn said_done(step: &Step) -> bool {
-    let ended = read_through(step).map(|mut reader| reader.end(&agents::Exit::code(0)));
+    let ended = read_through(step).map(|mut reader| reader.end(&Exit::code(0)));
     matches!(ended, Some(Ended::Finished { done: true, .. }))
 }
 
