@@ -266,14 +266,14 @@ pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
         CostItem {
             name: view::text(&step.effect),
             spend: Spend {
-                usd: view::dollars(step.cost),
+                usd: view::usd(step.cost),
                 input_tokens: step.input_tokens,
                 output_tokens: step.output_tokens,
                 reserved_usd: 0.0,
                 unpriced_steps: u32::from(step.held.is_some()),
                 estimated_steps: u32::from(estimate.is_some()),
-                estimated_usd: view::dollars(estimate.unwrap_or(0)),
-                set_aside_usd: view::dollars(held),
+                estimated_usd: view::usd(estimate.unwrap_or(0)),
+                set_aside_usd: view::usd(held),
             },
             step: Some(CostStep {
                 task: view::text(&step.task),

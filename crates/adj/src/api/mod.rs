@@ -37,7 +37,7 @@ pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
 pub use host::{Host, WAIT_MAX};
 pub use problem::{Problem, holder_name};
-pub use view::time;
+pub use view::{time, usd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {

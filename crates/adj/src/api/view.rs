@@ -1,4 +1,4 @@
-//! What the World looks like from host: times in RFC 3339 UTC, money in dollars.
+//! What the World looks like from outside: times in RFC 3339 UTC, money in dollars.
 
 use super::types;
 use kernel::budget::{Unpriced, unpriced};
@@ -19,7 +19,8 @@ pub fn time(at: Millis) -> String {
     }
 }
 
-pub fn dollars(micros: u64) -> f64 {
+/// Dollars as a number, from millionths.
+pub fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
@@ -44,14 +45,14 @@ pub fn total(world: &World, total: &Total) -> Spent {
 
 fn money(cost: u64, (input_tokens, output_tokens): (u64, u64), reserved: u64, unpriced: Unpriced) -> Spent {
     Spent {
-        usd: dollars(cost),
+        usd: usd(cost),
         input_tokens,
         output_tokens,
-        reserved_usd: dollars(reserved),
+        reserved_usd: usd(reserved),
         unpriced_steps: unpriced.estimated_steps + unpriced.unknown_steps,
         estimated_steps: unpriced.estimated_steps,
-        estimated_usd: dollars(unpriced.estimated),
-        set_aside_usd: dollars(unpriced.held),
+        estimated_usd: usd(unpriced.estimated),
+        set_aside_usd: usd(unpriced.held),
     }
 }
 
@@ -107,7 +108,7 @@ fn submission(submission: &Submission) -> types::task::Submission {
             items: checks(&review_checklist.items),
         },
         cost_summary: types::task::CostSummary {
-            total_cost: dollars(cost_summary.total_cost),
+            total_cost: usd(cost_summary.total_cost),
             run_count: cost_summary.run_count,
             token_count: cost_summary.token_count,
         },
@@ -244,11 +245,11 @@ pub fn worker(world: &World, worker: &Worker) -> types::worker::Worker {
         last_step_at: worker.last_step_at.map(time),
         total_input_tokens: worker.spend.input_tokens,
         total_output_tokens: worker.spend.output_tokens,
-        total_cost_usd: dollars(worker.spend.cost),
+        total_cost_usd: usd(worker.spend.cost),
         unpriced_steps: unpriced.estimated_steps + unpriced.unknown_steps,
         estimated_steps: unpriced.estimated_steps,
-        estimated_cost_usd: dollars(unpriced.estimated),
-        set_aside_usd: dollars(unpriced.held),
+        estimated_cost_usd: usd(unpriced.estimated),
+        set_aside_usd: usd(unpriced.held),
         agent: text(&worker.agent),
         by_person: worker.by_person,
         run: run.map(|run| text(&run.id)),

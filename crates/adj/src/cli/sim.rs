@@ -1,7 +1,7 @@
 //! `adj sim`: rehearses fleets in the simulator. The rules are the real ones; agents, git, services, people and the
 //! clock are played. No project is needed, nothing is stored, and no token is spent.
 
-use super::terminal::{dollars, dumb, duration, thousands, wrap};
+use super::terminal::{dumb, duration, rounded_dollars, thousands, wrap};
 use super::{Context, Exit, Failure};
 use clap::Args;
 use machines::Wire;
@@ -407,7 +407,7 @@ impl Total {
             },
         );
         page.line("time", &format!("{}, virtual", duration(self.virtual_millis)));
-        page.line("cost", &format!("{}, simulated", dollars(self.cost)));
+        page.line("cost", &format!("{}, simulated", rounded_dollars(self.cost)));
         page.line("digest", &format!("{:016x}; the same seeds give the same", self.digest));
         let plan = command.plan(command.seed, allowed);
         let coverage = self.coverage(if many { allowed } else { &plan.faults });

@@ -2,7 +2,7 @@
 //!
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
-use super::terminal::{Colour, Paint, columns, dollars, wrap};
+use super::terminal::{Colour, Paint, columns, rounded_dollars, wrap};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
@@ -389,7 +389,7 @@ impl Story {
                 let text = match kernel::budget::estimate(world, &charged.tariff(), tokens) {
                     Some(_) => format!("{task}: a step ended without a price; it is estimated by its tokens"),
                     None => {
-                        let held = dollars(charged.cost);
+                        let held = rounded_dollars(charged.cost);
                         format!("{task}: a step ended without a price; budgets keep {held} set aside for it")
                     }
                 };
@@ -472,7 +472,7 @@ impl Story {
             }
             Event::WorkerSpawned(spawned) if by_person => plain(format!("worker {} was made", spawned.name)),
             Event::BudgetRaised(raised) => {
-                plain(format!("the {} budget was raised by {}", raised.scope, dollars(raised.by)))
+                plain(format!("the {} budget was raised by {}", raised.scope, rounded_dollars(raised.by)))
             }
             Event::FleetSwitched(switched) => plain(if switched.running {
                 "the fleet started".to_owned()

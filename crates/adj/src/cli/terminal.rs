@@ -197,8 +197,8 @@ fn local(at: i64) -> Option<jiff::Zoned> {
     Some(jiff::Timestamp::from_millisecond(at).ok()?.to_zoned(jiff::tz::TimeZone::system()))
 }
 
-/// Money, from millionths.
-pub fn dollars(micros: u64) -> String {
+/// Money to the cent, from millionths.
+pub fn rounded_dollars(micros: u64) -> String {
     let cents = micros.saturating_add(5_000) / 10_000;
     format!("${}.{:02}", cents / 100, cents % 100)
 }
@@ -226,7 +226,7 @@ mod tests {
             [59_999, 61_000, 3_661_000, 90_000_000].map(duration),
             ["59 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"]
         );
-        assert_eq!([0, 1_230_000, 12_009_999].map(dollars), ["$0.00", "$1.23", "$12.01"]);
+        assert_eq!([0, 1_230_000, 12_009_999].map(rounded_dollars), ["$0.00", "$1.23", "$12.01"]);
         assert_eq!([7, 1_000, 1_234_567].map(thousands), ["7", "1,000", "1,234,567"]);
     }
 

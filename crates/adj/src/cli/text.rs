@@ -1,8 +1,9 @@
 //! Text on a terminal: what people and agents wrote is shown as text and cannot move the cursor, and columns line up.
 
-use super::terminal::{self, Colour, Paint, column, columns, cut, dollars as micros, wrap};
+use super::terminal::{self, Colour, Paint, column, columns, cut, rounded_dollars as micros, wrap};
 use crate::api::types::cost::Spend as Spent;
 use crate::api::types::worker::WorkerWhole;
+use crate::api::usd;
 use kernel::World;
 use kernel::budget::{Unpriced, unpriced};
 use kernel::world::Spend;
@@ -274,13 +275,12 @@ impl Money {
 
     pub fn document(&self) -> Sum {
         let Unpriced { estimated_steps, estimated, unknown_steps, held } = self.unpriced;
-        let dollars = |micros: u64| micros as f64 / 1e6;
         Sum {
-            usd: dollars(self.cost),
+            usd: usd(self.cost),
             unpriced_steps: estimated_steps + unknown_steps,
             estimated_steps,
-            estimated_usd: dollars(estimated),
-            set_aside_usd: dollars(held),
+            estimated_usd: usd(estimated),
+            set_aside_usd: usd(held),
         }
     }
 
