@@ -5,6 +5,7 @@ use crate::command::*;
 use crate::draft::{Draft, Ruled};
 use crate::event::*;
 use crate::rules;
+use crate::words::CommentKind;
 use crate::world::Task;
 use crate::{World, authority};
 use machines::machine::Caller;
@@ -71,7 +72,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             if text.trim().is_empty() {
                 return Err(Refusal::field("text", "a comment must not be empty"));
             }
-            d.comment(id, &actor.to_string(), "comment", text.clone());
+            d.comment(id, &actor.to_string(), CommentKind::Comment, text.clone());
             if actor.is_human() {
                 rules::person_comments(d, id, text);
             }

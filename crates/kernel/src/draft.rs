@@ -9,7 +9,7 @@ use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::handle::fnv;
 use crate::rules::{self, Rule};
-use crate::words::EffectEnd;
+use crate::words::{CommentKind, EffectEnd};
 use crate::world::{Holder, Run, Task, Worker};
 use crate::{Millis, World};
 use machines::machine::{Advanced, Caller, advance};
@@ -195,12 +195,12 @@ impl<'c> Draft<'c> {
         rules::ticket_follows(self, id, taken.from, taken.to)
     }
 
-    pub fn comment(&mut self, id: &TaskId, by: &str, kind: &'static str, text: String) {
+    pub fn comment(&mut self, id: &TaskId, by: &str, kind: CommentKind, text: String) {
         self.emit(Commented {
             id: id.clone(),
             at: self.at(),
             by: SmolStr::new(by),
-            comment: SmolStr::new_static(kind),
+            comment: SmolStr::new_static(machines::Wire::name(kind)),
             text,
         });
     }

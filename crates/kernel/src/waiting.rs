@@ -7,6 +7,7 @@ use crate::choice::Choice;
 
 use crate::World;
 use crate::why;
+use crate::words::CommentKind;
 use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Task, Worker};
 use machines::Millis;
 use machines::names::{AgentName, ApprovalId, ServiceName, TaskId, WorkerName};
@@ -344,7 +345,7 @@ fn blocked(world: &World, task: &Task) -> Waiting {
     let reason = task.machine.block_reason.map_or("", |reason| machines::Wire::name(reason));
     let text = format!("{id} is BLOCKED ({reason}): {title}");
     let of = || task.id.clone();
-    let last = |kind: &str| task.comments.iter().rev().find(|said| said.kind == kind).map(|said| said.at);
+    let last = |kind| task.comments.iter().rev().find(|said| said.is(kind)).map(|said| said.at);
     let stuck = world.worker_of(id).filter(|worker| worker.machine.status == State::Stuck);
     let [again, anew] = match (task.machine.block_reason, stuck) {
         // The same again would end the same: without a word of a person nothing has changed.
@@ -362,7 +363,9 @@ fn blocked(world: &World, task: &Task) -> Waiting {
     let kind = if stuck.is_some() { Kind::StuckWorker } else { Kind::BlockedTask };
     let mut waiting = item(world, task, kind, text, options);
     waiting.about.worker = stuck.map(|worker| worker.name.clone());
-    waiting.since = last("blocked").or(stuck.and_then(|worker| worker.last_failed_at)).or(task.status_since);
+    waiting.since = last(CommentKind::Blocked)
+        .or(stuck.and_then(|worker| worker.last_failed_at))
+        .or(task.status_since);
     waiting
 }
 
@@ -473,7 +476,7 @@ fn ticket_gone(world: &World, task: &Task) -> Waiting {
     let ticket = task.ticket.as_deref().unwrap_or_default();
     let text = format!("{} waits for the file of ticket {ticket}, which is gone: put it back", task.id);
     let options = vec![Choice::ExplainTask { task: id() }, Choice::CancelTask { task: id() }];
-    let told = task.comments.iter().rev().find(|said| said.kind == "ticket");
+    let told = task.comments.iter().rev().find(|said| said.is(CommentKind::Ticket));
     let since = told.map(|said| said.at);
     Waiting { since, ..item(world, task, Kind::TicketGone, text, options) }
 }

@@ -4,7 +4,7 @@ use crate::World;
 use crate::budget;
 use crate::choice::Choice;
 use crate::command::Refusal;
-use crate::words::Condition;
+use crate::words::{CommentKind, Condition};
 use crate::world::{
     Approval, BudgetScope, Dependency, Health, HeldUp, Holder, Proposed, SentBack, Task, Ticket, day_of,
 };
@@ -492,7 +492,7 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
             (world.run_of(&task.id)?.machine.inner().last_error.clone()?.message, false)
         }
         (BlockReason::Loop | BlockReason::ToolFailures | BlockReason::Environment, _) => {
-            let said = task.comments.iter().rev().find(|comment| comment.kind == "blocked");
+            let said = task.comments.iter().rev().find(|comment| comment.is(CommentKind::Blocked));
             (said?.text.clone(), false)
         }
         _ => return None,

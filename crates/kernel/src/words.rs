@@ -212,3 +212,35 @@ impl Condition {
         )
     }
 }
+
+machines::wire_enum! {
+    /// What a comment on a task is. The log keeps the word: a comment of another version may be of a kind that is not here.
+    pub enum CommentKind {
+        /// Somebody said something.
+        Comment = "comment",
+        Plan = "plan",
+        PlanNote = "plan_note",
+        /// Changes were asked for.
+        Changes = "changes",
+        Clarification = "clarification",
+        LoopSummary = "loop_summary",
+        Approval = "approval",
+        /// Why it is BLOCKED.
+        Blocked = "blocked",
+        /// What is known of its ticket.
+        Ticket = "ticket",
+        /// Where its work was saved.
+        Saved = "saved",
+        /// What the agent changed and may not.
+        PutBack = "put_back",
+        /// An effect fails again and again.
+        Failing = "failing",
+        Recovery = "recovery",
+        PullRequest = "pull_request",
+        Undo = "undo",
+        /// Another try at the same task came first.
+        OtherTry = "try",
+        /// Who had it gave no sign of life.
+        Lost = "lost",
+    }
+}

@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::words::{PersonNeeded, Verdict};
+use crate::words::{CommentKind, PersonNeeded, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use machines::suspended::Suspendable;
@@ -220,6 +220,12 @@ pub struct Comment {
     pub by: SmolStr,
     pub kind: SmolStr,
     pub text: String,
+}
+
+impl Comment {
+    pub fn is(&self, kind: CommentKind) -> bool {
+        self.kind == machines::Wire::name(kind)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,6 +9,8 @@ use crate::api::types::Nothing;
 use crate::api::types::host::{DiffQuery, TaskDiff};
 use crate::api::types::task::{self as types, Check, Reviewed, Task, TaskWhole};
 use clap::Args;
+use kernel::words::CommentKind;
+use machines::Wire;
 use machines::task::Status;
 use std::io::{IsTerminal, Write};
 
@@ -263,7 +265,7 @@ fn checks(label: &str, items: &[Check], out: &mut dyn Write) -> std::io::Result<
 
 /// What the agent changed and the gate put back: it is not in the diff below.
 fn put_back(task: &TaskWhole, out: &mut dyn Write) -> std::io::Result<()> {
-    for comment in task.comments.iter().filter(|comment| comment.kind == "put_back") {
+    for comment in task.comments.iter().filter(|comment| comment.kind == CommentKind::PutBack.name()) {
         writeln!(out, "{:<12} {}", "dropped", visible(&comment.text))?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use crate::api::types::task::{
     TaskWhole,
 };
 use clap::{Args, Subcommand};
+use kernel::words::CommentKind;
 use machines::Wire;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
 use serde::Serialize;
@@ -720,7 +721,9 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
         write!(out, "{}", visible_lines(output, "  "))?;
     }
     // A plan that was made up is a comment too; it stands above.
-    for comment in whole.comments.iter().filter(|comment| bullets.is_none() || comment.kind != "plan") {
+    for comment in
+        whole.comments.iter().filter(|comment| bullets.is_none() || comment.kind != CommentKind::Plan.name())
+    {
         writeln!(out, "\n{}  {}  {}", comment.at, visible(&comment.by), visible(&comment.kind))?;
         write!(out, "{}", visible_lines(&comment.text, "  "))?;
     }

@@ -19,6 +19,7 @@ use crate::command::{Actor, Refusal};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{ArchitectAsked, ArchitectWork, ChannelSaid, RingChanged, SaidKind, TurnHeld};
+use crate::words::CommentKind;
 use crate::world::Holder;
 
 /// What the worker's row asks for. `task` is the task that the worker had before the row or has since.
@@ -61,7 +62,7 @@ pub(crate) fn carry_out_worker(
             worker::Effect::OfferMerge => d.comment(
                 id,
                 "system",
-                "recovery",
+                CommentKind::Recovery,
                 "the tree is gone and the branch is there: it can be approved and merged as it is".to_owned(),
             ),
         }
@@ -142,17 +143,17 @@ pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<
         let (kind, text) = match effect {
             task::Effect::PostWorkPlan { bullets } => {
                 let lines: Vec<_> = bullets.iter().map(|bullet| format!("- {bullet}")).collect();
-                ("plan", lines.join("\n"))
+                (CommentKind::Plan, lines.join("\n"))
             }
-            task::Effect::PostReview { feedback } => ("changes", feedback),
-            task::Effect::PostClarification { text } => ("clarification", text),
+            task::Effect::PostReview { feedback } => (CommentKind::Changes, feedback),
+            task::Effect::PostClarification { text } => (CommentKind::Clarification, text),
             task::Effect::PostLoopSummary { review_cycles, feedback } => (
-                "loop_summary",
+                CommentKind::LoopSummary,
                 format!(
                     "Loop Summary: {review_cycles} review cycles did not settle it. Last feedback: {feedback}"
                 ),
             ),
-            task::Effect::PostApproval { note } => ("approval", note),
+            task::Effect::PostApproval { note } => (CommentKind::Approval, note),
         };
         d.comment(id, &by.to_string(), kind, text);
     }

@@ -18,6 +18,7 @@ use crate::event::{
     AgentTookOver, LeaseEnded, LeaseGiven, PlaceGiven, Reserved, RunOpened, RunTaken, SessionRenewed,
     TurnsRaised, Unreserved,
 };
+use crate::words::CommentKind;
 use crate::world::Holder;
 use crate::{budget, why};
 
@@ -140,7 +141,7 @@ pub(super) fn plan_for(d: &mut Draft, id: &TaskId) -> Result<Option<task::WorkPl
         _ => None,
     };
     if let Some(said) = said {
-        d.comment(id, "system", "plan_note", said);
+        d.comment(id, "system", CommentKind::PlanNote, said);
     }
     Ok(Some(task::WorkPlan { source, ..task::WorkPlan::new(bullets) }))
 }

@@ -26,7 +26,7 @@ use crate::event::{
     SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
 };
 use crate::why;
-use crate::words::{EffectEnd, LandingEnd, PersonNeeded};
+use crate::words::{CommentKind, EffectEnd, LandingEnd, PersonNeeded};
 use crate::world::{HeldUp, Landed, PullRequest, SentBack};
 
 /// A pull request is looked at so often where nothing says that the remote's main has moved.
@@ -398,7 +398,7 @@ fn end_other_tries(d: &mut Draft, id: &TaskId) -> Ruled {
     for other in others.iter().filter(|other| !landing_is_written(d, other)).cloned().collect::<Vec<_>>() {
         d.rule(Rule::OtherTryDone);
         let why = format!("{id}, another try at the same task, is done");
-        d.comment(&other, "system", "try", why.clone());
+        d.comment(&other, "system", CommentKind::OtherTry, why.clone());
         let approval = d.task(&other)?.approval.clone();
         let decision = approval.is_some().then_some(why);
         // It is a person's act: the one who asked for more than one try.

@@ -20,7 +20,7 @@ use crate::event::{
     AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, NoteLeft, PlaceTaken, TipMoved, TreeStands,
     UnfinishedAdded,
 };
-use crate::words::{EffectEnd, LandingEnd};
+use crate::words::{CommentKind, EffectEnd, LandingEnd};
 use crate::world::Landed;
 
 pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal> {
@@ -80,7 +80,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task, .. }, what) => match what {
             Happened::WorkSaved { reference } => {
                 d.end(id, EffectEnd::Done);
-                d.comment(task, "system", "saved", format!("work saved as {reference}"));
+                d.comment(task, "system", CommentKind::Saved, format!("work saved as {reference}"));
                 past_ended(d, task)?;
             }
             Happened::TreeRemoved { reference } => {
@@ -93,7 +93,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                     d.comment(
                         task,
                         "system",
-                        "saved",
+                        CommentKind::Saved,
                         format!("tree removed; its content is saved as {reference}"),
                     );
                     // Whoever works on it next finds a fresh tree, and would look for what is not in it.
@@ -170,7 +170,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
 /// Whoever reviews it should know, and so should the agent: it would do the same again.
 fn put_back(d: &mut Draft, id: &TaskId, what: &[String]) {
     let what = what.join(", ");
-    d.comment(id, "system", "put_back", format!("not the agent's to change, and put back: {what}"));
+    d.comment(id, "system", CommentKind::PutBack, format!("not the agent's to change, and put back: {what}"));
     let note =
         format!("Your change to {what} was put back: it is not yours to change. Do not change it again.");
     d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
@@ -199,7 +199,12 @@ pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
     let task = what.task().cloned();
     d.emit(EffectFailed { id: effect.clone(), task: task.clone(), error: error.to_owned(), tries });
     if let Some(task) = task.filter(|_| tries == d.world.config.limits.effect_tries) {
-        d.comment(&task, "system", "failing", format!("{} has failed {tries} times: {error}", what.kind()));
+        d.comment(
+            &task,
+            "system",
+            CommentKind::Failing,
+            format!("{} has failed {tries} times: {error}", what.kind()),
+        );
     }
 }
 

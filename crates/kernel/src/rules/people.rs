@@ -21,7 +21,7 @@ use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded};
 use crate::why;
-use crate::words::{PersonNeeded, Verdict};
+use crate::words::{CommentKind, PersonNeeded, Verdict};
 use crate::world::Holder;
 
 pub(super) fn landing_is_written(d: &Draft, id: &TaskId) -> bool {
@@ -199,7 +199,7 @@ pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
         let (name, branch) = (opened.name(), &opened.branch);
         let text =
             format!("the pull request {name} and its branch {branch} on the remote are left as they are");
-        d.comment(id, "system", "pull_request", text);
+        d.comment(id, "system", CommentKind::PullRequest, text);
     }
     close_approval(d, id, Verdict::Canceled, "the task was canceled");
     tidy_up(d, id)
@@ -454,7 +454,7 @@ pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ru
         ..Payload::default()
     };
     d.move_task(by, &actor, Status::Review, payload)?;
-    d.comment(id, &actor.to_string(), "undo", format!("`{by}` takes it back"));
+    d.comment(id, &actor.to_string(), CommentKind::Undo, format!("`{by}` takes it back"));
     approve(d, by, Some(tip.clone()), SmolStr::new(actor.to_string()), format!("undoes {id}"))
 }
 

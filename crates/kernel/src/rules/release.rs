@@ -14,7 +14,7 @@ use crate::event::{
     ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, StepUnderWay, UnfinishedAdded,
     WaitsForApproval,
 };
-use crate::words::{EffectEnd, Verdict};
+use crate::words::{CommentKind, EffectEnd, Verdict};
 use crate::world::{AskedCall, Holder};
 
 /// Ends what is under way for a run. Nobody works on the task again before it is known to be gone.
@@ -124,7 +124,7 @@ pub(super) fn block(d: &mut Draft, id: &TaskId, reason: BlockReason, comment: St
             Status::Blocked,
             Payload { reason: Some(reason), decision, ..Payload::default() },
         )?;
-        d.comment(id, "system", "blocked", comment);
+        d.comment(id, "system", CommentKind::Blocked, comment);
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::Millis;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, RunNoted, WaitsForService};
+use crate::words::CommentKind;
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -192,7 +193,7 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
         }
         Timer::Question { approval } => unanswered(d, approval),
         Timer::OutsideLease { task } => {
-            d.comment(task, "system", "lost", "the outside owner gave no sign of life".to_owned());
+            d.comment(task, "system", CommentKind::Lost, "the outside owner gave no sign of life".to_owned());
             lost(d, task, "the outside owner gave no sign of life")
         }
         Timer::Turn { channel, agent } => {

@@ -19,7 +19,7 @@ use crate::event::{
     DependencyAdded, DependencyRemoved, NoteLeft, TaskAdded, TaskEdited, TicketGone, TicketNames, TicketSeen,
 };
 use crate::handle::fnv;
-use crate::words::EffectEnd;
+use crate::words::{CommentKind, EffectEnd};
 
 pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
     let name = SmolStr::new(ticket.id.as_str());
@@ -236,7 +236,7 @@ pub(crate) fn ticket_missed(d: &mut Draft, id: &TaskId) -> Ruled {
     let blocked = matches!(d.task(&task)?.status(), Status::InProgress | Status::NeedsApproval)
         && !landing_is_written(d, &task);
     let text = "the ticket's file is gone; the task waits until it is back";
-    d.comment(&task, "system", "ticket", text.to_owned());
+    d.comment(&task, "system", CommentKind::Ticket, text.to_owned());
     if blocked {
         if let Some(run) = d.world.run_of(&task).map(|run| run.id.clone()) {
             pause_run(d, &run, run::PauseReason::UserInput)?;

@@ -429,7 +429,7 @@ fn an_effect_that_fails_again_and_again_is_kept_and_said_once() {
         let comments = &table.world.task(&task("t1")).unwrap().comments;
         comments
             .iter()
-            .filter(|comment| comment.kind == "failing")
+            .filter(|comment| comment.is(crate::words::CommentKind::Failing))
             .map(|c| c.text.clone())
             .collect::<Vec<_>>()
     };
