@@ -518,37 +518,37 @@ fn around(dir: &Path, closed: &BTreeSet<PathBuf>, emptied: bool, allowed: &mut V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::tests::TempDir;
+    use crate::testing::Folder;
     use std::os::unix::fs::symlink;
 
     /// What of the directory is allowed, and how, with the paths shortened.
-    fn plan(dir: &TempDir, rules: &Rules) -> Vec<String> {
+    fn plan(dir: &Folder, rules: &Rules) -> Vec<String> {
         let allowed = Plan::new(rules).unwrap().allowed.into_iter();
         let mut found: Vec<String> = allowed
             .filter_map(|(path, rights)| {
-                Some(format!("{rights:?} {}", path.strip_prefix(dir.path()).ok()?.display()))
+                Some(format!("{rights:?} {}", path.strip_prefix(&dir.path).ok()?.display()))
             })
             .collect();
         found.sort();
         found
     }
 
-    fn project() -> TempDir {
-        let dir = TempDir::new();
+    fn project() -> Folder {
+        let dir = Folder::new();
         for name in
             ["p/.adjutant/land.git/objects", "p/agents/mine/.git", "p/agents/other", "p/src", "beside"]
         {
-            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+            std::fs::create_dir_all(dir.path.join(name)).unwrap();
         }
-        std::fs::write(dir.path().join("p/Cargo.toml"), "").unwrap();
-        symlink(dir.path().join("p/.adjutant"), dir.path().join("p/link")).unwrap();
+        std::fs::write(dir.path.join("p/Cargo.toml"), "").unwrap();
+        symlink(dir.path.join("p/.adjutant"), dir.path.join("p/link")).unwrap();
         dir
     }
 
     #[test]
     fn all_that_stands_beside_the_way_to_what_is_hidden_is_allowed() {
         let dir = project();
-        let at = |name: &str| dir.path().join(name);
+        let at = |name: &str| dir.path.join(name);
         let rules = Rules {
             read_write: vec![at("p/agents/mine"), at("p/agents/mine/.git")],
             read_only: vec![at("p/.adjutant/land.git/objects")],
@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn no_file_is_named_where_hidden_places_are_empty() {
         let dir = project();
-        let at = |name: &str| dir.path().join(name);
+        let at = |name: &str| dir.path.join(name);
         let hidden = vec![at("p/.adjutant"), at("p/agents")];
         let rules = Rules { hidden, namespaces: true, ..Rules::default() };
         assert_eq!(plan(&dir, &rules), ["Read beside", "Read p/src", "ReadFiles ", "ReadFiles p"]);
@@ -580,7 +580,7 @@ mod tests {
     #[test]
     fn a_link_to_what_is_hidden_hides_it_where_it_stands() {
         let dir = project();
-        let rules = Rules { hidden: vec![dir.path().join("p/link")], ..Rules::default() };
+        let rules = Rules { hidden: vec![dir.path.join("p/link")], ..Rules::default() };
         assert!(plan(&dir, &rules).iter().all(|line| !line.contains(".adjutant") && !line.contains("link")));
     }
 
@@ -588,7 +588,7 @@ mod tests {
     #[test]
     fn what_is_hidden_need_not_be_there_yet() {
         let dir = project();
-        let rules = Rules { hidden: vec![dir.path().join("p/later/on")], ..Rules::default() };
+        let rules = Rules { hidden: vec![dir.path.join("p/later/on")], ..Rules::default() };
         let allowed = plan(&dir, &rules);
         assert!(allowed.contains(&"Read p/src".to_string()) && !allowed.contains(&"Read p".to_string()));
     }
@@ -596,7 +596,7 @@ mod tests {
     #[test]
     fn what_cannot_be_held_is_refused() {
         let dir = project();
-        let at = |name: &str| dir.path().join(name);
+        let at = |name: &str| dir.path.join(name);
         let rules = Rules { read_write: vec![at("p")], hidden: vec![at("p/.adjutant")], ..Rules::default() };
         assert!(matches!(Plan::new(&rules), Err(SandboxError::Conflict { .. })));
         let rules = Rules { hidden: vec!["relative".into()], ..Rules::default() };

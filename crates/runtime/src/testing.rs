@@ -1,20 +1,30 @@
 //! What tests of files share.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 /// A folder of its own for each test, removed at its end.
 pub struct Folder {
     pub path: PathBuf,
+    _held: TempDir,
 }
 
 impl Folder {
     pub fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("adj-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder { path }
+        Folder::below(&std::env::temp_dir())
+    }
+
+    /// In memory where there is such a place, for tests in which a real sync each time would be long.
+    pub fn in_memory() -> Folder {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Folder::below(memory) } else { Folder::new() }
+    }
+
+    fn below(parent: &Path) -> Folder {
+        // No hidden name: some things are not done in a hidden folder.
+        let held = tempfile::Builder::new().prefix("adj-test-").tempdir_in(parent).unwrap();
+        Folder { path: held.path().canonicalize().unwrap(), _held: held }
     }
 
     /// Writes a file, and the directories that it needs; its path is returned.
@@ -23,11 +33,5 @@ impl Folder {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -217,24 +217,10 @@ mod tests {
         }
     }
     use std::os::unix::fs::PermissionsExt;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use tempfile::TempDir;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new() -> Folder {
-            static COUNT: AtomicU32 = AtomicU32::new(0);
-            let name = format!("adj-tokens-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-            let path = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&path).unwrap();
-            Folder(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    fn folder() -> TempDir {
+        tempfile::Builder::new().prefix("adj-tokens-").tempdir().unwrap()
     }
 
     fn mint(tokens: &Tokens, run: &str) -> String {
@@ -243,49 +229,49 @@ mod tests {
 
     #[test]
     fn the_projects_token_is_made_once_and_is_the_users_alone() {
-        let folder = Folder::new();
-        let first = Tokens::open(&folder.0).unwrap();
-        let token = read_token(&folder.0).unwrap().unwrap();
+        let folder = folder();
+        let first = Tokens::open(folder.path()).unwrap();
+        let token = read_token(folder.path()).unwrap().unwrap();
         assert_eq!(
-            (token.len(), std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777),
+            (token.len(), std::fs::metadata(folder.path().join(FILE)).unwrap().mode() & 0o777),
             (64, 0o600)
         );
         assert_eq!(first.who(&token, "ann"), Some(Actor::Human("ann".into())));
         assert_eq!(first.who("", "ann"), None);
         assert_eq!(first.who(&token[..63], "ann"), None);
-        let again = Tokens::open(&folder.0).unwrap();
+        let again = Tokens::open(folder.path()).unwrap();
         assert_eq!(again.who(&token, "bob"), Some(Actor::Human("bob".into())));
 
-        std::fs::set_permissions(folder.0.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
-        let renewed = Tokens::open(&folder.0).unwrap();
+        std::fs::set_permissions(folder.path().join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
+        let renewed = Tokens::open(folder.path()).unwrap();
         assert_eq!(renewed.who(&token, "bob"), None, "it may be known to others");
-        assert_eq!(std::fs::metadata(folder.0.join(FILE)).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(folder.path().join(FILE)).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn an_agents_token_survives_a_restart_and_ends_with_its_run() {
-        let folder = Folder::new();
-        let tokens = Tokens::open(&folder.0).unwrap();
+        let folder = folder();
+        let tokens = Tokens::open(folder.path()).unwrap();
         let (one, two) = (mint(&tokens, "c-1.1"), mint(&tokens, "c-2.1"));
         let agent = Some(Actor::Agent { name: "coder".parse().unwrap(), role: Role::Intern });
-        let kept = std::fs::read_to_string(folder.0.join(AGENTS)).unwrap();
+        let kept = std::fs::read_to_string(folder.path().join(AGENTS)).unwrap();
         assert!(!kept.contains(&one) && !kept.contains(&two), "only hashes are kept");
-        assert_eq!(std::fs::metadata(folder.0.join(AGENTS)).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(folder.path().join(AGENTS)).unwrap().mode() & 0o777, 0o600);
 
-        let again = Tokens::open(&folder.0).unwrap();
+        let again = Tokens::open(folder.path()).unwrap();
         assert_eq!(again.who(&one, "ann"), agent);
         again.revoke(&"c-1.1".parse().unwrap()).unwrap();
         again.revoke(&"c-1.1".parse().unwrap()).unwrap();
         assert_eq!((again.who(&one, "ann"), again.who(&two, "ann")), (None, agent.clone()));
-        assert_eq!(Tokens::read(&folder.0).unwrap().who(&one, "ann"), None);
+        assert_eq!(Tokens::read(folder.path()).unwrap().who(&one, "ann"), None);
     }
 
     #[test]
     fn a_file_that_holds_something_else_is_named_and_not_replaced() {
-        let folder = Folder::new();
-        std::fs::write(folder.0.join(FILE), "secret").unwrap();
-        let error = Tokens::open(&folder.0).err().unwrap().to_string();
+        let folder = folder();
+        std::fs::write(folder.path().join(FILE), "secret").unwrap();
+        let error = Tokens::open(folder.path()).err().unwrap().to_string();
         assert!(error.contains("token` does not hold what was written there"), "{error}");
-        assert_eq!(std::fs::read_to_string(folder.0.join(FILE)).unwrap(), "secret");
+        assert_eq!(std::fs::read_to_string(folder.path().join(FILE)).unwrap(), "secret");
     }
 }

@@ -173,15 +173,15 @@ fn sweep(parent: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::TempDir;
     use super::*;
+    use crate::testing::Folder;
 
     /// A directory in place of a group: what is written there is what the kernel would be told.
     #[test]
     fn a_group_is_told_its_limits_and_tells_which_was_passed() {
-        let dir = TempDir::new();
+        let dir = Folder::new();
         let limits = Limits { processes: Some(60), memory_bytes: Some(1 << 20), file_bytes: None };
-        let group = Group::make_in(dir.path(), "adj-1-e1", limits, 2).unwrap();
+        let group = Group::make_in(&dir.path, "adj-1-e1", limits, 2).unwrap();
         let at = |name: &str| group.dir().join(name);
         assert_eq!(fs::read_to_string(at("pids.max")).unwrap(), "62", "and ours");
         assert_eq!(fs::read_to_string(at("memory.max")).unwrap(), "1048576");
@@ -194,15 +194,15 @@ mod tests {
 
     #[test]
     fn what_is_not_handed_on_is_left_to_the_keeper() {
-        let dir = TempDir::new();
+        let dir = Folder::new();
         let limits = Limits { processes: Some(60), memory_bytes: Some(1 << 20), file_bytes: None };
-        assert_eq!(Parent::at(dir.path()), None);
+        assert_eq!(Parent::at(&dir.path), None);
         for name in ["cgroup.subtree_control", "cgroup.procs"] {
-            fs::write(dir.path().join(name), "cpu pids\n").unwrap();
+            fs::write(dir.path.join(name), "cpu pids\n").unwrap();
         }
-        let parent = Parent::at(dir.path()).unwrap();
+        let parent = Parent::at(&dir.path).unwrap();
         assert_eq!((parent.processes, parent.memory), (true, false));
-        let group = Group::make_in(dir.path(), "adj-1-e1", parent.holds(limits), 0).unwrap();
+        let group = Group::make_in(&dir.path, "adj-1-e1", parent.holds(limits), 0).unwrap();
         assert!(!group.dir().join("memory.max").exists());
         assert_eq!(group.leaves(limits), Limits { processes: None, ..limits });
     }

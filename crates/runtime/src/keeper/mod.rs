@@ -25,8 +25,6 @@ mod peer;
 mod process;
 mod sink;
 mod tail;
-#[cfg(test)]
-pub(crate) mod tests;
 mod watch;
 mod wire;
 

@@ -153,8 +153,8 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::TempDir;
     use super::*;
+    use crate::testing::Folder;
     use std::io::Write;
 
     fn lines(tail: &mut Tail, ended: bool) -> Vec<Line> {
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn lines_come_as_they_are_written_and_the_last_one_at_the_end() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         let mut file = File::create(&path).unwrap();
         let mut tail = Tail::open(&path, 0).unwrap();
         assert_eq!(tail.next(false).unwrap(), None);
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn where_the_length_was_told_no_more_is_read_until_there_is_more_or_the_end() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         let mut file = File::create(&path).unwrap();
         let mut tail = Tail::open(&path, 0).unwrap();
         file.write_all(b"one\ntwo\nthr").unwrap();
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn reading_goes_on_from_the_offset_after_any_line() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         let text: Vec<u8> =
             (0..500).flat_map(|n| vec![b'x'; n * 37 % 6000].into_iter().chain(*b"\n")).collect();
         std::fs::write(&path, &text).unwrap();
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn any_bytes_are_kept_as_they_are() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         let bytes: Vec<u8> = (0..=255).filter(|&b| b != b'\n').chain(*b"\xff\xfe\x00\x1b[31m\r").collect();
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(Tail::open(&path, 0).unwrap().next(true).unwrap().unwrap().bytes, bytes);
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_cut_and_the_next_one_is_whole() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         let mut text = vec![b'a'; 1_000_000];
         text.extend(b"\nshort\n");
         text.extend(vec![b'b'; 300_000]);
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn a_line_of_exactly_the_limit_is_whole() {
-        let dir = TempDir::new();
-        let path = dir.path().join("out");
+        let dir = Folder::new();
+        let path = dir.path.join("out");
         std::fs::write(&path, "12345\n123456\n").unwrap();
         let got = lines(&mut Tail::open(&path, 0).unwrap().with_line_bytes_max(5), false);
         assert_eq!((got[0].is_cut(), got[1].is_cut()), (false, true));

@@ -199,12 +199,12 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keeper::tests::TempDir;
+    use crate::testing::Folder;
 
     #[test]
     fn the_plan_is_said_parents_first_and_what_is_hidden_is_closed_last() {
-        let dir = TempDir::new();
-        let root = dir.path().canonicalize().unwrap();
+        let dir = Folder::new();
+        let root = dir.path.canonicalize().unwrap();
         let at = |name: &str| root.join(name);
         for name in ["state/objects", "trees/mine", "trees/other"] {
             std::fs::create_dir_all(at(name)).unwrap();
@@ -230,11 +230,11 @@ mod tests {
 
     #[test]
     fn what_others_could_have_written_is_not_used() {
-        let dir = TempDir::new();
-        let program = dir.path().join(NAME);
+        let dir = Folder::new();
+        let program = dir.path.join(NAME);
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o777)).unwrap();
-        let why = look(dir.path().as_os_str()).unwrap_err();
+        let why = look(dir.path.as_os_str()).unwrap_err();
         assert!(why.contains("is not root's alone to write"), "{why}");
         assert_eq!(look(OsStr::new("relative")).unwrap_err(), "there is no bwrap on the PATH");
     }

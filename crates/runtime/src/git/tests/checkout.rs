@@ -212,7 +212,7 @@ fn a_branch_that_was_moved_in_mains_place_is_put_back() {
     write(&project.root().join("README"), "mine\n");
     let (folder, root) = (project.folder.path.clone(), project.root());
     *locked(&project.repository.inner.before_merge) = Some(Box::new(move || {
-        let switching = Folder { path: folder };
+        let switching = Folder { path: folder, _held: None };
         switching.git(&root, &["checkout", "-q", "feature"]);
         std::mem::forget(switching);
     }));
@@ -230,7 +230,7 @@ fn a_detached_head_that_was_moved_in_mains_place_is_put_back() {
     let (merge, old) = project.merge();
     let (folder, root) = (project.folder.path.clone(), project.root());
     *locked(&project.repository.inner.before_merge) = Some(Box::new(move || {
-        let switching = Folder { path: folder };
+        let switching = Folder { path: folder, _held: None };
         switching.git(&root, &["checkout", "-q", "--detach"]);
         std::mem::forget(switching);
     }));
@@ -250,7 +250,7 @@ fn a_main_that_was_set_back_meanwhile_stays_there() {
     let (merge, old) = project.merge();
     let (folder, root) = (project.folder.path.clone(), project.root());
     *locked(&project.repository.inner.before_merge) = Some(Box::new(move || {
-        let switching = Folder { path: folder };
+        let switching = Folder { path: folder, _held: None };
         switching.git(&root, &["reset", "-q", "--hard", "HEAD^"]);
         std::mem::forget(switching);
     }));

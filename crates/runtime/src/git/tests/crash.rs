@@ -47,7 +47,7 @@ fn living_child() {
     let Some(path) = std::env::var_os(CHILD_FOLDER).map(PathBuf::from) else { return };
     let isolation =
         if std::env::var_os(CHILD_WORKTREE).is_some() { Isolation::Worktree } else { Isolation::Clone };
-    let folder = Folder { path };
+    let folder = Folder { path, _held: None };
     let repository = folder.open(&folder.path.join("project"), isolation);
     let project = Project { folder, repository };
     live(&project);

@@ -13,11 +13,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use machines::names::TaskId;
 
 use super::*;
+use crate::testing;
 
 /// Who commits for an agent.
 fn coder() -> Agent {
@@ -143,23 +143,21 @@ fn write_canary(folder: &Path) -> PathBuf {
 /// A folder of its own for each test, removed at its end.
 struct Folder {
     path: PathBuf,
+    /// Absent in a process that a test starts in its own folder.
+    _held: Option<testing::Folder>,
 }
 
 impl Folder {
     fn new() -> Folder {
-        static FOLDERS: AtomicU32 = AtomicU32::new(0);
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        // In memory where there is such a place: what is durable is synced many times over.
-        let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let path = parent.join(format!("adjutant-git-{}-{number}", std::process::id()));
+        // What is durable is synced many times over.
+        let held = testing::Folder::in_memory();
+        let path = held.path.clone();
         fs::create_dir_all(path.join("home")).unwrap();
-        let path = path.canonicalize().unwrap();
         write(
             &path.join("home/.gitconfig"),
             "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n",
         );
-        Folder { path }
+        Folder { path, _held: Some(held) }
     }
 
     fn home(&self) -> PathBuf {
@@ -215,6 +213,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // Whatever modes an agent left on its folders.
         let _ = super::trash::delete(&self.path);
     }
 }

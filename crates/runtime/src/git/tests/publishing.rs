@@ -268,7 +268,7 @@ fn a_copy_that_is_damaged_or_lost_is_made_again_and_knows_what_was_published() {
     assert!(repository.land_reference("refs/adjutant/salvage/c1/e1").unwrap().is_some());
     // The agent's clone leans on the new one without noticing, and its branch is still known to be ours.
     assert_eq!(project.agent(&["fsck", "--no-dangling"]), "");
-    let project = Project { repository, folder: Folder { path: project.folder.path.clone() } };
+    let project = Project { repository, folder: Folder { path: project.folder.path.clone(), _held: None } };
     let next = project.agent_commits("two", "2\n");
     assert_eq!(project.take_tip(), Taken { tip: next, branch: Published::As(BRANCH.to_owned()) });
     std::mem::forget(project);

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::log::SqliteLog;
+use crate::testing::Folder;
 
 const CHILD_FOLDER: &str = "ADJ_TEST_OWNER_FOLDER";
 const TASKS: u128 = 6;
@@ -22,12 +22,12 @@ fn every_acknowledged_command_is_there_after_a_kill_anywhere() {
             "--test-threads=1",
             "owner::tests::crash::acknowledging_child",
         ]);
-        child.env(CHILD_FOLDER, &folder.0).env("ADJ_CRASH_AT", crash_at.to_string());
+        child.env(CHILD_FOLDER, &folder.path).env("ADJ_CRASH_AT", crash_at.to_string());
         let output = child.stdin(Stdio::null()).env_remove("RUST_BACKTRACE").output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let acknowledged = said.matches("acknowledged ").count();
 
-        let log = open(&folder.0);
+        let log = open(&folder.path);
         let whole = Folded::read_all(&log, VERSION).unwrap().world;
         let there = whole.tasks.len();
         assert!(
@@ -64,37 +64,19 @@ fn acknowledging_child() {
 #[test]
 fn a_second_owner_of_a_project_is_told_who_the_first_is() {
     let folder = Folder::new();
-    let first = Owner::open(Box::new(open(&folder.0))).unwrap();
+    let first = Owner::open(Box::new(open(&folder.path))).unwrap();
     done(first.handle().submit(add(1), None));
-    let path = folder.0.join("log.db");
+    let path = folder.path.join("log.db");
     let second = SqliteLog::open(&path, &crate::log::Owner::current()).map(drop);
     assert!(matches!(second, Err(LogError::Held { holder: Some(_) })), "{second:?}");
     // Whoever only looks is let in.
     let reader = SqliteLog::open_readonly(&path).unwrap();
     assert_eq!(Folded::read(&reader, VERSION).unwrap().world, *first.handle().world());
     drop(first);
-    let third = Owner::open(Box::new(open(&folder.0))).unwrap();
+    let third = Owner::open(Box::new(open(&folder.path))).unwrap();
     done(third.handle().submit(add(2), None));
 }
 
 fn open(folder: &Path) -> SqliteLog {
     SqliteLog::open(&folder.join("log.db"), &crate::log::Owner::current()).unwrap()
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("adj-owner-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -5,11 +5,11 @@ mod full;
 mod script;
 
 use std::fs;
-use std::sync::atomic::AtomicU32;
 
 use super::*;
 use crate::log::MemoryLog;
 use crate::log::conformance::{self, Damage, Specimen, commands, entry, everything, numbered};
+use crate::testing;
 
 conformance::conformance!(OnDisk::new());
 
@@ -333,18 +333,14 @@ impl OnDisk {
 /// A folder of its own for each test, removed at its end.
 struct Folder {
     path: PathBuf,
+    _held: testing::Folder,
 }
 
 impl Folder {
     fn new() -> Folder {
-        static FOLDERS: AtomicU32 = AtomicU32::new(0);
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        // In memory where there is such a place: thousands of logs are opened here, and a real sync each time is long.
-        let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let path = parent.join(format!("adjutant-log-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder { path }
+        // Thousands of logs are opened here.
+        let held = testing::Folder::in_memory();
+        Folder { path: held.path.clone(), _held: held }
     }
 
     fn database(&self) -> PathBuf {
@@ -358,11 +354,5 @@ impl Folder {
     /// What someone does with a database shell.
     fn edit(&self, sql: &str) {
         Connection::open(self.database()).unwrap().execute_batch(sql).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
     }
 }
