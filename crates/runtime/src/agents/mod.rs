@@ -440,6 +440,24 @@ pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
     adapter(protocol)?.deny(line, reason)
 }
 
+/// What people hear of a line that is not in the program's language.
+fn not_understood(line: &[u8], whole: bool) -> String {
+    match whole {
+        true => format!("not understood: {}", shortened(&String::from_utf8_lossy(line), 200)),
+        false => "a line was longer than a line may be, and was cut".to_owned(),
+    }
+}
+
+/// Keeps a line of a program's errors for a step that fails without a word; what is shown of it.
+fn keep_error(errors: &mut String, line: &[u8]) -> String {
+    let text = shortened(&String::from_utf8_lossy(line), 1000);
+    if errors.len() < TEXT_BYTES_MAX {
+        errors.push_str(&text);
+        errors.push('\n');
+    }
+    text
+}
+
 /// The first `limit` bytes at most, cut between two characters, and a mark where something was left out.
 fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {

@@ -19,7 +19,6 @@ use super::desktop;
 use super::kept_command::{self, KeptCommand, Ran};
 use super::{AnyError, Shared, endings};
 use crate::command_line;
-use crate::keeper::{Exit, Reason};
 use crate::log::Seq;
 use crate::settings::{Hook, trust};
 use crate::workplace::Ports;
@@ -257,10 +256,11 @@ async fn as_the_user(
     let root = shared.layout.root().to_owned();
     env.push(("ADJ_PROJECT".to_owned(), root.display().to_string()));
     env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value.replace('\0', " "))));
-    let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
+    let argv = kept_command::shell(&command);
     let kept = KeptCommand { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
     let failed = match kept_command::run(shared, kept, None).await {
-        Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
+        Ok(Ran::Ended) => return,
+        Ok(Ran::Over { exit, .. }) if exit.succeeded() => return,
         Ok(Ran::Over { exit, output }) => {
             let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
             format!("{}\n{failing}", endings::how_it_ended(&exit, timeout))

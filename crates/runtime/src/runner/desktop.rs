@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::after_commit::own_environment;
 use super::kept_command::{self, KeptCommand, Ran};
 use super::{Shared, endings};
-use crate::keeper::{Exit, Reason};
 
 /// What shows them here.
 pub const PROGRAM: &str = if cfg!(target_os = "macos") { "osascript" } else { "notify-send" };
@@ -44,7 +43,8 @@ pub(super) async fn show(shared: &Arc<Shared>, name: &str, task: &str, message: 
         sandbox: None,
     };
     let failed = match kept_command::run(shared, kept, None).await {
-        Ok(Ran::Ended | Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. }) => return,
+        Ok(Ran::Ended) => return,
+        Ok(Ran::Over { exit, .. }) if exit.succeeded() => return,
         Ok(Ran::Over { exit, .. }) => endings::how_it_ended(&exit, TIME_MAX),
         Err(error) => error.to_string(),
     };

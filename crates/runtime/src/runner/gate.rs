@@ -17,7 +17,7 @@ use super::surroundings::{self, Purpose, SurroundingsError};
 use super::trees::TreeError;
 use super::{Missing, Shared, authorship, endings, words::Word};
 use crate::git::{self, GitError, Inspection, Oid, Repository};
-use crate::keeper::{Exit, Reason};
+use crate::keeper::Reason;
 use crate::owner::SubmitError;
 use crate::workplace;
 
@@ -275,7 +275,7 @@ pub async fn run_tests(
     let kept = KeptCommand {
         name: tests.name,
         of: on(&tests.of, &tests.command),
-        argv: vec!["sh".to_owned(), "-c".to_owned(), tests.command.clone()],
+        argv: kept_command::shell(&tests.command),
         env: surroundings::environment_of_tests(shared, &in_force, whose)?,
         sandbox: surroundings::sandbox(
             shared.ground(&in_force.settings),
@@ -301,7 +301,7 @@ pub async fn run_tests(
     };
     Ok(match ran {
         Ran::Ended => Tested::Ended,
-        Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Tested::Green,
+        Ran::Over { exit, .. } if exit.succeeded() => Tested::Green,
         Ran::Over { exit, output } => {
             let failing = workplace::failing_part(&output, in_force.settings.limits.test_output_bytes);
             let by = match &exit.reason {

@@ -11,7 +11,6 @@ use super::kept_command::{self, CommandError, KeptCommand, Ran};
 use super::surroundings::{self, SurroundingsError};
 use super::{Missing, Shared, endings};
 use crate::git::GitError;
-use crate::keeper::{Exit, Reason};
 use crate::settings::{Hook, Hooks};
 
 /// What of a failing hook is told.
@@ -87,7 +86,7 @@ pub async fn in_folder(
     let kept = KeptCommand {
         name: name(point, effect),
         of: command.clone(),
-        argv: vec!["sh".to_owned(), "-c".to_owned(), command.clone()],
+        argv: kept_command::shell(command),
         env: surroundings::environment_of_tests(shared, &in_force, whose)?,
         sandbox: surroundings::sandbox(
             shared.ground(&in_force.settings),
@@ -100,7 +99,7 @@ pub async fn in_folder(
     };
     match kept_command::run(shared, kept, None).await? {
         Ran::Ended => Ok(false),
-        Ran::Over { exit: Exit { reason: Reason::Exited, code: Some(0), .. }, .. } => Ok(true),
+        Ran::Over { exit, .. } if exit.succeeded() => Ok(true),
         Ran::Over { exit, output } => {
             let how = endings::how_it_ended(&exit, *timeout);
             let output = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);

@@ -58,6 +58,11 @@ pub enum Ran {
     Ended,
 }
 
+/// A command line as the user would type it.
+pub fn shell(line: &str) -> Vec<String> {
+    ["sh", "-c", line].map(str::to_owned).to_vec()
+}
+
 /// Runs a command, or finds the one that a process before this one started. One that was cut off is run again.
 pub async fn run(
     shared: &Arc<Shared>,

@@ -19,7 +19,6 @@ use super::landing::{self, InTheWay, LandingError};
 use super::{Missing, Shared, after_commit, endings, tickets};
 use crate::files::FileError;
 use crate::git::{Edit, GitError, Moved, Oid, Push, Stands};
-use crate::keeper::{Exit, Reason};
 use crate::outbox;
 use crate::settings::Hook;
 
@@ -241,7 +240,7 @@ async fn open(
         ("ADJ_REMOTE", settings.landing.remote.clone()),
     ];
     env.extend(told.map(|(name, value)| (name.to_owned(), value)));
-    let argv = vec!["sh".to_owned(), "-c".to_owned(), command.clone()];
+    let argv = kept_command::shell(&command);
     let name = format!("{id}.pull-request");
     let kept = KeptCommand { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
     let (exit, output) = match kept_command::run(shared, kept, None).await.map_err(LandingError::from)? {
@@ -249,7 +248,7 @@ async fn open(
         Ran::Over { exit, output } => (exit, output),
     };
     let url = address(&output);
-    let opened = matches!(exit, Exit { reason: Reason::Exited, code: Some(0), .. });
+    let opened = exit.succeeded();
     // One that was opened before this process knew of it is the one that is meant.
     if opened || (url.is_some() && output.contains("already exists")) {
         return Ok(Some(url));

@@ -6,7 +6,7 @@
 use super::super::transcript::argument;
 use super::super::{
     Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
-    TEXT_BYTES_MAX, inside, micros, said_done, shortened,
+    TEXT_BYTES_MAX, inside, keep_error, micros, not_understood, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -666,11 +666,8 @@ impl Reader for Claude {
                 if let Some((request, text)) = deny_cut(line, note) {
                     self.acknowledge(&request, text, &mut out);
                     self.notice(note, &mut out);
-                } else if whole {
-                    let text = String::from_utf8_lossy(line);
-                    self.notice(format!("not understood: {}", shortened(&text, 200)), &mut out);
                 } else {
-                    self.notice("a line was longer than a line may be, and was cut", &mut out);
+                    self.notice(not_understood(line, whole), &mut out);
                 }
             }
         }
@@ -678,11 +675,7 @@ impl Reader for Claude {
     }
 
     fn error_line(&mut self, line: &[u8]) -> Vec<Said> {
-        let text = shortened(&String::from_utf8_lossy(line), 1000);
-        if self.errors.len() < TEXT_BYTES_MAX {
-            self.errors.push_str(&text);
-            self.errors.push('\n');
-        }
+        let text = keep_error(&mut self.errors, line);
         self.notices.say(text).into_iter().collect()
     }
 

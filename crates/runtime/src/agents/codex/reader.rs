@@ -6,7 +6,7 @@
 
 use super::super::{
     Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
-    TEXT_BYTES_MAX, inside, said_done, shortened,
+    TEXT_BYTES_MAX, inside, keep_error, not_understood, said_done, shortened,
 };
 use super::{
     ASKS, About, Question, Request, call, cut_question, decision, refusal, request, steer, unsupported,
@@ -562,11 +562,8 @@ impl Reader for Codex {
                     let text = decision(&id, false);
                     self.acknowledge(&id, text, &mut out);
                     self.notice("the call is too long to be examined", &mut out);
-                } else if whole {
-                    let text = String::from_utf8_lossy(line);
-                    self.notice(format!("not understood: {}", shortened(&text, 200)), &mut out);
                 } else {
-                    self.notice("a line was longer than a line may be, and was cut", &mut out);
+                    self.notice(not_understood(line, whole), &mut out);
                 }
             }
         }
@@ -576,11 +573,7 @@ impl Reader for Codex {
     /// Its log, which is for its makers: what matters of it is said in its language too. The end is kept for a step that
     /// fails without a word.
     fn error_line(&mut self, line: &[u8]) -> Vec<Said> {
-        let text = shortened(&String::from_utf8_lossy(line), 1000);
-        if self.errors.len() < TEXT_BYTES_MAX {
-            self.errors.push_str(&text);
-            self.errors.push('\n');
-        }
+        keep_error(&mut self.errors, line);
         Vec::new()
     }
 

@@ -13,7 +13,7 @@ pub use scenario::{Scenario, ScenarioError};
 
 use super::{
     Adapter, AgentError, CommandIs, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,
-    TEXT_BYTES_MAX, said_done, shortened,
+    TEXT_BYTES_MAX, keep_error, not_understood, said_done, shortened,
 };
 use kernel::command::{StepFailure, Usage};
 use machines::run::{ToolCall, ToolStatus};
@@ -191,27 +191,16 @@ impl Reader for Scripted {
 
     fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said> {
         if !whole {
-            return self
-                .notices
-                .say("a line was longer than a line may be, and was cut")
-                .into_iter()
-                .collect();
+            return self.notices.say(not_understood(line, whole)).into_iter().collect();
         }
         match serde_json::from_slice(line) {
             Ok(shown) => self.read(shown),
-            Err(_) => {
-                let text = String::from_utf8_lossy(line);
-                self.notices.say(format!("not understood: {}", shortened(&text, 200))).into_iter().collect()
-            }
+            Err(_) => self.notices.say(not_understood(line, true)).into_iter().collect(),
         }
     }
 
     fn error_line(&mut self, line: &[u8]) -> Vec<Said> {
-        let text = shortened(&String::from_utf8_lossy(line), 1000);
-        if self.errors.len() < TEXT_BYTES_MAX {
-            self.errors.push_str(&text);
-            self.errors.push('\n');
-        }
+        let text = keep_error(&mut self.errors, line);
         self.notices.say(text).into_iter().collect()
     }
 
