@@ -363,9 +363,8 @@ fn blocked(world: &World, task: &Task) -> Waiting {
     let kind = if stuck.is_some() { Kind::StuckWorker } else { Kind::BlockedTask };
     let mut waiting = item(world, task, kind, text, options);
     waiting.about.worker = stuck.map(|worker| worker.name.clone());
-    waiting.since = last(CommentKind::Blocked)
-        .or(stuck.and_then(|worker| worker.last_failed_at))
-        .or(task.status_since);
+    waiting.since =
+        last(CommentKind::Blocked).or(stuck.and_then(|worker| worker.last_failed_at)).or(task.status_since);
     waiting
 }
 

@@ -48,7 +48,7 @@ pub fn list(
     tasks.sort_by_key(|task| task.order);
     let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
     // Who waits since when is asked of the one list of what waits.
-    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), call.request.at);
+    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), call.request.at);
     let for_people = list.iter().filter(|item| item.needs_someone());
     let since: BTreeMap<&TaskId, i64> =
         for_people.filter_map(|item| Some((item.about.task.as_ref()?, item.since?))).collect();
@@ -239,7 +239,7 @@ pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, P
     let task = world.task(&id);
     let state = task.map(|task| format!("task.{}", task.status()));
     let asked = task.and_then(|task| world.approvals.get(task.approval.as_ref()?)?.call.as_ref());
-    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), call.request.at);
+    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), call.request.at);
     let holds = list.into_iter().filter(|item| item.needs_someone() && item.blocks.contains(&id));
     let waiting = holds.map(Into::into).collect();
     Ok(TaskWhy { id: id.to_string(), state, guards, waiting, call: asked.map(view::call) })

@@ -217,7 +217,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
     let tasks = waits.collect();
     let state = if call.site.control.is_some() { "running" } else { "stopped" };
     let guards = guards.into_iter().map(Into::into).collect();
-    let list = kernel::waiting::waiting(&world, &call.site.outside.facts(), now);
+    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), now);
     let waiting = list.into_iter().filter(|item| item.needs_someone()).map(Into::into).collect();
     Ok(FleetWhy { id: "fleet".to_owned(), state: state.to_owned(), guards, waiting, tasks })
 }

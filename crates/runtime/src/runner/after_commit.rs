@@ -12,7 +12,7 @@ use kernel::event::{Event, TaskLanded};
 use kernel::waiting::{About, Kind, Waiting, waiting};
 use machines::Wire;
 use machines::names::RunId;
-use machines::task::{BlockReason, Status};
+use machines::task::BlockReason;
 use tokio::task::JoinSet;
 
 use super::desktop;
