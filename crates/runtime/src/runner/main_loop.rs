@@ -172,21 +172,22 @@ impl Runner {
         tokio::pin!(patience);
         let mut how = *stop.borrow_and_update();
         shared.tell_steps(how);
-        let leave = tokio::time::sleep(Duration::MAX);
+        let soon = || tokio::time::Instant::now() + Duration::from_secs(LEAVE_SECONDS);
+        // Counts only once they were told to end now.
+        let leave = tokio::time::sleep_until(soon());
         tokio::pin!(leave);
         loop {
-            let soon = tokio::time::Instant::now() + Duration::from_secs(LEAVE_SECONDS);
             tokio::select! {
                 ended = tasks.join_next() => if ended.is_none() { return Ok(()) },
                 () = &mut patience, if how != Stop::Now => {
                     how = Stop::Now;
                     shared.tell_steps(how);
-                    leave.as_mut().reset(soon);
+                    leave.as_mut().reset(soon());
                 }
                 _ = stop.changed() => {
                     how = *stop.borrow_and_update();
                     shared.tell_steps(how);
-                    leave.as_mut().reset(soon);
+                    leave.as_mut().reset(soon());
                 }
                 () = &mut leave, if how == Stop::Now => {
                     let left = tasks.len();

@@ -1,9 +1,11 @@
 //! How a fleet stops: calls that are running may end, and an agent that was cut off hears that nobody refused it.
 
 use super::Repository;
-use super::background::wait;
-use nix::sys::signal::Signal;
+use super::background::{keepers, wait};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const NOBODY_REFUSED: &str = "nobody refused it";
 
@@ -108,4 +110,24 @@ do = [ { write = "prompt.txt", text = "{prompt}\n" }, { run = "rm begun" }, { co
     let prompt = repository.git("show main:prompt.txt");
     assert!(prompt.contains(NOBODY_REFUSED), "{prompt}");
     assert_eq!(repository.events("step_failed"), 0, "nothing was counted against the worker");
+}
+
+/// A keeper that does not answer, as on a machine that swaps: the fleet leaves without it, and it ends its agent when it
+/// can.
+#[test]
+fn a_fleet_that_is_to_stop_at_once_does_not_wait_for_a_keeper_that_hangs() {
+    let repository = Repository::new("stop-hangs", WAITS, &["t-1"]);
+    let running = repository.start("run");
+    begun(&repository, "t-1");
+    let keeper = keepers(&repository)[0] as i32;
+    signal::kill(Pid::from_raw(keeper), Signal::SIGSTOP).expect("it runs");
+    repository.ok("stop --now");
+    let (code, lines) = running.ended_within(Duration::from_secs(30));
+    signal::kill(Pid::from_raw(keeper), Signal::SIGCONT).expect("it runs");
+    assert_eq!(code, 0, "{lines}");
+    assert!(lines.contains("1 steps or tests were told to end and have not yet"), "{lines}");
+    wait("the end of the agent", || repository.strays().is_empty().then_some(()));
+    repository.go("t-1");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
 }
