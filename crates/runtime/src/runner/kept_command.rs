@@ -81,59 +81,67 @@ pub async fn run(
         hidden: shared.keys.as_ref().map(|keys| keys.hidden()).unwrap_or_default(),
         ..Spec::new(shared.layout.mark(&kept.name), kept.argv, kept.cwd)
     };
-    let stands = standing(shared, &kept.name).await?.is_some_and(|of| of == kept.of);
-    if !stands {
-        end(shared, &kept.name).await?;
-    }
-    let (adj, of) = (shared.adj.clone(), kept.of);
-    let begin = {
-        let dir = dir.clone();
-        move || -> Result<Found, CommandError> {
-            if stands {
-                return Ok(keeper::look(&dir)?);
-            }
-            let make = || -> std::io::Result<()> {
-                set_aside(&dir)?;
-                std::fs::create_dir_all(&dir)?;
-                // One that is not whole is on nothing that anybody asks for, so the command is run again.
-                std::fs::write(dir.join(TASK), task.unwrap_or_default())?;
-                std::fs::write(dir.join(OF), of)
-            };
-            make().map_err(FileError::at("use", &dir))?;
-            Ok(keeper::start(&adj, &dir, &spec)?)
+    let mut ending = false;
+    let exit = loop {
+        let stands = standing(shared, &kept.name).await?.is_some_and(|of| of == kept.of);
+        if !stands {
+            end(shared, &kept.name).await?;
         }
-    };
-    let exit = match shared.blocking(begin).await? {
-        Found::Over(exit) => exit,
-        _ => {
-            let mut connection = Connection::connect(&dir).await?;
-            let stop = shared.stopping();
-            tokio::pin!(stop);
-            let (mut ending, mut full) = (false, false);
-            loop {
-                tokio::select! {
-                    news = connection.next() => match news {
-                        Some(News::Exit(exit)) => break exit,
-                        None | Some(News::Lost) => return Err(CommandError::Lost),
-                        // How it ended is written down when there is room; it is run again all the same.
-                        Some(News::Full(_)) if ending && shared.is_stopping() => return Ok(Ran::Ended),
-                        Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
-                            shared.notice(format!("{}: what it prints cannot be kept, so it waits: {what}", kept.name));
-                        }
-                        _ => {}
-                    },
-                    () = &mut stop, if !ending => {
-                        ending = true;
-                        connection.end(ENDING).await?;
-                    }
-                    Some(word) = next(&mut words), if !ending => {
-                        if matches!(word, Word::End(_) | Word::Interrupt) {
+        let (adj, of, task, spec) = (shared.adj.clone(), kept.of.clone(), task.clone(), spec.clone());
+        let begin = {
+            let dir = dir.clone();
+            move || -> Result<Found, CommandError> {
+                if stands {
+                    return Ok(keeper::look(&dir)?);
+                }
+                let make = || -> std::io::Result<()> {
+                    set_aside(&dir)?;
+                    std::fs::create_dir_all(&dir)?;
+                    // One that is not whole is on nothing that anybody asks for, so the command is run again.
+                    std::fs::write(dir.join(TASK), task.unwrap_or_default())?;
+                    std::fs::write(dir.join(OF), of)
+                };
+                make().map_err(FileError::at("use", &dir))?;
+                Ok(keeper::start(&adj, &dir, &spec)?)
+            }
+        };
+        let exit = match shared.blocking(begin).await? {
+            Found::Over(exit) => exit,
+            _ => {
+                let mut connection = Connection::connect(&dir).await?;
+                let stop = shared.stopping();
+                tokio::pin!(stop);
+                let mut full = false;
+                loop {
+                    tokio::select! {
+                        news = connection.next() => match news {
+                            Some(News::Exit(exit)) => break exit,
+                            None | Some(News::Lost) => return Err(CommandError::Lost),
+                            // How it ended is written down when there is room; it is run again all the same.
+                            Some(News::Full(_)) if ending && shared.is_stopping() => return Ok(Ran::Ended),
+                            Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
+                                shared.notice(format!("{}: what it prints cannot be kept, so it waits: {what}", kept.name));
+                            }
+                            _ => {}
+                        },
+                        () = &mut stop, if !ending => {
                             ending = true;
                             connection.end(ENDING).await?;
+                        }
+                        Some(word) = next(&mut words), if !ending => {
+                            if matches!(word, Word::End(_) | Word::Interrupt) {
+                                ending = true;
+                                connection.end(ENDING).await?;
+                            }
                         }
                     }
                 }
             }
+        };
+        // Whoever ended it was a fleet before this one, and has left: nobody else runs it again.
+        let was_theirs = stands && !ending && !shared.is_stopping();
+        if !(was_theirs && was_cut_off(&exit)) {
+            break exit;
         }
     };
     if was_cut_off(&exit) {

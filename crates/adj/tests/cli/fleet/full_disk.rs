@@ -19,6 +19,10 @@ do = [
 do = [ { run = "rm -f {task}.go {task}.middle", quiet = true }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
 "#;
 
+/// An agent that waits in the middle until it is let go on, and one that has its tests do that, in its own tree.
+const WAITS_ITSELF: &str = r#"{ run = "touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm -f {task}.go {task}.middle", quiet = true }, "#;
+const WAITS_IN_TESTS: &str = r#"{ write = "{task}.check", text = "case $PWD in */agents/*-f-*) touch {task}.middle; while [ ! -e {task}.go ]; do sleep 0.05; done; rm -f {task}.go {task}.middle;; esac\n", quiet = true }, "#;
+
 /// The project on a small disk of its own. What is to happen there is `$3`; `$adj` is the program, and `$said` what the
 /// fleet prints, which is beside the disk.
 const ON_A_DISK: &str = r#"
@@ -29,6 +33,7 @@ cp -a "$dir.copy/." "$dir" && cd "$dir" || exit 1
 fail() { echo "$1"; cat "$said"; kill -KILL $pid 2>/dev/null; exit 1; }
 within() { n=0; until eval "$2"; do n=$((n+1)); [ $n -lt $(($1*20)) ] || fail "never: $2"; sleep 0.05; done; }
 avail() { df --output=avail -k . | tail -1; }
+leave() { head -c $((($(avail) - $1) * 1024)) /dev/zero > filler; }
 fill() { cat /dev/zero > filler 2>/dev/null; [ "$(avail)" -lt 64 ] || fail "there is room"; }
 begin() {
   "$adj" run > "$said" 2>&1 &
@@ -47,7 +52,13 @@ cp -a "$dir/." "$dir.copy" || exit 1
 /// Does this on a small disk; the project is then as it was left there.
 #[track_caller]
 fn on_a_disk(name: &str, script: &str) {
-    let repository = Repository::new(name, WAITS, &["f-1", "f-2"]);
+    on_a_disk_with(name, WAITS, script);
+}
+
+/// The same with agents that play this.
+#[track_caller]
+fn on_a_disk_with(name: &str, scenario: &str, script: &str) {
+    let repository = Repository::new(name, scenario, &["f-1", "f-2"]);
     repository.set(&[("[test]", "trees = \"agents\"\n[test]")]);
     let dir = repository.dir().to_owned();
     let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", dir.display()));
@@ -79,20 +90,31 @@ fn on_a_disk(name: &str, script: &str) {
 fn adj_stop_ends_the_fleet_on_a_full_disk_and_the_next_one_goes_on() {
     on_a_disk(
         "full-stop",
-        "begin; fill; \"$adj\" stop || fail \"it does not stop\"; wait $pid || fail \"it failed\"; go_on",
+        "begin; fill; timeout 15 \"$adj\" stop || fail \"it does not stop\"; wait $pid || fail \"it failed\"; go_on",
     );
 }
 
 #[test]
 fn an_interrupt_ends_the_fleet_on_a_full_disk_and_the_next_one_goes_on() {
-    on_a_disk("full-interrupt", "begin; fill; kill -INT $pid; within 30 '! kill -0 $pid 2>/dev/null'; go_on");
+    on_a_disk("full-interrupt", "begin; fill; kill -INT $pid; within 15 '! kill -0 $pid 2>/dev/null'; go_on");
 }
 
 #[test]
 fn a_terminate_ends_the_fleet_on_a_full_disk_and_the_next_one_goes_on() {
     on_a_disk(
         "full-terminate",
-        "begin; fill; kill -TERM $pid; within 30 '! kill -0 $pid 2>/dev/null'; go_on",
+        "begin; fill; kill -TERM $pid; within 15 '! kill -0 $pid 2>/dev/null'; go_on",
+    );
+}
+
+/// Tests wait for room to say how they ended, as agents do. They are run again.
+#[test]
+fn adj_stop_ends_tests_on_a_full_disk_and_the_next_fleet_runs_them_again() {
+    let scenario = format!("[[scenario]]\n[[scenario.step]]\ndo = [ {WAITS_IN_TESTS}{{ done = true }} ]\n");
+    on_a_disk_with(
+        "full-stop-tests",
+        &scenario,
+        "begin; fill; timeout 15 \"$adj\" stop || fail \"it does not stop\"; wait $pid || fail \"it failed\"; go_on",
     );
 }
 
@@ -139,5 +161,55 @@ fn what_is_deleted_while_agents_run_is_free_at_once() {
         within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
         "$adj" stop || fail "it does not stop"
         wait $pid || fail "it failed""#,
+    );
+}
+
+/// Commits more than there will be room for a second time, and then waits.
+const LARGE: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = "head -c 3000000 /dev/urandom > {task}.large", quiet = true }, CHECK{ commit = "Large", quiet = true },
+  WAIT{ done = true },
+]
+[[scenario.step]]
+do = [ { write = "{task}.again", text = "x\n", quiet = true }, { done = true } ]
+"#;
+
+/// A step that is over is taken in when there is room for what the agent made, and is not failed before.
+#[test]
+fn what_an_agent_made_is_taken_in_when_there_is_room_for_it() {
+    on_a_disk_with(
+        "full-large",
+        &LARGE.replace("CHECK", "").replace("WAIT", WAITS_ITSELF),
+        r#"begin
+        leave 600
+        : > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
+        within 30 'grep -q "this waits for room" "$said"'
+        rm filler
+        within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
+        grep -q "step on .* failed" "$said" && fail "a step was failed for it"
+        [ ! -e f-1.again ] && [ ! -e f-2.again ] || fail "a step was done again"
+        "$adj" stop || fail "it does not stop"
+        wait $pid || fail "it failed""#,
+    );
+}
+
+/// The same of the landing: the files of a merge take as much room again.
+#[test]
+fn a_landing_waits_for_room_and_is_not_said_to_have_failed() {
+    on_a_disk_with(
+        "full-landing",
+        &LARGE.replace("CHECK", WAITS_IN_TESTS).replace("WAIT", ""),
+        r#"begin
+        leave 600
+        : > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
+        within 30 'grep -q "this waits for room" "$said"'
+        rm filler
+        within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
+        "$adj" stop || fail "it does not stop"
+        wait $pid || fail "it failed"
+        "$adj" history > "$said.history"; grep -q "could not be" "$said.history" && fail "$(cat "$said.history")"
+        rm "$said.history""#,
     );
 }

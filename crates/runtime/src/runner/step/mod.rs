@@ -126,6 +126,8 @@ pub async fn carry_out(
 ) -> Result<Option<Happened>, SubmitError> {
     let id = &attempt.id;
     let begun = loop {
+        // No test comes here without room: what is done just before a step begins waits for it too. Another program may fill
+        // the disk in between.
         match start::begin(shared, id, &attempt.effect).await {
             Err(Happened::StepFailed { error, .. }) if shared.waits_for_room(&error).await => {}
             begun => break begun,
