@@ -292,6 +292,7 @@ impl Repository {
             Some(id) => self.worktree_dir(name, id)?,
         };
         let failed = |e| GitError::Io { doing, at: git_dir.path().to_owned(), source: e };
+        // What nobody holds would be gone before the next step too; a git that is still at work there is not overtaken.
         lock::clear(&git_dir, &self.inner.places.trees.join(name), LOCKS)?;
         // The index first: a crash after it leaves the commit's content staged, where the other way round it would
         // leave the opposite staged, for the agent to commit.
@@ -612,7 +613,6 @@ impl Repository {
 
     /// The tree is there: it gets the newest main to merge with, and is rid of locks that nobody holds.
     fn take_up_again(&self, task: &TaskId, name: &str, branch: &str, main: &Oid) -> Result<Oid, GitError> {
-        let tree = self.inner.places.trees.join(name);
         let record = self.require_tree(task, name)?;
         self.bring_home(task, name, branch)?;
         self.restore_git_dir(task, name, branch)?;
@@ -620,20 +620,32 @@ impl Repository {
             None => self.git_dir_of(name)?,
             Some(id) => self.worktree_dir(name, id)?,
         };
-        lock::clear(&git_dir, &tree, LOCKS)?;
-        let branch_lock = format!("refs/heads/{}.lock", record.branch);
+        self.unlock(name, &record)?;
         if record.worktree.is_none() {
-            lock::clear(&git_dir, &tree, &[&branch_lock])?;
             self.show_main(&git_dir, main)?;
-        } else if let Some(shared) = self.users_git_dir()? {
-            // The branch is the task's, and yet the user may be at it: any git of theirs may hold it.
-            lock::clear(&shared, &self.inner.places.root, &[&branch_lock])?;
-            if git_dir.is_empty_file("index") {
-                // Git writes none that is empty: a power cut has left it so, and with it whatever else was written then.
-                self.rebuild_worktree(task, name, &record)?;
-            }
+        } else if git_dir.is_empty_file("index") {
+            // Git writes none that is empty: a power cut has left it so, and with it whatever else was written then.
+            self.rebuild_worktree(task, name, &record)?;
         }
         self.bring_tip(task, name, branch)
+    }
+
+    /// Rid of the locks that a git which was killed has left in the task's tree, and on its branch. One that somebody holds
+    /// is an error.
+    fn unlock(&self, name: &str, record: &Record) -> Result<(), GitError> {
+        let tree = self.inner.places.trees.join(name);
+        let branch_lock = format!("refs/heads/{}.lock", record.branch);
+        let Some(id) = &record.worktree else {
+            let git_dir = self.git_dir_of(name)?;
+            lock::clear(&git_dir, &tree, LOCKS)?;
+            return lock::clear(&git_dir, &tree, &[&branch_lock]);
+        };
+        lock::clear(&self.worktree_dir(name, id)?, &tree, LOCKS)?;
+        match self.users_git_dir()? {
+            // The branch is the task's, and yet the user may be at it: any git of theirs may hold it.
+            Some(shared) => lock::clear(&shared, &self.inner.places.root, &[&branch_lock]),
+            None => Ok(()),
+        }
     }
 
     /// `origin/main` in an agent's clone is the main that its work will be merged with. There is no remote behind it.
@@ -644,15 +656,21 @@ impl Repository {
             .map_err(GitError::io("showing main to the agent's tree", git_dir.path()))
     }
 
-    /// Main as it is now, which the task's tree knows as `origin/main`; and as `main`, unless the agent has moved that or
-    /// stands on it. Models merge with either.
+    /// What the next step of a task's agent begins with: a tree without locks that nobody holds, and main as it is now, which
+    /// the tree knows as `origin/main`; and as `main`, unless the agent has moved that or stands on it. Models merge with
+    /// either.
     pub fn refresh_main(&self, task: &TaskId, tree: &str) -> Result<Oid, GitError> {
         let name = tree_name(tree)?;
         let turn = self.turn(name);
         let _turn = locked(&turn);
         let main = self.main_tip()?;
         self.shown(&main)?;
-        let is_clone = self.open_tree(task, name)?.is_some_and(|record| record.worktree.is_none());
+        let record = self.open_tree(task, name)?;
+        // A step may begin in a tree in which the git of the one before was killed. A lock that is held stays.
+        if let Some(record) = &record {
+            let _ = self.unlock(name, record);
+        }
+        let is_clone = record.is_some_and(|record| record.worktree.is_none());
         let Some(git_dir) = is_clone.then(|| self.git_dir_of(name).ok()).flatten() else { return Ok(main) };
         let branch = format!("refs/heads/{}", self.inner.places.main);
         let remote = format!("refs/remotes/origin/{}", self.inner.places.main);
@@ -981,7 +999,8 @@ pub(super) fn task_reference(task: &TaskId) -> String {
     format!("{TASKS}{task}")
 }
 
-/// What stands in a folder is there after a power cut.
+/// What stands in a folder is there after a power cut. Ext4 brings names there with the next file that is synced, and the log
+/// syncs one after each effect, so no test on it fails without this; other file systems promise nothing of the kind.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), GitError> {
     let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(GitError::io("bringing a folder to the disk", folder))

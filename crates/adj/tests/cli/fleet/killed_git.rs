@@ -33,10 +33,24 @@ const LIBRARY: &str = r#"
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Whether this git hands objects on, or takes them in.
+static int is(const char *which) {
+    char line[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY);
+    ssize_t length = fd < 0 ? 0 : read(fd, line, sizeof line - 1), at = 0;
+    close(fd);
+    for (line[length > 0 ? length : 0] = 0; at < length; at += strlen(line + at) + 1)
+        if (strcmp(line + at, which) == 0) return 1;
+    return 0;
+}
+
 static void pass(const char *what, const char *path) {
     const char *count = getenv("KILL_COUNT"), *at = getenv("KILL_AT");
-    // An object has its name or has not: what is left of one is never looked at.
-    if (!count || !at || strstr(path, "/objects/")) return;
+    if (!count || !at) return;
+    // An object has its name or has not: what is left of one is never looked at. One test alone kills what brings them.
+    int brings = strcmp(what, "unlink") && strstr(path, "objects/") && (is("unpack-objects") || is("index-pack"));
+    brings |= strcmp(path, "a pack") == 0;
+    if (getenv("KILL_BRINGING") ? !brings : brings || strstr(path, "/objects/")) return;
     // Of our own folder one test alone kills gits; the others are about the user's repository.
     if (getenv("KILL_USERS") && strstr(path, "/adjutant/")) return;
     int fd = open(count, O_WRONLY | O_APPEND | O_CREAT, 0600);
@@ -68,6 +82,12 @@ int unlink(const char *path) {
     pass("unlink", path);
     return real(path);
 }
+
+ssize_t write(int fd, const void *bytes, size_t length) {
+    ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    if (fd == 1 && is("pack-objects")) pass("write", "a pack");
+    return real(fd, bytes, length);
+}
 "#;
 
 /// Plays a life in which the git of that operation is killed. True: there was one.
@@ -93,6 +113,8 @@ fn live(git: &Path, at: usize, name: &str, fleet: &str) -> bool {
         .map(|line| String::from_utf8_lossy(line).trim().to_owned());
     let moment = killed.clone().unwrap_or_default();
     assert_eq!(ran.status.code(), Some(0), "{at}, {moment}:\n{said}");
+    assert!(!said.contains("failed"), "{at}, {moment}: it is begun again, and nobody hears of it\n{said}");
+    assert!(!said.contains("without a landing"), "{at}, {moment}: it was we who moved main\n{said}");
     repository.check(&[TICKET], TESTS);
     assert_eq!(repository.read("sub/k-1.check"), "true\n", "{at}, {moment}");
     assert!(repository.read("README").ends_with("more\n"), "{at}, {moment}");
@@ -143,4 +165,41 @@ fn a_git_that_is_killed_among_worktrees_leaves_no_lock_either() {
 #[test]
 fn a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_is_back() {
     live_all("killed-with-git", "", "KILL_USERS=1 KILL_PARENT=1");
+}
+
+/// Two gits at a time bring objects from one repository into another. Neither leaves a lock; what they were to bring is
+/// there all the same, and no step is failed for it.
+#[test]
+fn a_git_that_is_killed_while_it_brings_objects_begins_again() {
+    live_all("killed-bringing", "", "KILL_BRINGING=1");
+}
+
+/// An agent's own git is killed, too. The locks that it leaves in the agent's tree are gone before the next step, whether or
+/// not the step before left anything to commit.
+#[test]
+fn locks_that_an_agents_own_git_left_are_gone_before_its_next_step() {
+    let ways = [("clone", "auto"), ("worktree", "auto"), ("worktree", "off")];
+    for (number, (isolation, mode)) in ways.into_iter().enumerate() {
+        for (name, first) in [("left", "echo more > more.txt"), ("clean", ":")] {
+            let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = 'own=$(git rev-parse --git-dir); all=$(git rev-parse --git-common-dir); FIRST; touch $own/index.lock $own/HEAD.lock $all/$(git symbolic-ref HEAD).lock', quiet = true },
+  { say = "My git was killed." },
+]
+[[scenario.step]]
+do = [ { run = 'echo true > {task}.check; git add -A && git commit -q -m Mine || touch refused.txt', quiet = true }, { done = true } ]
+"#;
+            let scenario = scenario.replace("FIRST", first);
+            let repository = Repository::new(&format!("agents-locks-{name}-{number}"), &scenario, &[TICKET]);
+            let settings = SETTINGS.replace("[fleet]\n", &format!("[fleet]\nisolation = \"{isolation}\"\n"));
+            repository.write("adjutant.toml", &format!("{settings}\n[sandbox]\nmode = \"{mode}\"\n"));
+            repository.commit("Settings");
+            let said = repository.ok("run --until-idle");
+            repository.check(&[TICKET], TESTS);
+            let refused = repository.dir().join("refused.txt").exists();
+            assert!(!refused, "{isolation}, {mode}, {name}: its git could not commit\n{said}");
+        }
+    }
 }
