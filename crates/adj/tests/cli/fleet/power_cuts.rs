@@ -7,7 +7,10 @@
 use super::background::wait;
 use super::shim::{Shim, path_with, play};
 use super::{Repository, SETTINGS, TESTS};
+use crate::keeper::Kept;
+use runtime::keeper::client::{self, Found};
 use std::collections::HashMap;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -189,6 +192,9 @@ fn live(shim: &Shim, at: usize) -> bool {
         watched(shim, &repository, &log).env("ADJ_CRASH_AT", at.to_string()).output().expect("adj runs");
     if ran.status.signal() != Some(9) {
         assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+        // Nothing was under way: what was recorded is all there is, and nobody comes to put anything right.
+        cut(&repository, &log, begun);
+        ends_well(&repository, "after its end");
         return false;
     }
     cut(&repository, &log, begun);
@@ -246,6 +252,102 @@ do = [
     assert_eq!(ran.status.code(), Some(0), "{name}: {}", said(&ran));
     assert!(said(&ran).contains("git directory was damaged and is made anew"), "{name}: {}", said(&ran));
     ends_well(&repository, &format!("{name}: in the middle of a step"));
+}
+
+/// Of a ticket that git does not know, its file alone says how far it is; nobody writes that a second time.
+#[test]
+fn tickets_that_git_does_not_know_are_whole_after_a_power_cut() {
+    let shim = Shim::new("tickets", LIBRARY);
+    let repository = repository("cut-tickets", SCENARIO);
+    repository.write(".git/info/exclude", ".tickets\n");
+    repository.git("rm -r --quiet --cached .tickets");
+    repository.commit("Tickets are nobody else's");
+    let log = shim.folder.join("tickets.log");
+    let begun = SystemTime::now();
+    let ran = watched(&shim, &repository, &log).output().expect("adj runs");
+    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    cut(&repository, &log, begun);
+    ends_well(&repository, "after its end");
+}
+
+/// Everything that was written so far has reached the disk by itself.
+fn all_synced(log: &Path) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+    let mut file = std::fs::File::options().append(true).create(true).open(log).expect("a file");
+    writeln!(file, "0 {now}").expect("a line");
+}
+
+/// Whoever finds after a power cut how a step or test ended finds what it printed too: it would count as one that had said
+/// nothing. A keeper has no variables of ours, so what starts this one sets them.
+#[test]
+fn what_a_program_printed_is_on_the_disk_before_how_it_ended_is() {
+    let shim = Shim::new("printed", LIBRARY);
+    let (log, adj) = (shim.folder.join("printed.log"), shim.folder.join("adj"));
+    let (library, real) = (shim.library(), env!("CARGO_BIN_EXE_adj"));
+    let set = format!("SYNC_LOG={} LD_PRELOAD={}", log.display(), library.display());
+    std::fs::write(&adj, format!("#!/bin/sh\n{set} exec {real} \"$@\"\n")).expect("a file");
+    std::fs::set_permissions(&adj, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let kept = Kept::new();
+    let dir = kept.dir();
+    client::start(&adj, &dir, &kept.script("echo said; echo complained >&2")).expect("it is started");
+    wait("its end", || matches!(client::look(&dir), Ok(Found::Over(_))).then_some(()));
+    let (files, _) = synced(&log);
+    let when = |path: &Path| files.get(&path.metadata().expect("it is there").ino()).copied();
+    let ended = when(&dir.join("exit.json"));
+    assert!(ended.is_some(), "how it ended was synced");
+    for (path, text) in [(client::out(&dir), "said\n"), (client::err(&dir), "complained\n")] {
+        assert_eq!(std::fs::read_to_string(&path).expect("it was kept"), text);
+        let written = path.metadata().and_then(|found| found.modified()).expect("it is there");
+        let written = written.duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+        let at = when(&path);
+        assert!(at.is_some_and(|at| u128::from(at) >= written) && at < ended, "{}: {at:?}", path.display());
+    }
+}
+
+/// What we put into an agent's git directory is on the disk at once: nobody looks at it again. Here it is main, which moves
+/// between two steps.
+#[test]
+fn main_in_an_agents_clone_is_whole_after_a_power_cut() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { run = "touch $TMPDIR/first; until [ -e $TMPDIR/on ]; do sleep 0.05; done", quiet = true }, { say = "More to come." } ]
+[[scenario.step]]
+do = [
+  { run = "touch $TMPDIR/middle; until [ -e $TMPDIR/go ]; do sleep 0.05; done", quiet = true },
+  { run = "git rev-parse --verify --quiet main && git rev-parse --verify --quiet origin/main || touch {task}.broken", quiet = true },
+  { write = "{task}.check", text = "true\n", quiet = true }, { done = true },
+]
+"#;
+    let shim = Shim::new("clones-main", LIBRARY);
+    let repository = repository("cut-clones-main", scenario);
+    let log = shim.folder.join("clones-main.log");
+    let all = |name: &str| {
+        for task in TICKETS {
+            let path = repository.temp(task).join(name);
+            wait("all of them to be there", || path.exists().then_some(()));
+        }
+    };
+    let let_go = |name: &str| {
+        for task in TICKETS {
+            std::fs::write(repository.temp(task).join(name), "").expect("a file");
+        }
+    };
+    let begun = SystemTime::now();
+    let mut fleet = watched(&shim, &repository, &log).spawn().expect("adj runs");
+    all("first");
+    repository.write("README", "read\n");
+    repository.commit("Main moves");
+    all_synced(&log);
+    let_go("on");
+    all("middle");
+    fleet.kill().and_then(|()| fleet.wait()).expect("it is our child");
+    cut(&repository, &log, begun);
+    let_go("go");
+    ends_well(&repository, "after main moved");
+    for task in TICKETS {
+        assert!(!repository.dir().join(format!("{task}.broken")).exists(), "{task}");
+    }
 }
 
 /// A file system of its own in a file, mounted while this lives.
