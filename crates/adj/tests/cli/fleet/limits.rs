@@ -1,6 +1,6 @@
 //! What an agent and its tests may use of the machine: too much is ended and said, and nobody else notices.
 
-use super::Repository;
+use super::{Ran, Repository};
 
 /// One forks, one eats, and one does its work.
 const GREEDY: &str = r#"
@@ -72,6 +72,45 @@ do = [ { write = "{task}.check", text = "true\n" }, { write = "told.txt", text =
     let told = repository.read("told.txt");
     assert!(told.contains("`sh tests.sh` had more than limits.processes (60)"), "{told}");
     repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// Where the kernel counts the processes of a namespace of users by themselves, it refuses what comes too quickly for whoever
+/// looks. Root has no such namespace, so this is an ordinary user's fleet.
+#[test]
+fn an_ordinary_users_agents_are_refused_more_than_twice_the_limit_by_the_kernel() {
+    let scenario =
+        GREEDY.replace("df --output=size -B1 /dev/shm | tail -1", "grep 'Max processes' /proc/self/limits");
+    let repository = Repository::new("limits-kernel", &scenario, &["t-fine"]);
+    repository.set(&[("[test]", "[limits]\nprocesses = 60\n[test]")]);
+    let as_user = |program: &str, line: &str| -> Ran {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-user=1000", "--map-group=1000", program]).args(line.split(' '));
+        command.current_dir(repository.dir()).env("ADJ_USER", "tester");
+        command.output().expect("unshare runs").into()
+    };
+    // Whether one more can be made in there is for the system to say.
+    if as_user("unshare", "--user --mount true").code != 0 {
+        println!("not tried: an ordinary user can make no namespaces here");
+        return;
+    }
+    let ran = as_user(env!("CARGO_BIN_EXE_adj"), "run --until-idle");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let held = repository.read("t-fine.shm");
+    assert_eq!(held.split_whitespace().nth(2), Some("184"), "twice the limit and 64: {held}");
+}
+
+/// Main's own tests are held to the same limits; what they pass is the reason that is given.
+#[test]
+fn tests_of_main_that_take_too_much_are_red_with_the_limit() {
+    let repository = Repository::new("limits-main", GREEDY, &["t-fine"]);
+    repository.set(&[("[test]", "[limits]\nprocesses = 60\n[test]")]);
+    repository.write("base.check", "for i in $(seq 150); do sleep 3 & done; wait\n");
+    repository.commit("Many processes");
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let why = repository.ok("why t-fine");
+    assert!(why.contains("had more than limits.processes (60)"), "{why}\n{}", ran.stdout);
+    assert_eq!(repository.strays(), Vec::<String>::new(), "all of it was ended");
 }
 
 /// Neither by looking nor by a signal to everybody does an agent reach a process that it did not start.
