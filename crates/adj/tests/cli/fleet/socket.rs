@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const DESCRIPTORS: u32 = 256;
 
 /// What one process holds. It has the same limit, and needs a few for itself.
-const HELD_MAX: usize = 200;
+const HELD_MAX: usize = 100;
 
 /// Played by this very program: `HOLD` is a socket, to which as many connections are opened as there can be.
 #[test]
@@ -40,8 +40,8 @@ fn holds_connections_where_it_is_asked_to() {
         if !std::mem::replace(&mut has_said, true) {
             std::fs::write(format!("held-{}", std::process::id()), "").expect("the tree is ours");
         }
-        // Those that were closed make room for more.
-        std::thread::sleep(Duration::from_millis(5));
+        // Those that were closed make room for more. A pause, or it is the machine that is used up.
+        std::thread::sleep(Duration::from_millis(50));
         held.retain_mut(|stream| {
             let _ = stream.set_nonblocking(true);
             !matches!(stream.read(&mut [0; 4096]), Ok(0))
@@ -54,7 +54,7 @@ fn scenario() -> String {
     // A process of each kind: one that is there, and ones whose parents are gone.
     let hold = format!(
         "hold() {{ HOLD=${{ADJ_SERVER#unix:}} {} --exact fleet::socket::holds_connections_where_it_is_asked_to >/dev/null 2>&1; }}; \
-         for i in 1 2 3 4; do (hold & ) ; (setsid sh -c : ; hold) & done; while [ ! -e enough ]; do sleep 0.1; done; rm -f held-* enough",
+         for i in 1 2; do (hold & ) ; (setsid sh -c : ; hold) & done; while [ ! -e enough ]; do sleep 0.1; done; rm -f held-* enough",
         program.display()
     );
     format!(
@@ -73,7 +73,7 @@ fn limited(repository: &Repository, line: &str) -> Command {
     command
 }
 
-/// Eight processes of an agent, some of them left by their parents, open connections all the time and say nothing.
+/// Four processes of an agent, some of them left by their parents, open connections all the time and say nothing.
 #[test]
 fn an_agent_that_holds_every_connection_holds_up_nobody_else() {
     let repository = Repository::new("socket-hog", &scenario(), &["hog"]);
@@ -87,7 +87,7 @@ fn an_agent_that_holds_every_connection_holds_up_nobody_else() {
             .then_some(())
     });
     let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", running.id())).expect("it runs").count();
-    for number in 1..=10 {
+    for number in 1..=4 {
         let begun = Instant::now();
         repository.ok("board");
         repository.ok(&format!("task add Good --id good-{number}"));
@@ -96,7 +96,7 @@ fn an_agent_that_holds_every_connection_holds_up_nobody_else() {
         let open = descriptors();
         assert!(open < DESCRIPTORS as usize * 3 / 4, "{open} of {DESCRIPTORS} are in use");
     }
-    for number in 1..=10 {
+    for number in 1..=4 {
         repository.wait_task(&format!("good-{number}"), "DONE");
     }
     let tree = repository.standing().into_iter().find(|name| name.ends_with("-hog")).expect("it is at work");
