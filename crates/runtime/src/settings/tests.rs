@@ -114,7 +114,7 @@ fn every_problem_is_told_with_its_place_and_what_to_do() {
              Who approves work that passed its checks: you, or nobody.",
             "4:2: unknown key `flet`; did you mean `fleet`?",
             "7:11: `test.timeout` must be a time such as \"90s\", \"30m\", \"2h\" or \"1h30m\"; \
-             How long the tests may take; longer is a failure.",
+             Timeout of the tests. Tests that take longer have failed.",
             "9:11: `budget.run_usd` must be from 0 to 1000000 dollars; What one run may cost before a person is asked.",
         ],
     );
