@@ -29,6 +29,7 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
         // The task's table has the sender in its events: relations to the task decide there.
         Ask::MoveTask { .. } => (true, "move a task"),
         Ask::Approve { .. } => (true, "approve a task"),
+        Ask::RequestChanges { .. } => (true, "ask for changes of a task"),
         // An agent's task is a proposal: a rule says what becomes of it.
         Ask::AddTask(_) => (has(ALL), "add a task"),
         Ask::Comment { .. } => (has(ALL), "comment on a task"),

@@ -84,6 +84,12 @@ pub enum Ask {
         tip: Option<SmolStr>,
         note: String,
     },
+    /// Work in REVIEW goes back to be changed. `tip` is what was looked at: where it is another by now, nothing is done.
+    RequestChanges {
+        id: TaskId,
+        tip: Option<SmolStr>,
+        feedback: String,
+    },
     Decide {
         id: ApprovalId,
         decision: Decision,
@@ -100,7 +106,8 @@ pub enum Ask {
     },
     StopFleet,
     Spawn {
-        name: WorkerName,
+        /// The next free one where none is given.
+        name: Option<WorkerName>,
         agent: Option<AgentName>,
     },
     Assign {

@@ -62,6 +62,12 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             rules::person_moves(d, id, &actor, *to, payload)?;
             task_reply(d, id)?
         }
+        Ask::RequestChanges { id, tip, feedback } => {
+            rules::is_at_tip(d, id, tip.as_ref())?;
+            let payload = task::Payload { feedback: Some(feedback.clone()), ..task::Payload::default() };
+            rules::person_moves(d, id, &actor, Status::InProgress, &payload)?;
+            task_reply(d, id)?
+        }
         Ask::AcceptTask { id } => {
             rules::accept_proposal(d, id)?;
             task_reply(d, id)?
@@ -117,6 +123,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             Reply::default()
         }
         Ask::Spawn { name, agent } => {
+            let name = &name.clone().unwrap_or_else(|| rules::free_name(&d.world));
             let agent = agent.clone().unwrap_or_else(|| d.world.config.fleet.agent.clone());
             spawn(d, name, &agent, true, d.caller(false))?;
             worker_reply(d, name)?

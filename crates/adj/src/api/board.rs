@@ -272,14 +272,7 @@ pub fn review(call: &Call, id: TaskId, _: Nothing, review: Review) -> Result<Sho
     if approve {
         call.submit(Ask::Approve { id: id.clone(), tip, note })?;
     } else {
-        let current = call.world().task(&id).and_then(|task| task.place.as_ref()?.tip.clone());
-        if tip.is_some() && tip != current {
-            let detail = format!("the tip of `{id}` is not the one that was looked at");
-            let problem = Problem::new(409, "OTHER_TIP", detail);
-            return Err(problem.hint(format!("look at it again with `adj diff {id}`")));
-        }
-        let payload = Payload { feedback: Some(note), ..Payload::default() };
-        let ask = Ask::MoveTask { id: id.clone(), to: Status::InProgress, payload: Box::new(payload) };
+        let ask = Ask::RequestChanges { id: id.clone(), tip, feedback: note };
         call.submit(ask).map_err(Problem::of_transition)?;
     }
     shown(call, &id)

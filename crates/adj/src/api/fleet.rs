@@ -152,7 +152,6 @@ pub fn no_worker(named: &WorkerName) -> Problem {
 
 pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Problem> {
     let name = spawn.name.map(|name| field("name", &name)).transpose()?;
-    let name = name.unwrap_or_else(|| free_name(&call.world()));
     let agent: Option<AgentName> = spawn.agent.map(|agent| field("agent", &agent)).transpose()?;
     // A fleet keeps the rules as the settings are; where none runs, they may never have been read.
     let at_work = call.site.control.is_some_and(|control| control.status().running);
@@ -160,18 +159,8 @@ pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Pro
     if let Some(config) = rules.filter(|config| *config != *call.world().config) {
         call.submit_beside(Ask::Configure { config: Box::new(config) })?;
     }
-    call.submit(Ask::Spawn { name: name.clone(), agent })?;
-    worker(call, name, Nothing {}, Nothing {})
-}
-
-/// A, B, …, Z, then A2, B2, …
-fn free_name(world: &World) -> WorkerName {
-    let round = |number: u32| if number < 2 { String::new() } else { number.to_string() };
-    let names = (1..).flat_map(|number| ('A'..='Z').map(move |letter| format!("{letter}{}", round(number))));
-    names
-        .filter_map(|name| WorkerName::new(name).ok())
-        .find(|name| world.worker(name).is_none())
-        .expect("there is always another name")
+    let reply = call.submit(Ask::Spawn { name, agent })?;
+    worker(call, field("name", &reply.id.unwrap_or_default())?, Nothing {}, Nothing {})
 }
 
 pub fn why(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<WorkerWhy, Problem> {

@@ -150,15 +150,6 @@ pub struct Salvage {
     pub commits: Vec<String>,
 }
 
-/// An amount of data for people.
-pub fn size(bytes: u64) -> String {
-    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match units.into_iter().find(|(unit, _)| bytes as f64 >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 /// Where saved work is put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restore {

@@ -150,7 +150,7 @@ fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bo
         for command in ["board", "history ta-3", "cost", "verify"] {
             text += &format!("  {adj} --project {dir} {command}\n");
         }
-        if crate::real_host::which("adj").is_none() {
+        if runtime::program::which("adj").is_none() {
             text += "To have adj on your path: cargo install --path crates/adj\n";
         }
         text += "In your own repository: adj init && adj run\n";

@@ -94,7 +94,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let keys = settings
         .agents
         .iter()
-        .filter_map(|(name, agent)| crate::real_host::missing_key(name.as_str(), agent));
+        .filter_map(|(name, agent)| runtime::program::missing_key(name.as_str(), agent));
     let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
     if command.detach {
         return detach(command, &project, context);
@@ -196,7 +196,7 @@ fn check_agent(settings: &Settings) -> Result<(), Failure> {
     let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
     let program = agent.command.first().map(String::as_str).unwrap_or_default();
     let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
-    if !needs_program || crate::real_host::which(program).is_some() {
+    if !needs_program || runtime::program::which(program).is_some() {
         return Ok(());
     }
     let shown = text::visible(program);

@@ -632,7 +632,10 @@ impl OnPeople {
         let item = self.list.iter().find(own).or_else(|| self.list.iter().find(holds))?;
         let other = item.about.task.as_ref().filter(|id| **id != task.id).and_then(|id| world.task(id));
         Some(match (other, item.kind) {
-            (Some(other), _) => format!("waits for {}, which is {}", other.id, other.status()),
+            (Some(other), _) => {
+                let within = if other.status() == Status::Review { "in " } else { "" };
+                format!("waits for {}, which is {within}{}", other.id, other.status())
+            }
             // The sentence names the task already.
             (None, Kind::DeadDependency) => {
                 let on = item.about.dependency.as_ref().map(|on| {

@@ -58,8 +58,7 @@ fn places_taken(d: &Draft) -> u32 {
 
 /// One more worker of the fleet's own, under the next free name.
 fn make_worker(d: &mut Draft, agent: &machines::names::AgentName) -> Ruled {
-    let name = (0..).map(letters).find(|name| !d.world.workers.contains_key(name));
-    let name = name.expect("there is always another name");
+    let name = free_name(&d.world);
     spawn(d, &name, agent, false, Caller::SYSTEM)
 }
 
@@ -141,6 +140,12 @@ pub(super) fn retire_surplus(d: &mut Draft) -> Ruled {
         d.move_worker(&name, worker::Event::Clean)?;
     }
     Ok(())
+}
+
+/// The next name that no worker has.
+pub(crate) fn free_name(world: &crate::World) -> WorkerName {
+    let name = (0..).map(letters).find(|name| !world.workers.contains_key(name));
+    name.expect("there is always another name")
 }
 
 /// A, B, …, Z, AA, AB, …

@@ -180,6 +180,18 @@ pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
     Ok(())
 }
 
+/// The tip of a task's branch, which must be the one that somebody has looked at.
+pub(crate) fn is_at_tip(d: &Draft, id: &TaskId, seen: Option<&SmolStr>) -> Result<Option<SmolStr>, Refusal> {
+    let current = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
+    if seen.is_none_or(|seen| current.as_ref() == Some(seen)) {
+        return Ok(current);
+    }
+    let current = current.unwrap_or_default();
+    let message = format!("the tip of `{id}` is {current}, not the one that was looked at");
+    let refused = Refusal::new(409, "OTHER_TIP", message).hint("look at it again");
+    Err(refused.next([Choice::ShowDiff { task: id.clone() }]))
+}
+
 pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>, note: &str) -> Ruled {
     let task = d.task(id)?;
     let actor = d.command.actor.clone();
@@ -200,16 +212,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
             .next([Choice::ShowQueue]));
     }
     check_text(d, "note", Some(note))?;
-    let current = task.place.as_ref().and_then(|place| place.tip.clone());
-    if tip.is_some_and(|tip| current.as_ref() != Some(tip)) {
-        return Err(Refusal::new(
-            409,
-            "OTHER_TIP",
-            format!("the tip of `{id}` is {}, not the one that was looked at", current.unwrap_or_default()),
-        )
-        .hint("look at it again")
-        .next([Choice::ShowDiff { task: id.clone() }]));
-    }
+    let current = is_at_tip(d, id, tip)?;
     let note = if note.trim().is_empty() { "approved" } else { note };
     approve(d, id, current, SmolStr::new(actor.to_string()), note.to_owned())
 }

@@ -377,7 +377,7 @@ fn an_agent_runs_neither_the_fleet_nor_the_project() {
     let asks = [
         Ask::StartFleet { workers: 1 },
         Ask::StopFleet,
-        Ask::Spawn { name: worker("X"), agent: None },
+        Ask::Spawn { name: Some(worker("X")), agent: None },
         Ask::Configure { config: Box::new(config()) },
         Ask::SeeDisk { full: None },
         Ask::AddDependency { id: task("a"), on: task("b") },

@@ -146,7 +146,7 @@ fn of_workers() -> Vec<Line> {
     let a = || worker("A");
     vec![
         line("Workers", "spawn", move || {
-            (Table::new(config()), Ask::Spawn { name: worker("Z"), agent: None })
+            (Table::new(config()), Ask::Spawn { name: Some(worker("Z")), agent: None })
         }),
         line("Workers", "assign", move || {
             let table = check(Table::new(config()), "ticket t1\n spawn A");
@@ -331,6 +331,10 @@ fn lines() -> Vec<Line> {
             table.tell(Actor::System, Ask::Configure { config: Box::new(config) }).unwrap();
             (table, Ask::Approve { id: task("t1"), tip: None, note: "fine".to_owned() })
         }),
+        line("Board", "request changes of what is in REVIEW", || {
+            let table = task_in(way_to(Status::Review));
+            (table, Ask::RequestChanges { id: task("t1"), tip: None, feedback: "not yet".to_owned() })
+        }),
     ];
     lines.extend(moves());
     lines.extend(of_workers());
@@ -410,6 +414,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::AddDependency { .. }
         | Ask::RemoveDependency { .. }
         | Ask::Approve { .. }
+        | Ask::RequestChanges { .. }
         | Ask::Decide { .. }
         | Ask::SeeTicket(_)
         | Ask::MissTicket { .. }
@@ -436,7 +441,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 35,
+        | Ask::Outcome(_) => 36,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

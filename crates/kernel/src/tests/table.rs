@@ -428,7 +428,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         }
         "spawn" => {
             let agent = words.get(2).map(|agent| machines::names::AgentName::new(agent).unwrap());
-            table.ann(Ask::Spawn { name: worker(id), agent })
+            table.ann(Ask::Spawn { name: Some(worker(id)), agent })
         }
         "calls" => {
             let number = turn(table);

@@ -113,7 +113,9 @@ fn live(git: &Path, at: usize, name: &str, fleet: &str) -> bool {
         .map(|line| String::from_utf8_lossy(line).trim().to_owned());
     let moment = killed.clone().unwrap_or_default();
     assert_eq!(ran.status.code(), Some(0), "{at}, {moment}:\n{said}");
-    assert!(!said.contains("failed"), "{at}, {moment}: it is begun again, and nobody hears of it\n{said}");
+    // What brings objects is begun again, and nobody hears of it; elsewhere a step may be repeated.
+    let heard = said.contains("failed") && name.contains("bringing");
+    assert!(!heard, "{at}, {moment}: a step failed\n{said}");
     assert!(!said.contains("without a landing"), "{at}, {moment}: it was we who moved main\n{said}");
     repository.check(&[TICKET], TESTS);
     assert_eq!(repository.read("sub/k-1.check"), "true\n", "{at}, {moment}");

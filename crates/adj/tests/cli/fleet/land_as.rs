@@ -196,7 +196,7 @@ fn the_desktop_is_told_when_a_person_is_needed() {
     let said = wait("the desktop is told", || Some(repository.read(&told)).filter(|told| !told.is_empty()));
     assert!(said.contains("[--]\n[Adjutant adj-notify-desktop"), "{said}");
     assert!(
-        said.contains(": t-1]\n[The agent asks to use Bash: git push; echo &lt;b&gt;$(touch planted)"),
+        said.contains(": t-1]\n[t-1: The agent asks to use Bash: git push; echo &lt;b&gt;$(touch planted)"),
         "{said}"
     );
     assert!(!repository.dir().join("planted").exists());

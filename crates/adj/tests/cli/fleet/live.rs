@@ -98,8 +98,10 @@ fn an_answer_is_typed_where_it_needs_words() {
         (repository.json("task ls --status REVIEW").as_array().map(Vec::len) == Some(2)).then_some(())
     });
     live.wait_for("Enter open");
-    live.press(DOWN);
-    live.press(DOWN);
+    // Who was ready first stands first.
+    let waiting = repository.json("waiting");
+    let place = waiting.as_array().and_then(|list| list.iter().position(|item| item["task"] == "t-2"));
+    (0..=place.expect("it waits")).for_each(|_| live.press(DOWN));
     live.press(ENTER);
     live.wait_for("$ adj review t-2");
     live.press("3");

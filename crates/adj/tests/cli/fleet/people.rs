@@ -631,8 +631,8 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
             "  cost      $0.04, 4,400 tokens",
             "  waits     t-3 waits for t-1, which is in REVIEW",
             "  you       adj review t-1  t-1 is ready: Do t-1",
-            "  you       adj review t-2  t-2 is ready: Do t-2",
             "  you       adj why t-4     t-4 waits for t-gone, which is not there",
+            "  you       adj review t-2  t-2 is ready: Do t-2",
         ]
     );
     assert!(ran.stderr.contains("4 tasks not done: 3 need a person, 1 waits for others"), "{}", ran.stderr);

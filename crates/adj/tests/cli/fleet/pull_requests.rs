@@ -200,7 +200,7 @@ fn a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_se
     fleet.wait().expect("it ends");
     let merge = repository.task("t-1")["landed"]["merge"].as_str().expect("a merge").to_owned();
     assert_eq!(remote.read("told-landed"), format!("t-1 {merge}\n"));
-    let notice = "pull_request t-1 waits for its pull request: https://host.example/pull/t-1\n";
+    let notice = "pull_request t-1 waits to land: its pull request https://host.example/pull/t-1 is to be merged: adj review t-1, or adj retry t-1\n";
     assert_eq!(remote.read("told-notify"), notice);
     hosted.check_landed();
 }

@@ -173,7 +173,7 @@ fn sent(handle: &Handle, command: Command, fence: Option<Fence>) -> Receiver<Ans
 /// A fleet of one with a task, at the moment when its first effect was asked.
 fn fleet_at_work(handle: &Handle) -> Leased {
     done(handle.submit(add(1), None));
-    done(handle.submit(command(2, Ask::Spawn { name: WorkerName::new("A").unwrap(), agent: None }), None));
+    done(handle.submit(command(2, Ask::Spawn { name: WorkerName::new("A").ok(), agent: None }), None));
     done(handle.submit(command(3, Ask::StartFleet { workers: 1 }), None));
     let leased = handle.lease("runner", 0, 10, 10).unwrap();
     leased.into_iter().find(|leased| leased.kind == "prepare_tree").expect("a tree is asked for")
