@@ -1,5 +1,4 @@
 //! Doors: neither machines nor kernel know the command line. What can be done next is a `Choice`, worded elsewhere.
-#![expect(clippy::disallowed_methods, reason = "the test reads the sources; the kernel reads nothing")]
 
 use std::path::{Path, PathBuf};
 
