@@ -127,16 +127,25 @@ fn synced(log: &Path) -> (HashMap<u64, u64>, u64) {
     (files, all)
 }
 
+/// `adj` and its gits that write down what they sync. A git that was being started when its server was killed runs on.
+fn watched_by(log: &Path) -> Vec<u32> {
+    let variable = format!("SYNC_LOG={}\0", log.display()).into_bytes();
+    let processes = std::fs::read_dir("/proc").expect("there is /proc").flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.windows(variable.len()).any(|part| part == variable)
+    })
+    .collect()
+}
+
 /// Everything is off, and what was not on the disk is not there: how many files lost something.
 fn cut(repository: &Repository, log: &Path, since: SystemTime) -> usize {
     wait("the end of all processes", || {
-        let left = repository.strays();
-        for line in &left {
-            let pid = line.split(':').next().and_then(|pid| pid.parse().ok());
-            if let Some(pid) = pid {
-                super::background::kill(pid);
-            }
-        }
+        let strays = repository.strays();
+        let of_stray = |line: &String| line.split(':').next().and_then(|pid| pid.parse().ok());
+        let left: Vec<u32> = strays.iter().filter_map(of_stray).chain(watched_by(log)).collect();
+        left.iter().copied().for_each(super::background::kill);
         left.is_empty().then_some(())
     });
     let since =
