@@ -147,6 +147,22 @@ fn linked(dot_git: &Path) -> Option<PathBuf> {
     linked_worktree(dot_git).or_else(|| named(dot_git)?.canonicalize().ok())
 }
 
+/// The root of the git repository around a folder: a checkout or a bare repository. From a linked worktree it is the main one.
+pub fn repository_around(folder: &Path) -> Option<PathBuf> {
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists() || is_bare(folder))?;
+    Some(main_worktree(root).unwrap_or_else(|| root.to_owned()))
+}
+
+fn is_bare(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+}
+
+/// In a linked worktree `.git` is a file that names its folder, and that folder names the one they all share.
+fn main_worktree(root: &Path) -> Option<PathBuf> {
+    let shared = linked_worktree(&root.join(".git"))?;
+    if shared.file_name()? == ".git" { shared.parent().map(Path::to_owned) } else { Some(shared) }
+}
+
 /// The git directory that a linked worktree shares with the others; nothing where `.git` is not a linked worktree's.
 pub fn linked_worktree(dot_git: &Path) -> Option<PathBuf> {
     let own = named(dot_git)?;

@@ -63,12 +63,10 @@ impl Project {
         let start = start.canonicalize().map_err(|error| {
             Failure::not_found(format!("there is no folder `{}`: {error}", shown(&start)))
         })?;
-        let root = start.ancestors().find(|folder| folder.join(".git").exists() || is_bare(folder));
-        let root = root.ok_or_else(|| {
+        let root = layout::repository_around(&start).ok_or_else(|| {
             Failure::not_found(format!("`{}` is not in a git repository", shown(&start)))
                 .hint("change to one, name one with --project DIR, or create one with `git init`")
         })?;
-        let root = main_worktree(root).unwrap_or_else(|| root.to_owned());
         let (layout, moved) = Layout::open(root);
         match moved {
             Some(Moved::To(to)) if !globals.quiet => {
@@ -514,16 +512,6 @@ fn user() -> String {
     let names = ["ADJ_USER", "USER", "LOGNAME"];
     let name = names.iter().find_map(|name| super::set_variable(name));
     name.filter(|name| machines::names::check(name).is_ok()).unwrap_or_else(|| "local".to_owned())
-}
-
-fn is_bare(folder: &Path) -> bool {
-    folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
-}
-
-/// In a linked worktree `.git` is a file that names its folder, and that folder names the one they all share.
-fn main_worktree(root: &Path) -> Option<PathBuf> {
-    let shared = layout::linked_worktree(&root.join(".git"))?;
-    if shared.file_name()? == ".git" { shared.parent().map(Path::to_owned) } else { Some(shared) }
 }
 
 pub fn shown(path: &Path) -> String {

@@ -198,7 +198,7 @@ fn progress(runs: u64, played: &AtomicU64) {
             let rate = count as f64 / seconds;
             let left = if count > 0 { ((runs - count) as f64 / rate) as i64 * 1000 } else { 0 };
             let line = format!(
-                "{} of {} lives, {rate:.0}/s, {} left",
+                "{} of {} simulations, {rate:.0}/s, {} left",
                 thousands(count),
                 thousands(runs),
                 duration(left)
@@ -360,17 +360,17 @@ impl Total {
             true => page.line(
                 "simulated",
                 &format!(
-                    "{} lives of a fleet, seeds {} to {}, each with {size}",
+                    "{} simulations of a fleet, seeds {} to {}, each with {size}",
                     thousands(self.runs),
                     command.seed,
                     command.last()
                 ),
             ),
-            false => page.line("simulated", &format!("one life of a fleet, seed {}, {size}", command.seed)),
+            false => page.line("simulated", &format!("one fleet, seed {}, {size}", command.seed)),
         }
         let faults = match (many && !command.exact, allowed.len()) {
             (_, 0) => "none".to_owned(),
-            (true, count) => format!("each life takes some of {count}"),
+            (true, count) => format!("each simulation takes some of {count}"),
             (false, _) => {
                 let plan = command.plan(command.seed, allowed);
                 let names: Vec<_> = plan.faults.iter().map(|fault| fault.name()).collect();

@@ -70,6 +70,8 @@ const NOTHING_LOST: &[Promise] = &[
         "A git of ours is killed at any rename or unlink",
         &[
             "a_git_that_is_killed_at_any_rename_or_unlink_leaves_no_lock_and_no_half_moved_checkout",
+            "a_git_that_is_killed_while_it_brings_objects_begins_again",
+            "locks_that_an_agents_own_git_left_are_gone_before_its_next_step",
             "a_git_that_is_killed_among_worktrees_leaves_no_lock_either",
             "a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_is_back",
         ],
@@ -87,6 +89,8 @@ const NOTHING_LOST: &[Promise] = &[
             "a_full_disk_is_said_loses_nothing_and_is_over_when_there_is_room",
             "a_fleet_that_meets_a_full_disk_again_and_again_stays_up_and_lands_everything",
             "adj_stop_ends_the_fleet_on_a_full_disk_and_the_next_one_goes_on",
+            "what_an_agent_made_is_taken_in_when_there_is_room_for_it",
+            "a_landing_waits_for_room_and_is_not_said_to_have_failed",
             "a_disk_that_is_full_for_a_while_loses_nothing",
             "what_is_deleted_while_agents_run_is_free_at_once",
         ],
@@ -97,6 +101,9 @@ const NOTHING_LOST: &[Promise] = &[
         &[
             "a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged",
             "a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded",
+            "tickets_that_git_does_not_know_are_whole_after_a_power_cut",
+            "main_in_an_agents_clone_is_whole_after_a_power_cut",
+            "what_a_program_printed_is_on_the_disk_before_how_it_ended_is",
             "a_run_on_a_real_disk_whose_power_is_cut_ends_by_itself_with_all_that_was_recorded",
             "an_agent_whose_power_is_cut_in_the_middle_of_a_step_goes_on_in_a_sound_tree",
         ],
@@ -335,6 +342,8 @@ const NOBODY_GETS_IN: &[Promise] = &[
         "Processes and memory have limits, and others keep their pace",
         &[
             "an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land",
+            "tests_of_main_that_take_too_much_are_red_with_the_limit",
+            "an_ordinary_users_agents_are_refused_more_than_twice_the_limit_by_the_kernel",
             "a_tree_with_too_many_processes_or_too_much_memory_is_ended_whole",
             "a_delegated_cgroup_holds_each_step_to_its_limit_and_is_gone_afterwards",
         ],

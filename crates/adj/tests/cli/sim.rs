@@ -25,7 +25,8 @@ fn one_life_and_many_are_told_as_people_read_them() {
     let one: String = one.lines().filter(|line| !line.starts_with("digest")).map(masked).collect();
     snapshot("sim-one.txt", &one);
     let many = adj("sim --runs 5 --tasks 4 --faults none").stdout;
-    for part in ["5 lives of a fleet, seeds 1 to 5", "20 of 20 DONE", "most: TurnTaken", "never: TicketGone"]
+    for part in
+        ["5 simulations of a fleet, seeds 1 to 5", "20 of 20 DONE", "most: TurnTaken", "never: TicketGone"]
     {
         assert!(many.contains(part), "{part} is not in:\n{many}");
     }
