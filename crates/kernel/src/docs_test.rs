@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test writes a page; the kernel writes nothing")]
 
 use crate::Rule;
+use crate::diff::diff;
 use crate::invariants::Invariant;
 use machines::Wire;
 use std::fmt::Write;
@@ -17,7 +18,8 @@ fn docs_are_what_the_rules_say() {
     let there = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         there == page,
-        "docs/rules.md is not what the rules say; ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel docs writes it"
+        "docs/rules.md is not what the rules say; ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel docs writes it:\n{}",
+        diff(&there, &page)
     );
 }
 

@@ -38,6 +38,9 @@ pub use rules::{LIMIT_PASSED, Rule, knows_ticket, undo_branch};
 pub use world::World;
 
 #[cfg(test)]
+#[path = "../../machines/src/tests/diff.rs"]
+mod diff;
+#[cfg(test)]
 mod docs_test;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,9 @@
 //! The reference of the HTTP interface, `docs/api.md`, written from the table of routes and the schemas of its types. The
 //! test compares them; `ADJ_WRITE_DOCS=1 cargo test --workspace --bin adj reference` writes the page.
 
+#[path = "../../../machines/src/tests/diff.rs"]
+mod diff;
+
 use super::routes::{self, Route, TABLE};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -43,7 +46,8 @@ fn reference_is_what_the_table_of_routes_says() {
     let there = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         there == page,
-        "docs/api.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --bin adj reference writes it"
+        "docs/api.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --bin adj reference writes it:\n{}",
+        diff::diff(&there, &page)
     );
 }
 

@@ -6,6 +6,7 @@ use super::commands::{add, agent, whole};
 use super::table::*;
 use crate::command::*;
 use crate::config::Role;
+use crate::diff::diff;
 use machines::machine::sabotage::{self, Change};
 use machines::names::{AgentName, ApprovalId, ChannelName, RunId};
 use machines::suspended::Wrapped;
@@ -395,7 +396,8 @@ fn the_page_of_permissions_is_what_the_kernel_does() {
     assert!(
         there == page,
         "docs/permissions.md is not what the kernel does; ADJ_WRITE_DOCS=1 cargo test -p adjutant-kernel permissions \
-         writes it"
+         writes it:\n{}",
+        diff(&there, &page)
     );
 }
 
