@@ -4,6 +4,14 @@ use kernel::choice::Choice;
 
 /// Stands where something is left to say.
 pub const TEXT: &str = "TEXT";
+const NAME: &str = "NAME";
+const WORKER: &str = "WORKER";
+const TITLE: &str = "TITLE";
+
+/// Whether a word of a command line stands for something that is left to say.
+pub fn is_left_to_say(word: &str) -> bool {
+    [TEXT, NAME, WORKER, TITLE].contains(&word)
+}
 
 /// The command line that does it; what is left to say stands in capitals.
 pub fn command(choice: &Choice) -> String {
@@ -47,11 +55,11 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::RetryServices => vec!["adj", "retry", "--all"],
         Choice::TestMain => vec!["adj", "doctor", "--tests"],
         Choice::StartFleet => vec!["adj", "run"],
-        Choice::AddTask => vec!["adj", "task", "add", "TITLE"],
-        Choice::ReopenTask { task } => vec!["adj", "task", "add", "TITLE", "--reopens", task.as_str()],
+        Choice::AddTask => vec!["adj", "task", "add", TITLE],
+        Choice::ReopenTask { task } => vec!["adj", "task", "add", TITLE, "--reopens", task.as_str()],
         Choice::UndoTask { task } => vec!["adj", "undo", task.as_str()],
-        Choice::ChooseAgent { task } => vec!["adj", "task", "edit", task.as_str(), "--agent", "NAME"],
-        Choice::AssignTask { task } => vec!["adj", "assign", "WORKER", task.as_str()],
+        Choice::ChooseAgent { task } => vec!["adj", "task", "edit", task.as_str(), "--agent", NAME],
+        Choice::AssignTask { task } => vec!["adj", "assign", WORKER, task.as_str()],
         Choice::CleanUpWorker { worker } => vec!["adj", "cleanup", worker.as_str()],
         Choice::CleanUpByForce { worker } => vec!["adj", "cleanup", worker.as_str(), "--force"],
         Choice::PeekWorker { worker } => vec!["adj", "peek", worker.as_str()],

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use kernel::choice::Choice;
 use kernel::waiting::{About, Kind, Waiting};
-use runtime::command_line::{TEXT, words};
+use runtime::command_line::{is_left_to_say, words};
 
 /// Letters of an answer; a longer one is for the command line.
 const ANSWER_MAX: usize = 2000;
@@ -111,7 +111,7 @@ impl Desk {
             }
             KeyCode::Char(digit @ '1'..='9') if self.open => {
                 let option = list.get(position?)?.options.get(digit as usize - '1' as usize)?;
-                if words(option).contains(&TEXT) {
+                if words(option).into_iter().any(is_left_to_say) {
                     self.writing = Some((option.clone(), String::new()));
                     return Some(Wish::Look);
                 }
@@ -166,9 +166,10 @@ fn line(choice: &Choice, text: &str) -> Vec<String> {
     // With `=`, so that what begins with a dash is no option.
     let mut line: Vec<String> = Vec::new();
     for word in words(choice) {
-        match (word, line.last_mut()) {
-            (TEXT, Some(option)) => *option = format!("{option}={text}"),
-            (word, _) => line.push(word.to_owned()),
+        match line.last_mut().filter(|last| last.starts_with("--")) {
+            Some(option) if is_left_to_say(word) => *option = format!("{option}={text}"),
+            _ if is_left_to_say(word) => line.push(text.to_owned()),
+            _ => line.push(word.to_owned()),
         }
     }
     line
@@ -226,6 +227,23 @@ mod tests {
         let sent = press(&mut desk, &list, &[KeyCode::Backspace, KeyCode::Enter]);
         assert_eq!(sent, runs(&["adj", "review", "t-1", "--changes=--no"]));
         assert_eq!(desk.shown(), Shown::Open);
+    }
+
+    #[test]
+    fn a_name_that_is_left_to_say_is_asked_for_and_never_taken_as_it_stands() {
+        let task = TaskId::new("t-1").unwrap();
+        let mut item = review("t-1");
+        item.options = vec![Choice::ChooseAgent { task: task.clone() }, Choice::AssignTask { task }];
+        let (mut desk, list) = (Desk::default(), [item]);
+        press(&mut desk, &list, &[KeyCode::Enter]);
+        for (key, expected) in [
+            ('1', ["adj", "task", "edit", "t-1", "--agent=B"].as_slice()),
+            ('2', ["adj", "assign", "B", "t-1"].as_slice()),
+        ] {
+            press(&mut desk, &list, &[KeyCode::Char(key)]);
+            assert_eq!(desk.shown(), Shown::Writing(""));
+            assert_eq!(press(&mut desk, &list, &[KeyCode::Char('B'), KeyCode::Enter]), runs(expected));
+        }
     }
 
     /// A key that was meant for one thing must not answer another that has come into its place.
