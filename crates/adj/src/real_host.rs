@@ -1,12 +1,13 @@
 //! The host, for real: git, the settings file, what agents printed, and this machine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::World;
 use kernel::world::Task;
-use machines::Wire;
 use machines::names::TaskId;
+use machines::{Millis, Wire};
 use runtime::agents::{self, EntryKind};
 use runtime::doctor::{self, Doctor, DoctorError};
 use runtime::git::{Merged, Oid, Repository, RestoreTo};
@@ -21,7 +22,9 @@ use crate::api::host::{
     Commit, Configured, Diff, Entry, Finding, Host, Level, MovedBranch, Of, Prompt, Restore, Salvage,
     SalvageId, Span, TestRun, Trash,
 };
+use crate::api::types::token::{Minted, TokenLine, TokenRole};
 use crate::api::{Problem, time};
+use crate::server::tokens::{Named, TokenError, Tokens};
 
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.
 const ENTRIES_BITS: u32 = 32;
@@ -31,11 +34,25 @@ const LOOK: Duration = Duration::from_millis(150);
 /// The project's host.
 pub struct RealHost {
     layout: Layout,
+    /// Those that a server lets in; a command that is its own owner works on their file.
+    tokens: Option<Arc<Tokens>>,
 }
 
 impl RealHost {
     pub fn new(layout: Layout) -> RealHost {
-        RealHost { layout }
+        RealHost { layout, tokens: None }
+    }
+
+    /// For a server: what is done to tokens holds for its very next request.
+    pub fn with_tokens(layout: Layout, tokens: Arc<Tokens>) -> RealHost {
+        RealHost { layout, tokens: Some(tokens) }
+    }
+
+    fn known_tokens(&self) -> Result<Arc<Tokens>, Problem> {
+        match &self.tokens {
+            Some(tokens) => Ok(tokens.clone()),
+            None => Ok(Arc::new(Tokens::read(&self.layout.state()).map_err(of_tokens)?)),
+        }
     }
 
     fn settings(&self) -> Result<Settings, Problem> {
@@ -77,6 +94,23 @@ fn of_settings(error: SettingsError) -> Problem {
     Problem::new(422, "SETTINGS", error.to_string()).hint("`adj config check` lists all that is wrong")
 }
 
+fn of_tokens(error: TokenError) -> Problem {
+    match error {
+        TokenError::TooMany => Problem::new(409, "TOO_MANY_TOKENS", error.to_string()),
+        TokenError::Io { .. } | TokenError::Damaged { .. } => Problem::new(500, "TOKENS", error.to_string()),
+    }
+}
+
+fn token_line(named: &Named) -> TokenLine {
+    TokenLine {
+        id: named.id().to_owned(),
+        name: named.name.clone(),
+        role: named.role,
+        created_at: time(named.created_at),
+        expires_at: named.expires_at.map(time),
+    }
+}
+
 fn of_io(path: &Path, error: std::io::Error) -> Problem {
     Problem::new(500, "IO", format!("cannot use `{}`: {error}", path.display()))
 }
@@ -89,6 +123,26 @@ fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
 }
 
 impl Host for RealHost {
+    fn tokens(&self) -> Result<Vec<TokenLine>, Problem> {
+        Ok(self.known_tokens()?.named().iter().map(token_line).collect())
+    }
+
+    fn create_token(
+        &self,
+        name: &str,
+        role: TokenRole,
+        now: Millis,
+        expires_at: Option<Millis>,
+    ) -> Result<Minted, Problem> {
+        let (token, named) = self.known_tokens()?.create(name, role, now, expires_at).map_err(of_tokens)?;
+        Ok(Minted { line: token_line(&named), token })
+    }
+
+    fn revoke_token(&self, id: &str) -> Result<Option<TokenLine>, Problem> {
+        let revoked = self.known_tokens()?.revoke_named(id).map_err(of_tokens)?;
+        Ok(revoked.as_ref().map(token_line))
+    }
+
     fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem> {
         let tip = task.landed.as_ref().map(|landed| landed.tip.clone());
         let tip = tip.or_else(|| task.place.as_ref().and_then(|place| place.tip.clone()));

@@ -194,6 +194,10 @@ impl<'l> Doctor<'l> {
         }
         repository.exclude_ours()?;
         let mut findings = Vec::new();
+        if let Err(why) = crate::registry::add(self.layout.root()) {
+            let text = format!("`adj serve --all` will not know this project: {why}");
+            findings.push(finding(Level::Warning, "projects", text, None));
+        }
         if there {
             let text = "is there already, and was left as it is".to_owned();
             findings.push(finding(Level::Ok, settings::FILE, text, None));

@@ -16,6 +16,7 @@ mod outbox;
 pub mod owner;
 pub mod program;
 pub mod prompts;
+pub mod registry;
 pub mod runner;
 pub mod sandbox;
 pub mod secrets;

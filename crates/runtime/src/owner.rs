@@ -157,6 +157,11 @@ impl Handle {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether commands are still taken.
+    pub fn lives(&self) -> bool {
+        self.shared.queue.is_open()
+    }
+
     /// Follows the end of the log: it changes with every batch that is on disk, after the World that it leads to.
     pub fn follow(&self) -> tokio::sync::watch::Receiver<Seq> {
         self.shared.head.subscribe()

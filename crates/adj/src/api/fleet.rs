@@ -1,7 +1,8 @@
 //! Workers and runs.
 
-use super::types::fleet::{Fleet, MainState, MainTests, RunningTests, Stop, Stopping};
+use super::types::fleet::{Fleet, MainState, MainTests, RunningTests, Start, Stop, Stopping};
 use super::types::run::{Open, Run, Sent};
+use super::types::token::Link;
 use super::types::waiting::Offered;
 use super::types::why::{FleetWhy, Waits, WorkerWhy};
 use super::types::worker::{Acted, Assign, Cleaned, Cleanup, Merge, Removed, Retired, Spawn, Workers};
@@ -19,12 +20,23 @@ use smol_str::SmolStr;
 
 type Shown = types::worker::Worker;
 
+/// More workers than this are a slip of the hand.
+const WORKERS_MAX: u32 = 1_000;
+
 /// The process that runs the fleet, as requests see it. The runner is one.
 pub trait Control: Send + Sync {
     /// What is under way, without waiting for anything.
     fn status(&self) -> FleetStatus;
-    /// Begins to stop, and returns: steps end with their turn, or at once where `now` is set.
+    /// Begins to run a fleet, and returns once it can: what was wrong with the settings or the machine is said.
+    fn start(&self, workers: Option<u32>) -> Result<(), Problem>;
+    /// Begins to stop the fleet, and returns: steps end with their turn, or at once where `now` is set.
     fn stop(&self, now: bool);
+    /// The process itself comes to its end once its fleet has. One that is there for the fleet alone does so anyway.
+    fn end(&self) {}
+    /// A way into the page for a browser.
+    fn link(&self, _user: &str, _now: Millis) -> Result<Link, Problem> {
+        Err(super::tokens::not_served())
+    }
     /// Has the settings read anew, soon.
     fn reread(&self);
 }
@@ -35,6 +47,8 @@ pub struct FleetStatus {
     /// It runs a fleet, or is about to, or is coming to its end. An owner that only answers requests does not.
     pub running: bool,
     pub pid: u32,
+    /// Where browsers and programs find it, where it has an address.
+    pub url: Option<String>,
     pub since: Millis,
     /// How many workers it was asked to run.
     pub workers: u32,
@@ -55,6 +69,7 @@ pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Prob
     Ok(Fleet {
         running: status.as_ref().is_some_and(|status| status.running),
         pid: status.as_ref().map(|status| status.pid),
+        url: status.as_ref().and_then(|status| status.url.clone()),
         since: status.as_ref().map(|status| view::time(status.since)),
         workers: status.as_ref().map_or(0, |status| status.workers),
         sandbox: status.as_ref().and_then(|status| status.sandbox.clone()),
@@ -87,12 +102,28 @@ fn main_tests(world: &World) -> Option<MainTests> {
 
 /// Has main's own tests run again by the fleet that is at work; what comes of it is in the fleet's status.
 pub fn test_main(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Option<MainTests>, Problem> {
-    if call.site.control.is_none() {
+    if !call.fleet_runs() {
         return Err(Problem::new(409, "NOT_RUNNING", "no fleet runs here")
             .hint("`adj doctor --tests` runs them without one"));
     }
     call.submit(Ask::TestMain)?;
     Ok(main_tests(&call.world()))
+}
+
+/// The kernel says who may; the process does it.
+pub fn start(call: &Call, (): (), _: Nothing, start: Start) -> Result<Fleet, Problem> {
+    if start.workers.is_some_and(|workers| !(1..=WORKERS_MAX).contains(&workers)) {
+        return Err(super::wrong("workers", format!("`workers` must be 1 to {WORKERS_MAX}")));
+    }
+    call.would(Ask::StartFleet { workers: start.workers.unwrap_or(1) })?;
+    match call.site.control {
+        Some(control) => control.start(start.workers)?,
+        None => {
+            return Err(Problem::new(409, "NOT_SERVED", "no server runs here that could run a fleet")
+                .hint("`adj run` runs one in a terminal, `adj serve` begins a server"));
+        }
+    }
+    status(call, (), Nothing {}, Nothing {})
 }
 
 /// The kernel says who may, and hands out no more work; then the process ends what is under way. A disk that takes no more
@@ -104,6 +135,9 @@ pub fn stop(call: &Call, (): (), _: Nothing, stop: Stop) -> Result<Stopping, Pro
     }
     let pid = call.site.control.map(|control| {
         control.stop(stop.now);
+        if stop.server {
+            control.end();
+        }
         control.status().pid
     });
     Ok(Stopping { stopping: pid.is_some(), pid })
@@ -111,7 +145,7 @@ pub fn stop(call: &Call, (): (), _: Nothing, stop: Stop) -> Result<Stopping, Pro
 
 /// The log says whether the fleet is wanted. Where no process owns the project, nothing runs all the same.
 pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
-    let nobody = call.site.control.is_none();
+    let nobody = !call.fleet_runs();
     for guard in
         guards.iter_mut().filter(|guard| nobody && guard.guard == Condition::FleetRunning && guard.holds)
     {
@@ -204,7 +238,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
         }
     });
     let tasks = waits.collect();
-    let state = if call.site.control.is_some() { "running" } else { "stopped" };
+    let state = if call.fleet_runs() { "running" } else { "stopped" };
     let guards = guards.into_iter().map(Into::into).collect();
     let list = kernel::waiting::waiting(&world, &call.site.host.facts(), now);
     let waiting = list.into_iter().filter(|item| item.needs_someone()).map(Into::into).collect();

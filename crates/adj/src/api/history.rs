@@ -346,7 +346,7 @@ fn actor(record: &Record, event: &Event) -> String {
     event.on_behalf_of().map_or_else(|| record.actor.clone(), |agent| format!("system for {agent}"))
 }
 
-fn record_view(record: &Record) -> RecordView {
+pub fn record_view(record: &Record) -> RecordView {
     let event = Event::decode(&record.kind, &record.data);
     let actor = event.map_or_else(|_| record.actor.clone(), |event| actor(record, &event));
     let data = serde_json::from_str(&record.data).unwrap_or_else(|_| Value::String(record.data.clone()));

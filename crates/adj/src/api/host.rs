@@ -9,6 +9,7 @@ use super::types::host::{
     ConfigSchema, DiffQuery, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
     TestsQuery, Transcript, TranscriptQuery,
 };
+use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging};
 use super::{Call, Problem, board, fleet, name, time};
 use kernel::World;
@@ -90,6 +91,21 @@ pub trait Host: Send + Sync {
 
     /// What was looked at on this machine and in this repository, and how it stands.
     fn doctor(&self) -> Result<Vec<Finding>, Problem>;
+
+    /// The tokens that people made, oldest first.
+    fn tokens(&self) -> Result<Vec<TokenLine>, Problem>;
+
+    /// A token for somebody. It is kept, hashed, when this returns.
+    fn create_token(
+        &self,
+        name: &str,
+        role: TokenRole,
+        now: Millis,
+        expires_at: Option<Millis>,
+    ) -> Result<Minted, Problem>;
+
+    /// When it returns, this token lets nobody in; `None` where there is none of this id.
+    fn revoke_token(&self, id: &str) -> Result<Option<TokenLine>, Problem>;
 
     /// What is in the trash; where `empty` is set, it was deleted when this returns.
     fn trash(&self, empty: bool) -> Result<Trash, Problem>;
@@ -289,7 +305,7 @@ fn transcript(
     let deadline = std::time::Instant::now() + WAIT_MAX;
     let (entries, resting) = loop {
         // Looked at first: what was said by whoever rests was said before.
-        let resting = call.site.control.is_none() || !in_hand(&call.world());
+        let resting = !call.fleet_runs() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
         let entries = call.site.host.transcript(of, &Span { wait, ..span.clone() })?;
         if !entries.is_empty() || wait.is_none() || std::time::Instant::now() > deadline {

@@ -7,6 +7,7 @@ mod board;
 mod fleet;
 mod history;
 pub mod host;
+pub mod openapi;
 mod problem;
 #[cfg(test)]
 mod reference;
@@ -14,6 +15,7 @@ pub mod routes;
 mod scope;
 #[cfg(test)]
 mod tests;
+pub mod tokens;
 pub mod types;
 mod view;
 mod waiting;
@@ -35,6 +37,7 @@ use types::PAGE_MAX;
 
 pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
+pub use history::record_view;
 pub use host::{Host, WAIT_MAX};
 pub use problem::{Problem, holder_name};
 pub use view::{time, usd};
@@ -70,6 +73,8 @@ pub struct Request {
     /// From the transport's credential: who asks, and an agent's run.
     pub actor: Actor,
     pub run: Option<RunId>,
+    /// The credential is for looking only.
+    pub reads_only: bool,
     /// Given by the transport: unique, and the time at which it came in.
     pub id: u128,
     pub at: Millis,
@@ -90,6 +95,10 @@ pub trait Project {
     /// Visits the records after `after`, in order.
     fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem>;
     fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
+    /// Whether it still takes commands.
+    fn lives(&self) -> bool {
+        true
+    }
 }
 
 impl Project for Handle {
@@ -111,6 +120,10 @@ impl Project for Handle {
 
     fn submit(&self, command: Command) -> Result<Answer, SubmitError> {
         Handle::submit(self, command, None)
+    }
+
+    fn lives(&self) -> bool {
+        Handle::lives(self)
     }
 }
 
@@ -173,10 +186,15 @@ impl Call<'_> {
         self.site.project.world()
     }
 
+    /// Whether a fleet is at work, or about to be.
+    fn fleet_runs(&self) -> bool {
+        self.site.control.is_some_and(|control| control.status().running)
+    }
+
     /// The same, under the settings as they are: a fleet keeps the rules so; where none runs, they may never have been read.
     fn world_as_set(&self) -> Arc<World> {
         let world = self.world();
-        let at_work = self.site.control.is_some_and(|control| control.status().running);
+        let at_work = self.fleet_runs();
         match self.site.host.rules().filter(|rules| !at_work && *rules != *world.config) {
             Some(rules) => Arc::new(World { config: Arc::new(rules), ..(*world).clone() }),
             None => world,

@@ -5,7 +5,7 @@
 //! gives are the handler's types.
 
 use super::types::{self, Nothing};
-use super::{Call, Method, Problem, Request, Response, board, fleet, history, host, scope, waiting};
+use super::{Call, Method, Problem, Request, Response, board, fleet, history, host, scope, tokens, waiting};
 use kernel::World;
 use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -78,6 +78,7 @@ fn table() -> Vec<Subject> {
         ]),
         subject("The fleet", vec![
             route(Get,    "/fleet",                          Everyone,      fleet::status,              "Show whether a fleet runs, and how main's own tests stand"),
+            route(Post,   "/fleet/start",                    Kernel,        fleet::start,               "Start the fleet in the server"),
             route(Post,   "/fleet/stop",                     Kernel,        fleet::stop,                "Stop the fleet"),
             route(Post,   "/fleet/test-main",                Kernel,        fleet::test_main,           "Run main's own tests again"),
             route(Get,    "/why",                            People,        fleet::why_all,             "Explain what stands in the way of the fleet, and what each open task waits for"),
@@ -86,7 +87,7 @@ fn table() -> Vec<Subject> {
         ]),
         subject("What happened", vec![
             route(Get,    "/history",                        People,        history::of_all,            "List what happened"),
-            route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows"),
+            route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows").follows(),
         ]),
         subject("Saved work", vec![
             route(Get,    "/salvage",                        People,        host::salvage,              "List saved work, newest first"),
@@ -94,6 +95,12 @@ fn table() -> Vec<Subject> {
             route(Post,   "/salvage/restore",                People,        host::salvage_restore,      "Put saved work into a new branch or folder"),
             route(Get,    "/trash",                          People,        host::trash,                "Show how much is in the trash"),
             route(Post,   "/trash/empty",                    People,        host::empty_trash,          "Delete what is in the trash"),
+        ]),
+        subject("Tokens", vec![
+            route(Get,    "/tokens",                         People,        tokens::list,               "List the tokens that people made"),
+            creates(Post, "/tokens",                         People,        tokens::create,             "Make a token for a colleague or a program"),
+            route(Delete, "/tokens/{token}",                 People,        tokens::revoke,             "Revoke a token"),
+            creates(Post, "/links",                          People,        tokens::link,               "Make a link that lets a browser in once"),
         ]),
         subject("Settings and the machine", vec![
             route(Get,    "/config",                         Everyone,      host::config,               "Show the settings in force"),
@@ -129,7 +136,6 @@ pub enum Who {
     Kernel,
 }
 
-#[cfg_attr(not(test), allow(dead_code, reason = "the printed page is made of it, by a test"))]
 impl Who {
     pub fn words(self) -> &'static str {
         match self {
@@ -148,14 +154,12 @@ impl Who {
 }
 
 /// Rows that belong together on the printed page.
-#[cfg_attr(not(test), allow(dead_code, reason = "the printed page is made of it, by a test"))]
 pub struct Subject {
     pub title: &'static str,
     pub routes: Vec<Route>,
 }
 
 /// A row.
-#[cfg_attr(not(test), allow(dead_code, reason = "the printed page is made of it, by a test"))]
 pub struct Route {
     pub method: Method,
     /// After `/api/v1`; a part in braces stands for a name.
@@ -168,6 +172,8 @@ pub struct Route {
     pub query: SchemaOf,
     pub body: SchemaOf,
     pub answer: SchemaOf,
+    /// With `Accept: text/event-stream` it goes on as it grows.
+    pub follows: bool,
     take: Box<Take>,
     told_as: fn(Problem) -> Problem,
 }
@@ -207,6 +213,7 @@ where
         query: |schemas| schemas.subschema_for::<Q>(),
         body: |schemas| schemas.subschema_for::<B>(),
         answer: |schemas| schemas.subschema_for::<A>(),
+        follows: false,
         take: Box::new(take),
         told_as: |problem| problem,
     }
@@ -233,6 +240,10 @@ impl Route {
     /// Whatever is refused here carries what this route's clients look for.
     fn told_as(self, told_as: fn(Problem) -> Problem) -> Route {
         Route { told_as, ..self }
+    }
+
+    fn follows(self) -> Route {
+        Route { follows: true, ..self }
     }
 
     /// The names that a path has where this one has braces; `None` where it is another.

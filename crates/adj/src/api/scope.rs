@@ -13,6 +13,10 @@ use machines::task::Status;
 
 /// Refuses what the caller may not ask. `named` is the first name in the path, as it was sent.
 pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Result<(), Problem> {
+    if request.reads_only && route.method != Method::Get {
+        return Err(Problem::new(403, "READ_ONLY", "this token is for reading, and changes nothing")
+            .hint("a person makes another one with `adj token create`"));
+    }
     if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
     }

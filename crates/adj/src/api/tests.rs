@@ -37,6 +37,7 @@ impl TestSite {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         Request {
             run: None,
+            reads_only: false,
             method,
             path: format!("/api/v1{path}"),
             query: query.to_owned(),
@@ -210,6 +211,31 @@ fn workers_get_free_letters_and_say_why_they_wait() {
 struct Fake;
 
 impl Host for Fake {
+    fn tokens(&self) -> Result<Vec<types::token::TokenLine>, Problem> {
+        Ok(Vec::new())
+    }
+
+    fn create_token(
+        &self,
+        name: &str,
+        role: types::token::TokenRole,
+        now: Millis,
+        _: Option<Millis>,
+    ) -> Result<types::token::Minted, Problem> {
+        let line = types::token::TokenLine {
+            id: "1".to_owned(),
+            name: name.to_owned(),
+            role,
+            created_at: time(now),
+            expires_at: None,
+        };
+        Ok(types::token::Minted { line, token: "t".to_owned() })
+    }
+
+    fn revoke_token(&self, _: &str) -> Result<Option<types::token::TokenLine>, Problem> {
+        Ok(None)
+    }
+
     fn tests(&self, task: &kernel::world::Task) -> Result<Vec<TestRun>, Problem> {
         let run = |hook: Option<&str>| TestRun {
             effect: "e1".into(),
@@ -401,7 +427,19 @@ pub(super) struct Running(std::sync::Mutex<Vec<bool>>);
 
 impl Control for std::sync::Arc<Running> {
     fn status(&self) -> FleetStatus {
-        FleetStatus { running: true, pid: 7, since: 0, workers: 3, sandbox: None, tests: Vec::new() }
+        FleetStatus {
+            running: true,
+            pid: 7,
+            url: None,
+            since: 0,
+            workers: 3,
+            sandbox: None,
+            tests: Vec::new(),
+        }
+    }
+
+    fn start(&self, _: Option<u32>) -> Result<(), Problem> {
+        Err(Problem::new(409, "RUNNING", "it runs already"))
     }
 
     fn stop(&self, now: bool) {
@@ -416,7 +454,7 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
     let site = TestSite::with_fleet(running.clone());
     let status = json!({
-        "running": true, "pid": 7, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
+        "running": true, "pid": 7, "url": null, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
         "wanted": false, "mainTests": null,
     });
     assert_eq!(site.get("/fleet").1, status);

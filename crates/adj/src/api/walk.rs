@@ -103,6 +103,7 @@ fn body(path: &str) -> Value {
         "/runs" => json!({"task": "c-2"}),
         "/runs/{run}/events" => json!({"type": "PAUSE", "reason": "user_input"}),
         "/salvage/restore" => json!({"id": "c-1/e1"}),
+        "/tokens" => json!({"name": "ann", "role": "reader"}),
         _ => json!({}),
     }
 }
@@ -134,8 +135,21 @@ POST /workers/{worker}/clean: every agent\n\
 POST /workers/{worker}/merge: every agent\n\
 POST /runs: person\n\
 POST /runs/{run}/events: every agent\n\
+POST /fleet/start: every agent\n\
 POST /fleet/stop: every agent\n\
 POST /fleet/test-main: every agent\n";
+
+#[test]
+fn a_token_for_reading_reads_everything_and_changes_nothing() {
+    let scene = Scene::new(true);
+    for route in routes::all() {
+        let path = route.path.replace("{task}", "c-1").replace("{worker}", "A").replace("{run}", "c-1.1");
+        let request = scene.site.request(route.method, &path, body(route.path));
+        let (status, answer) = scene.site.answer(&Request { reads_only: true, ..request });
+        let refused = (status, &answer["code"]) == (403, &json!("READ_ONLY"));
+        assert_eq!(refused, route.method != Method::Get, "{} {}: {answer}", route.method.name(), route.path);
+    }
+}
 
 #[test]
 fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {

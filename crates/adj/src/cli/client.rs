@@ -28,6 +28,7 @@ const ASKED_AGAIN_MAX: u32 = 5;
 /// No answer is larger than this.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
+#[derive(Clone)]
 pub struct Client {
     socket: PathBuf,
     /// The file that names the owner, for those whom it does not answer.
@@ -132,6 +133,7 @@ impl Client {
             body: Value::Null,
             actor: kernel::Actor::Human(self.user.as_str().into()),
             run: None,
+            reads_only: false,
             id: 0,
             at: 0,
             x_idempotency_key: None,

@@ -58,14 +58,15 @@ const FILES: &[(&str, &str)] = &[
 pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
     let dir = make_folder(command.dir.as_deref())?;
     write_sample(&dir)?;
-    let globals = Globals { project: Some(dir.clone()), server: None, ..context.globals.clone() };
+    let globals = Globals { project: vec![dir.clone()], server: None, ..context.globals.clone() };
     let project = Project::find(&globals)?;
     let fleet = Fleet {
         heading: format!("a sample repository in {}; the agents play a scenario", shown(&dir)),
         once: false,
         until_idle: true,
         workers: None,
-        in_force: read_settings(&project)?,
+        in_force: read_settings(project.layout())?,
+        serve: None,
         notes: Vec::new(),
     };
     let ended = fleet.run(&project, context.out, &globals)?;

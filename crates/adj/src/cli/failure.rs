@@ -211,6 +211,21 @@ impl From<api::Problem> for Failure {
     }
 }
 
+/// The other way round: for a server that does what a command does.
+impl From<Failure> for api::Problem {
+    fn from(failure: Failure) -> Self {
+        let Document { code, detail, hint, problems, .. } = *failure.document;
+        let (name, status) = failure.exit.problem();
+        let code = code.unwrap_or_else(|| name.to_uppercase().replace('-', "_"));
+        let detail = [vec![detail], problems].concat().join("; ");
+        let problem = api::Problem::new(status, &code, detail);
+        match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
 /// Reading stdin or writing stdout went wrong. Nothing else that a command does fails as a bare I/O error.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

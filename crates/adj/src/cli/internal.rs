@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::project::Project;
 use super::{Cli, Context, Exit, Failure};
 use crate::api::{self, Control, FleetStatus, Problem};
-use crate::server::{self, Served, Socket, Tokens};
+use crate::server::{self, Ear, Events, House, Place, Served, Socket, Tokens};
 use clap::{CommandFactory, Subcommand};
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
 use runtime::agents::{claude, codex, script};
-use runtime::owner::{Handle, Owner};
-use tokio::sync::{oneshot, watch};
+use runtime::owner::Owner;
+use tokio::sync::oneshot;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -123,14 +123,14 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let (stop, stopped) = oneshot::channel();
         let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: runtime::clock::now() });
-        let (moved, head) = watch::channel(owner.handle().world().seq);
-        let served = Served {
-            project: Arc::new(Watched { handle: owner.handle(), moved }),
+        let asked: Arc<dyn api::Project + Send + Sync> = Arc::new(owner.handle());
+        let place = Place::new(Served {
+            project: asked.clone(),
             host: project.host(),
             control: stop.clone(),
             tokens,
-            head,
-        };
+            events: Events::start(asked, owner.handle().follow()),
+        });
         std::thread::spawn(move || {
             // Whatever comes is thrown away; what counts is that it ends.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
@@ -140,9 +140,9 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         writeln!(context.out, "{}", super::text::json(&listens))?;
         context.out.flush()?;
         let stop = async move { drop(stopped.await) };
-        let ended = server::serve(listener, served, stop).await.map_err(|error| failed(&error));
+        server::serve(Ear::Socket(listener), House::of_socket("project", place), stop).await;
         drop(socket);
-        ended
+        Ok(())
     });
     runtime.shutdown_background();
     ended
@@ -173,7 +173,19 @@ struct Idle {
 impl Control for Idle {
     fn status(&self) -> FleetStatus {
         let pid = std::process::id();
-        FleetStatus { running: false, pid, since: self.since, workers: 0, sandbox: None, tests: Vec::new() }
+        FleetStatus {
+            running: false,
+            pid,
+            url: None,
+            since: self.since,
+            workers: 0,
+            sandbox: None,
+            tests: Vec::new(),
+        }
+    }
+
+    fn start(&self, _: Option<u32>) -> Result<(), Problem> {
+        Err(Problem::new(409, "NOT_SERVED", "this owner runs nothing"))
     }
 
     fn stop(&self, _: bool) {
@@ -183,30 +195,4 @@ impl Control for Idle {
     }
 
     fn reread(&self) {}
-}
-
-/// The owner, with its head told to whoever streams events. Every command comes through here, so none is missed.
-struct Watched {
-    handle: Handle,
-    moved: watch::Sender<u64>,
-}
-
-impl api::Project for Watched {
-    fn world(&self) -> Arc<kernel::World> {
-        self.handle.world()
-    }
-
-    fn scan(
-        &self,
-        after: runtime::log::Seq,
-        visit: &mut dyn FnMut(&runtime::log::Record) -> std::ops::ControlFlow<()>,
-    ) -> Result<(), Problem> {
-        api::Project::scan(&self.handle, after, visit)
-    }
-
-    fn submit(&self, command: kernel::Command) -> Result<kernel::Answer, runtime::owner::SubmitError> {
-        let answered = api::Project::submit(&self.handle, command);
-        self.moved.send_replace(self.handle.world().seq);
-        answered
-    }
 }

@@ -2,12 +2,14 @@
 //!
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
+mod background;
 mod client;
 mod completions;
 mod demo;
 mod desk;
 mod failure;
 mod fleet;
+mod hosted;
 mod internal;
 mod issues;
 mod keyboard;
@@ -21,6 +23,7 @@ mod review;
 mod run;
 mod salvage;
 mod screen;
+mod serve;
 mod settings;
 mod shell;
 mod sim;
@@ -29,6 +32,7 @@ pub mod story;
 mod task;
 mod terminal;
 mod text;
+mod token;
 mod transcript;
 mod waiting;
 mod worker;
@@ -52,13 +56,13 @@ pub struct Cli {
 }
 
 /// What every command understands.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Project directory [default: the git repository around the current directory]
     #[arg(long, global = true, value_name = "DIR")]
-    pub project: Option<PathBuf>,
-    /// Connect to a running fleet at unix:PATH [env: ADJ_SERVER]
+    pub project: Vec<PathBuf>,
+    /// Connect to a server at http(s)://HOST or unix:PATH [env: ADJ_SERVER]
     #[arg(long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// Print one JSON document, errors included
@@ -86,6 +90,13 @@ enum Command {
 
     /// Run the fleet: agents work on open tasks until you stop it
     Run(run::Run),
+    /// Serve projects to browsers and programs; the fleet is off until it is started
+    Serve(serve::Serve),
+    /// Print a link that opens the server's page in a browser, once
+    Url(serve::Url),
+    /// Create, list and revoke tokens for the server
+    #[command(subcommand)]
+    Token(token::Command),
     /// List workers and what each of them is doing
     #[command(after_help = fleet::PS_HELP)]
     Ps,
@@ -246,6 +257,9 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
         Command::Run(command) => run::run(&command, context),
+        Command::Serve(command) => serve::run(&command, context),
+        Command::Url(command) => serve::url(&command, context),
+        Command::Token(command) => token::run(command, context),
         Command::Demo(command) => demo::run(&command, context),
         Command::Sim(command) => sim::run(&command, context),
         Command::Completions(command) => completions::run(&command, context),

@@ -17,7 +17,7 @@ use crate::api::types::host::Finding;
 use crate::api::types::{Nothing, Page};
 use crate::api::{self, Host, Method, Problem, Reading, Request, Site};
 use crate::server::{self, Caller, Tokens};
-use kernel::{Actor, World};
+use kernel::World;
 use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, MemoryLog, Record, Seq, SqliteLog};
 use runtime::owner::{Handle, Owner, SubmitError};
@@ -40,6 +40,7 @@ const HELD_POLL_MAX: Duration = Duration::from_millis(160);
 const HELD_SAID: Duration = Duration::from_secs(1);
 
 /// The project, found.
+#[derive(Clone)]
 pub struct Project {
     layout: Layout,
     client: Client,
@@ -56,9 +57,14 @@ impl Project {
         if let Some(server) = &globals.server {
             return Project::served(server, globals);
         }
-        let start = match &globals.project {
-            Some(folder) => folder.clone(),
-            None => PathBuf::from("."),
+        let start = match &globals.project[..] {
+            [] => PathBuf::from("."),
+            [folder] => folder.clone(),
+            [first, .., last] => {
+                let message = format!("two projects are named, `{}` and `{}`", shown(first), shown(last));
+                return Err(Failure::new(Exit::Usage, message)
+                    .hint("only `adj serve` takes several; name one of them"));
+            }
         };
         let start = start.canonicalize().map_err(|error| {
             Failure::not_found(format!("there is no folder `{}`: {error}", shown(&start)))
@@ -80,6 +86,26 @@ impl Project {
         }
         let socket = layout.socket();
         Ok(Project::at(layout, socket, false, globals))
+    }
+
+    /// All that are named; where none is, the one around the current directory.
+    pub fn find_all(globals: &Globals) -> Result<Vec<Project>, Failure> {
+        if globals.server.is_some() || globals.project.len() < 2 {
+            return Ok(vec![Project::find(globals)?]);
+        }
+        let one =
+            |folder: &PathBuf| Project::find(&Globals { project: vec![folder.clone()], ..globals.clone() });
+        globals.project.iter().map(one).collect()
+    }
+
+    /// How it is called among others: its folder's name, in the alphabet of names.
+    pub fn name(&self) -> String {
+        let name = self.root().file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+        let name: String = name.chars().map(|letter| if fits(letter) { letter } else { '-' }).collect();
+        let name = name.trim_matches(['-', '.']).to_owned();
+        if machines::names::check(&name).is_ok() { name } else { "project".to_owned() }
     }
 
     /// `--server unix:PATH`: the owner that listens there, wherever this is.
@@ -391,7 +417,7 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let Caller { actor, run } = self.caller.clone().unwrap_or_else(|_| person());
+        let Caller { actor, run, reads_only } = self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
             path: format!("/api/v1{path}"),
@@ -399,6 +425,7 @@ impl Project {
             body: Value::Null,
             actor,
             run,
+            reads_only,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),
             x_idempotency_key: None,
@@ -488,11 +515,13 @@ pub fn owner_at(lock: &Path) -> Option<log::Owner> {
 fn caller(folder: &Path, token: Option<&str>) -> Result<Caller, String> {
     let Some(token) = token else { return Ok(person()) };
     let tokens = Tokens::read(folder).map_err(|error| error.to_string())?;
-    tokens.caller(token, &user()).ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
+    tokens
+        .caller(token, &user(), runtime::clock::now())
+        .ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
 }
 
 fn person() -> Caller {
-    Caller { actor: Actor::Human(user().into()), run: None }
+    Caller::person(&user())
 }
 
 fn encoded(query: &impl Serialize) -> Result<String, Failure> {

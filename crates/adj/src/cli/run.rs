@@ -7,32 +7,37 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::background;
 use super::desk::{Desk, Wish};
+use super::hosted::{Switch, cannot_open};
 use super::keyboard::Keyboard;
 use super::project::Project;
 use super::screen::{self, Screen};
+use super::serve;
 use super::story::{self, Line, Story, Tone};
 use super::terminal::{self, Paint, duration};
 use super::text::Money;
 use super::{Context, Exit, Failure, Globals, text};
-use crate::api::{Control, FleetStatus, Problem};
-use crate::server::{self, Served, Socket, Tokens};
+use crate::api::Problem;
+use crate::api::types::fleet::{self, Fleet as Served};
+use crate::server::{self, Ear, House, Socket, tcp};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
 use kernel::waiting::Facts;
 use kernel::world::{Spend, Task};
-use machines::names::{AgentName, RunId};
 use machines::task::Status;
 use runtime::agents::CommandIs;
 use runtime::clock;
+use runtime::layout::Layout;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
 use runtime::settings::trust::{self, InForce};
 use runtime::settings::{Settings, SettingsError};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 /// Run the fleet
 #[derive(Debug, Args)]
@@ -50,6 +55,11 @@ pub struct Run {
     /// Number of workers [default: fleet.workers]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
+    /// Answer browsers and programs too, as `adj serve` does
+    #[arg(long)]
+    serve: bool,
+    #[command(flatten)]
+    listen: serve::Listen,
 }
 
 const HELP: &str = "\
@@ -77,25 +87,16 @@ const DETACH: Duration = Duration::from_secs(20);
 
 pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    if let Some(running) = project.running()? {
-        return Err(Failure::new(
-            Exit::Refused,
-            format!("a fleet is at work here already, as process {running}"),
-        )
-        .hint("`adj ps` shows it, `adj stop` stops it"));
+    let there: Served = project.get("/fleet")?;
+    match there.pid {
+        Some(pid) if there.running => {
+            let message = format!("a fleet is at work here already, as process {pid}");
+            return Err(Failure::new(Exit::Refused, message).hint("`adj ps` shows it, `adj stop` stops it"));
+        }
+        Some(pid) => return run_in_server(command, &project, pid, context),
+        None => {}
     }
-    let in_force = read_settings(&project)?;
-    let (note, settings) = (in_force.note(), &in_force.settings);
-    check_agent(settings)?;
-    if let Some(why) = runner::sandbox_refusal(settings) {
-        return Err(Failure::new(Exit::Unreachable, why)
-            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
-    }
-    let keys = settings
-        .agents
-        .iter()
-        .filter_map(|(name, agent)| runtime::program::missing_key(name.as_str(), agent));
-    let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
+    let Ready { in_force, notes } = ready(project.layout())?;
     if command.detach {
         return detach(command, &project, context);
     }
@@ -106,6 +107,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         workers: command.workers,
         in_force,
         notes,
+        serve: command.listen.wish(command.serve)?,
     };
     let quiet = context.globals.quiet;
     let ended = fleet.run(&project, context.out, &context.globals)?;
@@ -145,9 +147,28 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     }
 }
 
+/// A server owns the project: the fleet is started there.
+fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -> Result<(), Failure> {
+    if command.once || command.until_idle || command.serve || command.detach {
+        let message = format!("a server runs here as process {pid}, and its fleet runs until it is stopped");
+        return Err(Failure::new(Exit::Refused, message)
+            .hint("`adj run` alone starts it there; `adj stop` ends the server, and then this works"));
+    }
+    let started: Served = project.post("/fleet/start", &fleet::Start { workers: command.workers })?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&started))?);
+    }
+    writeln!(context.out, "the fleet runs in the server, process {pid}")?;
+    Project::hint(
+        &context.globals,
+        "`adj ps` shows the workers, `adj stop --fleet` stops them; the server goes on",
+    );
+    Ok(())
+}
+
 /// Runs main's own tests without a fleet. The project is owned for as long, so none can start meanwhile.
 pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
-    let in_force = read_settings(project)?;
+    let in_force = read_settings(project.layout())?;
     let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (notices, mut heard) = mpsc::unbounded_channel();
@@ -172,9 +193,40 @@ pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
     Ok(tested)
 }
 
-pub fn read_settings(project: &Project) -> Result<InForce, Failure> {
+/// The settings that a fleet begins with, and what people should hear of them.
+pub struct Ready {
+    pub in_force: InForce,
+    pub notes: Vec<String>,
+}
+
+/// Whether a fleet could work here at all: the settings, its agent's program and the sandbox that they ask for.
+pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
+    let in_force = read_settings(layout)?;
+    let (note, settings) = (in_force.note(), &in_force.settings);
+    check_agent(settings)?;
+    if let Some(why) = runner::sandbox_refusal(settings) {
+        return Err(Failure::new(Exit::Unreachable, why)
+            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
+    }
+    let keys = settings
+        .agents
+        .iter()
+        .filter_map(|(name, agent)| runtime::program::missing_key(name.as_str(), agent));
+    let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
+    Ok(Ready { in_force, notes })
+}
+
+/// A fleet that somebody wants to run.
+pub struct Wanted {
+    pub in_force: InForce,
+    pub workers: Option<u32>,
+    pub once: bool,
+    pub until_idle: bool,
+}
+
+pub fn read_settings(layout: &Layout) -> Result<InForce, Failure> {
     // What came in with an agent's branch holds only once it is trusted, also for a fleet that starts after it.
-    trust::in_force(project.layout()).map_err(|error| wrong_settings(&error))
+    trust::in_force(layout).map_err(|error| wrong_settings(&error))
 }
 
 fn wrong_settings(error: &SettingsError) -> Failure {
@@ -213,6 +265,8 @@ pub struct Fleet {
     pub in_force: InForce,
     /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
     pub notes: Vec<String>,
+    /// Where it is also to be reached by browsers and programs.
+    pub serve: Option<tcp::Wish>,
 }
 
 /// What a fleet left when it ended.
@@ -276,42 +330,35 @@ impl Fleet {
     ) -> Result<Story, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
         let handle = owner.handle();
-        let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
         let (notices, mut heard) = mpsc::unbounded_channel();
-        let keys = Arc::new(AgentKeys { tokens: tokens.clone(), handle: handle.clone() });
+        let switch = Switch::new(project, handle.clone(), notices)?;
         let sandbox = runner::sandbox_note(&self.in_force.settings);
-        let held = runner::sandbox_held(&self.in_force.settings);
-        let options = Options {
-            layout: project.layout().clone(),
-            settings: self.in_force.settings,
-            read: self.in_force.read,
-            adj: std::env::current_exe()?,
+        let from = handle.world().seq;
+        let wanted = Wanted {
+            in_force: self.in_force,
             workers: self.workers,
             once: self.once,
             until_idle: self.until_idle,
-            keys: Some(keys),
         };
-        let from = handle.world().seq;
-        let opened = Runner::open(handle.clone(), options, notices);
-        let runner = opened.map_err(|error| match &error {
-            RunError::Obstacle(obstacle) => failed(&error).hint(obstacle.hint()),
-            _ => failed(&error).hint("`adj doctor` looks for what is wrong"),
-        })?;
+        let runner = switch.open(wanted).map_err(|error| cannot_open(&error))?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
-        let served = Served {
-            project: Arc::new(handle.clone()),
-            host: project.host(),
-            control: Arc::new(Running {
-                runner: runner.clone(),
-                handle: handle.clone(),
-                since: clock::now(),
-                sandbox: held,
-            }),
-            tokens,
-            head: handle.follow(),
+        let place = switch.place();
+        let name = project.name();
+        let house = House::of_socket(&name, place.clone());
+        let (stop, stopped) = watch::channel(false);
+        let until = |mut stopped: watch::Receiver<bool>| async move {
+            // Whoever would say so is gone: that says it too.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server::serve(listener, served, async move { drop(stopped.await) }));
+        let mut serving = JoinSet::new();
+        serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
+        let mut notes = self.notes;
+        if let Some(wish) = &self.serve {
+            let front = serve::front(wish, BTreeMap::from([(name, place)]), &[switch.clone()]).await?;
+            notes.push(format!("serving at {}; `adj url` prints a link for a browser", front.url));
+            notes.extend(front.warnings);
+            serving.spawn(server::serve(front.ear, front.house, until(stopped)));
+        }
         if !screen.live {
             let now = clock::now();
             let day = terminal::day_and_clock(now);
@@ -322,12 +369,12 @@ impl Fleet {
             );
             screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
         }
-        for note in sandbox.into_iter().chain(mended).chain(self.notes) {
+        for note in sandbox.into_iter().chain(mended).chain(notes) {
             screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, project, from, &mut screen, &mut heard).await;
-        drop(stop);
-        let _ = serving.await;
+        stop.send_replace(true);
+        serving.join_all().await;
         drop(socket);
         ran?;
         Ok(screen.story)
@@ -489,57 +536,6 @@ async fn tell(handle: &Handle, mut seen: u64, screen: &mut Screen<'_>) -> Result
     }
 }
 
-/// The tokens that the server knows, as the runner gives them out.
-struct AgentKeys {
-    tokens: Arc<Tokens>,
-    handle: Handle,
-}
-
-impl runner::Keys for AgentKeys {
-    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String> {
-        let role = self.handle.world().config.agent(agent).role;
-        self.tokens.mint(agent, role, run).ok()
-    }
-
-    fn hidden(&self) -> Vec<String> {
-        self.tokens.hashes()
-    }
-
-    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), runner::AnyError> {
-        Ok(self.tokens.keep_only(lives)?)
-    }
-}
-
-/// The fleet, as requests see it.
-struct Running {
-    runner: Runner,
-    handle: Handle,
-    since: i64,
-    sandbox: Option<String>,
-}
-
-impl Control for Running {
-    fn status(&self) -> FleetStatus {
-        FleetStatus {
-            // From its first request to its last: it can be told to stop, or to stop sooner, at any of them.
-            running: true,
-            pid: std::process::id(),
-            since: self.since,
-            workers: self.handle.world().workers.len() as u32,
-            sandbox: self.sandbox.clone(),
-            tests: self.runner.running_tests(),
-        }
-    }
-
-    fn stop(&self, now: bool) {
-        self.runner.stop(if now { Stop::Now } else { Stop::Clean });
-    }
-
-    fn reread(&self) {
-        self.runner.reread();
-    }
-}
-
 impl Ended {
     /// Tasks that are not done. What agents proposed is none before somebody wants it.
     pub fn left(&self) -> usize {
@@ -693,9 +689,6 @@ impl Ended {
     }
 }
 
-/// A log of a fleet in the background that is larger than this is set aside, in place of the one before.
-const RUN_LOG_BYTES_MAX: u64 = 10_000_000;
-
 /// What `adj run --detach --json` prints.
 #[derive(Serialize)]
 struct Detached<'p> {
@@ -703,68 +696,23 @@ struct Detached<'p> {
     log: &'p Path,
 }
 
-/// Starts the same fleet in a session of its own, and returns once it answers.
+/// Starts the same fleet in a process group of its own, and returns once it answers.
 fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Failure> {
-    use std::os::unix::process::CommandExt;
-    let logs = project.folder().join("logs");
-    drop(project.own_log_soon()?);
-    std::fs::create_dir_all(&logs)?;
-    let path = logs.join("run.log");
-    if path.metadata().is_ok_and(|found| found.len() > RUN_LOG_BYTES_MAX) {
-        std::fs::rename(&path, logs.join("run.log.old"))?;
-    }
-    let log = std::fs::File::options().create(true).append(true).open(&path)?;
-    let before = log.metadata()?.len();
-    let mut child = std::process::Command::new(std::env::current_exe()?);
-    child.arg("--project").arg(project.root()).arg("--no-color").arg("run");
-    if command.once {
-        child.arg("--once");
-    }
-    if command.until_idle {
-        child.arg("--until-idle");
-    }
+    let mut line = vec!["--project".to_owned(), project.root().display().to_string(), "run".to_owned()];
+    let flags = [("--once", command.once), ("--until-idle", command.until_idle), ("--serve", command.serve)];
+    line.extend(flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.to_owned()));
     if let Some(workers) = command.workers {
-        child.arg("--workers").arg(workers.to_string());
+        line.extend(["--workers".to_owned(), workers.to_string()]);
     }
-    child.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    // A group of its own: Ctrl-C at this terminal is not meant for it.
-    child.process_group(0);
-    let mut child = child.spawn()?;
-    let deadline = std::time::Instant::now() + DETACH;
-    loop {
-        if let Some(pid) = project.running()? {
-            let shown = super::project::shown(&path);
-            if context.globals.json {
-                writeln!(context.out, "{}", text::json(&Detached { pid, log: &path }))?;
-            } else {
-                writeln!(context.out, "the fleet runs as process {pid}; its lines go to {shown}")?;
-            }
-            return Ok(());
+    line.extend(command.listen.arguments());
+    let mut started = background::start(project, &line)?;
+    let running = started.until(DETACH, || project.running())?;
+    let shown = super::project::shown(started.log());
+    match running {
+        Some(pid) if context.globals.json => {
+            Ok(writeln!(context.out, "{}", text::json(&Detached { pid, log: started.log() }))?)
         }
-        if let Some(status) = child.try_wait()? {
-            let shown = super::project::shown(&path);
-            return match status.success() {
-                true => Ok(writeln!(context.out, "the fleet has run and ended; its lines are in {shown}")?),
-                false => Err(ended_at_once(&path, before, status)),
-            };
-        }
-        if std::time::Instant::now() > deadline {
-            return Err(Failure::new(Exit::Unreachable, "the fleet was started and does not answer")
-                .hint(format!("its lines are in {}", super::project::shown(&path))));
-        }
-        std::thread::sleep(Duration::from_millis(30));
+        Some(pid) => Ok(writeln!(context.out, "the fleet runs as process {pid}; its lines go to {shown}")?),
+        None => Ok(writeln!(context.out, "the fleet has run and ended; its lines are in {shown}")?),
     }
-}
-
-/// What a fleet in the background said when it could not begin, as if it had been said here.
-fn ended_at_once(log: &Path, before: u64, status: std::process::ExitStatus) -> Failure {
-    let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
-    let last =
-        |prefix: &str| text.lines().rev().find_map(|line| line.strip_prefix(prefix)).map(str::to_owned);
-    let shown = super::project::shown(log);
-    let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Failed);
-    let message = last("error: ").unwrap_or_else(|| format!("the fleet ended at once, with {status}"));
-    Failure::new(exit, message)
-        .hint(last("hint: ").unwrap_or_else(|| format!("its last lines are in {shown}")))
 }

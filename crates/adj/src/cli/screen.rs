@@ -2,7 +2,7 @@
 //! a person, rewritten in place.
 
 use super::desk::{self, Desk, Shown};
-use super::story::{self, COLUMNS, ForYou, Line, OnPeople, Story, Tone};
+use super::story::{self, COLUMNS, ForYou, Line, OnPeople, Story};
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
 use kernel::World;
@@ -94,11 +94,8 @@ impl<'o> Screen<'o> {
             Event::LandingEnded(_) | Event::TaskLanded(_) => self.landing = None,
             _ => {}
         }
-        if let Some((tone, text)) = self.story.words(world, event) {
-            self.line(Line { at: terminal::clock(at), tone, text })?;
-        }
-        for text in story::beneath(event) {
-            self.line(Line { at: terminal::clock(at), tone: Tone::Plain, text })?;
+        for line in self.story.lines(world, at, event) {
+            self.line(line)?;
         }
         Ok(())
     }

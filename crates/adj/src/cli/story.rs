@@ -146,6 +146,13 @@ impl Story {
     }
 
     /// What an event means, in one line. `world` is the one after it.
+    pub fn lines(&mut self, world: &World, at: i64, event: &Event) -> Vec<Line> {
+        let at = super::terminal::clock(at);
+        let said = self.words(world, event).into_iter();
+        let said = said.chain(beneath(event).into_iter().map(|text| (Tone::Plain, text)));
+        said.map(|(tone, text)| Line { at: at.clone(), tone, text }).collect()
+    }
+
     pub fn words(&mut self, world: &World, event: &Event) -> Option<(Tone, String)> {
         let of_run =
             |id: &machines::names::RunId| world.run(id).map(|run| (run.task.clone(), who(&run.holder)));

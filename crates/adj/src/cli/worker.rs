@@ -353,6 +353,9 @@ pub struct Stop {
     /// Abort running steps at once
     #[arg(long)]
     now: bool,
+    /// Stop the fleet only; its server goes on
+    #[arg(long)]
+    fleet: bool,
 }
 
 /// Longer than a turn is waited for.
@@ -362,12 +365,13 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let fleet: Fleet = project.get("/fleet")?;
-    let pid = fleet.pid.filter(|_| fleet.running);
+    let pid = fleet.pid.filter(|_| fleet.running || !command.fleet);
     if pid.is_some() || fleet.wanted {
-        let _: Stopping = project.post("/fleet/stop", &fleet::Stop { now: command.now })?;
+        let server = !command.fleet;
+        let _: Stopping = project.post("/fleet/stop", &fleet::Stop { now: command.now, server })?;
     }
     if let Some(pid) = pid {
-        gone(&project, pid)?;
+        gone(&project, pid, command.fleet)?;
     }
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&Stopped { stopped: pid.is_some(), pid }))?);
@@ -386,8 +390,8 @@ struct Stopped {
     pid: Option<u32>,
 }
 
-/// Until the process that was told to stop has let the project go.
-fn gone(project: &Project, pid: u32) -> Result<(), Failure> {
+/// Until the process that was told to stop has let the project go, or its fleet has ended where only that was asked for.
+fn gone(project: &Project, pid: u32, only_fleet: bool) -> Result<(), Failure> {
     let deadline = Instant::now() + STOP_WAIT;
     loop {
         // One that was killed could not take its name back.
@@ -395,6 +399,7 @@ fn gone(project: &Project, pid: u32) -> Result<(), Failure> {
         let holds = lives && project.owner().is_some_and(|owner| owner.pid == pid);
         match project.get::<Fleet>("/fleet") {
             Ok(fleet) if !holds && fleet.pid != Some(pid) => return Ok(()),
+            Ok(fleet) if only_fleet && !fleet.running => return Ok(()),
             // It broke off while it went, or was named and has gone.
             Err(failure) if failure.exit() == Exit::Unreachable && !holds => return Ok(()),
             Err(failure) if failure.exit() != Exit::Unreachable => return Err(failure),

@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 /// Connections are at most this part of the descriptors that the process may open, and never more than this many.
 const PART_OF_DESCRIPTORS: usize = 4;
 const ALL_MAX: usize = 1024;
+const PART_OF_DESCRIPTORS_TCP: usize = 2;
+const TCP_MAX: usize = 16_384;
 /// All steps and tests together have half of them; each has this many at most.
 const KEPT_EACH_MAX: usize = 16;
 
@@ -75,6 +77,13 @@ impl Seats {
         let all = (descriptors / PART_OF_DESCRIPTORS).clamp(4, ALL_MAX);
         let kept = all / 2;
         Arc::new(Seats { all, kept, each: KEPT_EACH_MAX.min(kept), taken: Mutex::default() })
+    }
+
+    /// Those of an address: whoever follows something for hours has one, and there may be thousands of them. Who comes is
+    /// known by a token only.
+    pub fn of_tcp(descriptors: usize) -> Arc<Seats> {
+        let all = (descriptors / PART_OF_DESCRIPTORS_TCP).clamp(4, TCP_MAX);
+        Arc::new(Seats { all, kept: 0, each: 0, taken: Mutex::default() })
     }
 
     /// `None`: there is none for this one.

@@ -1,8 +1,9 @@
 //! Who a caller is, by the token that it shows.
 //!
 //! The project's token is a person's; whoever can read `.git/adjutant/token` is the project's user. An agent gets a token
-//! of its own for each run, bound to its name and role. Of these only hashes are kept, in memory and on disk, so that
-//! a restart of the owner does not lock agents out and a copy of the file lets nobody in.
+//! of its own for each run, bound to its name and role. People make others by name, for colleagues and programs. Of
+//! these only hashes are kept, in memory and on disk, so that a restart of the owner does not lock anybody out and a
+//! copy of the file lets nobody in.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,20 +13,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kernel::Actor;
 use kernel::config::Role;
+use machines::Millis;
 use machines::names::{AgentName, RunId};
 use runtime::files::write_whole;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+
+use crate::api::types::token::TokenRole;
 
 /// The project's token, in its folder.
 pub const FILE: &str = "token";
 /// The hashes of the agents' tokens, beside it.
 const AGENTS: &str = "tokens.json";
+/// Those of the tokens that people made by name.
+const NAMED: &str = "named-tokens.json";
 
 /// Of chance, before it is written as hexadecimal digits.
 const TOKEN_BYTES: usize = runtime::secrets::TOKEN_DIGITS / 2;
 /// More tokens than runs can be open; the oldest go first.
 const TOKENS_MAX: usize = 10_000;
+/// As many as people can still tell apart.
+const NAMED_MAX: usize = 1_000;
+/// How much of a hash names a token.
+const ID_DIGITS: usize = 12;
 /// A file of tokens that is larger than this was not written by us.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
@@ -35,6 +46,8 @@ pub enum TokenError {
     Io { path: PathBuf, error: io::Error },
     #[error("`{}` does not hold what was written there: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
+    #[error("there are {NAMED_MAX} tokens already; `adj token revoke` makes room")]
+    TooMany,
 }
 
 /// An agent's token, without the token.
@@ -47,12 +60,56 @@ struct Issued {
     run: RunId,
 }
 
+/// A token that a person made for somebody, without the token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    hash: String,
+    pub name: String,
+    pub role: TokenRole,
+    pub created_at: Millis,
+    /// It lets nobody in from then on.
+    pub expires_at: Option<Millis>,
+}
+
+impl Named {
+    /// What it is called by: nobody can make a token of it.
+    pub fn id(&self) -> &str {
+        self.hash.get(..ID_DIGITS).unwrap_or(&self.hash)
+    }
+
+    fn caller(&self) -> Caller {
+        let name = SmolStr::new(&self.name);
+        let agent = |role| match self.name.parse() {
+            Ok(name) => Actor::Agent { name, role },
+            // It was checked when the token was made; a name that is none may do nothing but look.
+            Err(_) => Actor::Human(name.clone()),
+        };
+        let actor = match self.role {
+            TokenRole::Person | TokenRole::Reader => Actor::Human(name.clone()),
+            TokenRole::Lead => agent(Role::Lead),
+            TokenRole::Specialist => agent(Role::Specialist),
+            TokenRole::Intern => agent(Role::Intern),
+        };
+        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None }
+    }
+}
+
 /// Who asks, by the token that was shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Caller {
     pub actor: Actor,
     /// The run that an agent's token is for.
     pub run: Option<RunId>,
+    /// Nothing may be changed with it.
+    pub reads_only: bool,
+}
+
+impl Caller {
+    /// A person who may do what people may.
+    pub fn person(user: &str) -> Caller {
+        Caller { actor: Actor::Human(SmolStr::new(user)), run: None, reads_only: false }
+    }
 }
 
 /// All that is known of tokens. Shared by the server, which asks, and the runner, which mints and revokes.
@@ -61,6 +118,7 @@ pub struct Tokens {
     /// `None` where no owner has made one yet.
     project: Option<String>,
     issued: Mutex<Vec<Issued>>,
+    named: Mutex<Vec<Named>>,
 }
 
 impl Tokens {
@@ -84,33 +142,70 @@ impl Tokens {
     /// For a command that is its own owner: what there is, and nothing is made.
     pub fn read(folder: &Path) -> Result<Tokens, TokenError> {
         let project = read_token(folder)?.as_deref().map(hash);
-        let path = folder.join(AGENTS);
-        let issued = match read_limited(&path) {
-            Ok(text) => serde_json::from_str(&text)
-                .map_err(|error| TokenError::Damaged { path, why: error.to_string() })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(TokenError::Io { path, error }),
-        };
-        Ok(Tokens { folder: folder.to_owned(), project, issued: Mutex::new(issued) })
+        let issued = Mutex::new(read_list(&folder.join(AGENTS))?);
+        let named = Mutex::new(read_list(&folder.join(NAMED))?);
+        Ok(Tokens { folder: folder.to_owned(), project, issued, named })
     }
 
-    /// Who shows this token; a person is called `user`, which is for the record only.
-    pub fn caller(&self, token: &str, user: &str) -> Option<Caller> {
+    /// Who shows this token; whoever has the project's is called `user`, which is for the record only.
+    pub fn caller(&self, token: &str, user: &str, now: Millis) -> Option<Caller> {
         let shown = hash(token);
         let mut found = None;
         // All of them are looked at, whichever it is.
         for issued in self.lock().iter() {
             if is_same(&issued.hash, &shown) {
                 let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
-                found = Some(Caller { actor, run: Some(issued.run.clone()) });
+                found = Some(Caller { actor, run: Some(issued.run.clone()), reads_only: false });
+            }
+        }
+        for named in lock(&self.named).iter() {
+            if is_same(&named.hash, &shown) && named.expires_at.is_none_or(|until| until > now) {
+                found = Some(named.caller());
             }
         }
         match &self.project {
-            Some(project) if is_same(project, &shown) => {
-                Some(Caller { actor: Actor::Human(SmolStr::new(user)), run: None })
-            }
+            Some(project) if is_same(project, &shown) => Some(Caller::person(user)),
             _ => found,
         }
+    }
+
+    /// A token for somebody, by name. It is kept, hashed, when this returns.
+    pub fn create(
+        &self,
+        name: &str,
+        role: TokenRole,
+        now: Millis,
+        expires_at: Option<Millis>,
+    ) -> Result<(String, Named), TokenError> {
+        let path = self.folder.join(NAMED);
+        let token = fresh().map_err(|error| TokenError::Io { path: path.clone(), error })?;
+        let named = Named { hash: hash(&token), name: name.to_owned(), role, created_at: now, expires_at };
+        let mut all = lock(&self.named);
+        let mut changed = all.clone();
+        changed.retain(|named| named.expires_at.is_none_or(|until| until > now));
+        if changed.len() >= NAMED_MAX {
+            return Err(TokenError::TooMany);
+        }
+        changed.push(named.clone());
+        write_list(&path, &changed)?;
+        *all = changed;
+        Ok((token, named))
+    }
+
+    /// The tokens that people made, oldest first.
+    pub fn named(&self) -> Vec<Named> {
+        lock(&self.named).clone()
+    }
+
+    /// When it returns, this token lets nobody in; `None` where there is none of this id.
+    pub fn revoke_named(&self, id: &str) -> Result<Option<Named>, TokenError> {
+        let mut all = lock(&self.named);
+        let Some(at) = all.iter().position(|named| named.id() == id) else { return Ok(None) };
+        let mut changed = all.clone();
+        let revoked = changed.remove(at);
+        write_list(&self.folder.join(NAMED), &changed)?;
+        *all = changed;
+        Ok(Some(revoked))
     }
 
     /// A token for an agent, for as long as its run is open. It is kept, hashed, when this returns.
@@ -129,7 +224,9 @@ impl Tokens {
 
     /// Of all tokens that let somebody in.
     pub fn hashes(&self) -> Vec<String> {
-        self.lock().iter().map(|issued| issued.hash.clone()).chain(self.project.clone()).collect()
+        let named: Vec<String> = lock(&self.named).iter().map(|named| named.hash.clone()).collect();
+        let issued: Vec<String> = self.lock().iter().map(|issued| issued.hash.clone()).collect();
+        issued.into_iter().chain(named).chain(self.project.clone()).collect()
     }
 
     /// When it returns, no token of this run lets anybody in.
@@ -154,15 +251,34 @@ impl Tokens {
         if !change(&mut changed) {
             return Ok(());
         }
-        let text = serde_json::to_vec(&changed).map_err(io::Error::other);
-        text.and_then(|text| write_whole(&path, &text)).map_err(|error| TokenError::Io { path, error })?;
+        write_list(&path, &changed)?;
         *all = changed;
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Issued>> {
-        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.issued)
     }
+}
+
+fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Empty where there is none yet.
+fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, TokenError> {
+    match read_limited(path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| TokenError::Damaged { path: path.to_owned(), why: error.to_string() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(TokenError::Io { path: path.to_owned(), error }),
+    }
+}
+
+fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<(), TokenError> {
+    let text = serde_json::to_vec(list).map_err(io::Error::other);
+    let written = text.and_then(|text| write_whole(path, &text));
+    written.map_err(|error| TokenError::Io { path: path.to_owned(), error })
 }
 
 /// The project's token; `None` where there is none yet.
@@ -190,18 +306,18 @@ fn read_limited(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn fresh() -> io::Result<String> {
+pub(super) fn fresh() -> io::Result<String> {
     let mut chance = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut chance)?;
     Ok(runtime::hex::hex(&chance))
 }
 
-fn hash(token: &str) -> String {
+pub(super) fn hash(token: &str) -> String {
     runtime::secrets::hash(token.as_bytes())
 }
 
 /// In the same time, wherever they differ.
-fn is_same(one: &str, other: &str) -> bool {
+pub(super) fn is_same(one: &str, other: &str) -> bool {
     let differ =
         one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b)));
     one.len() == other.len() && differ == 0
@@ -213,7 +329,7 @@ mod tests {
 
     impl Tokens {
         fn who(&self, token: &str, user: &str) -> Option<Actor> {
-            self.caller(token, user).map(|caller| caller.actor)
+            self.caller(token, user, 0).map(|caller| caller.actor)
         }
     }
     use std::os::unix::fs::PermissionsExt;
@@ -273,5 +389,25 @@ mod tests {
         let error = Tokens::open(folder.path()).err().unwrap().to_string();
         assert!(error.contains("token` does not hold what was written there"), "{error}");
         assert_eq!(std::fs::read_to_string(folder.path().join(FILE)).unwrap(), "secret");
+    }
+
+    #[test]
+    fn a_token_made_by_name_is_bound_to_its_role_and_ends_when_it_is_revoked_or_over() {
+        let folder = folder();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let (reader, _) = tokens.create("ann", TokenRole::Reader, 1, None).unwrap();
+        let (lead, made) = tokens.create("bob", TokenRole::Lead, 1, Some(10)).unwrap();
+        let kept = std::fs::read_to_string(folder.path().join(NAMED)).unwrap();
+        assert!(!kept.contains(&reader) && !kept.contains(&lead), "only hashes are kept");
+
+        let again = Tokens::open(folder.path()).unwrap();
+        let ann = Caller { reads_only: true, ..Caller::person("ann") };
+        assert_eq!(again.caller(&reader, "eve", 1), Some(ann), "no header says another name");
+        let bob = Actor::Agent { name: "bob".parse().unwrap(), role: Role::Lead };
+        assert_eq!(again.caller(&lead, "eve", 9).map(|caller| caller.actor), Some(bob));
+        assert_eq!(again.caller(&lead, "eve", 10), None, "its time is over");
+        assert_eq!(again.revoke_named(made.id()).unwrap().unwrap().name, "bob");
+        assert!(again.revoke_named(made.id()).unwrap().is_none());
+        assert_eq!(Tokens::read(folder.path()).unwrap().caller(&lead, "eve", 1), None);
     }
 }

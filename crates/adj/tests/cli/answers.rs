@@ -391,7 +391,7 @@ fn stop_waits_until_the_fleet_has_gone() {
     let asked = canned.asked();
     let routes: Vec<&str> = asked.iter().map(|(route, _)| route.as_str()).collect();
     assert_eq!(routes, ["GET /fleet", "POST /fleet/stop", "GET /fleet", "GET /fleet", "GET /fleet"]);
-    assert_eq!(asked[1].1, json!({"now": true}));
+    assert_eq!(asked[1].1, json!({"now": true, "server": true}));
     assert_eq!(canned.ok(&["stop"]), "the fleet is not running\n");
 }
 

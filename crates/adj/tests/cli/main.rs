@@ -45,6 +45,7 @@ pub fn command(line: &str) -> Command {
         .env_remove("ADJ_TOKEN")
         .env_remove("ADJ_TIMEOUT")
         .env_remove("NO_COLOR")
+        .env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"))
         .env("COLUMNS", "100");
     command
 }

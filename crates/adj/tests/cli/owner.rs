@@ -177,10 +177,16 @@ const DAY: &[&str] = &[
     "config schema",
     "config trust",
     "config forget",
+    "token create --name ann --role reader",
+    "token create --name ../up --role reader",
+    "token create --name ann --role lead --days 0",
+    "token ls",
+    "token revoke 0123",
+    "url",
     "prompt ls",
     "prompt show init",
     "doctor",
-    "stop",
+    "stop --fleet",
     "clean",
     "clean --dry-run",
     "clean --yes",
@@ -198,7 +204,7 @@ const DAY: &[&str] = &[
 ];
 
 /// Reading a whole log in needs the log for itself, which an owner does not give away; a second fleet does too.
-const NOT_BESIDE_AN_OWNER: &[&str] = &["import", "run"];
+const NOT_BESIDE_AN_OWNER: &[&str] = &["import", "run", "serve"];
 
 #[test]
 fn every_command_is_answered_alike_by_an_owner_and_without_one() {

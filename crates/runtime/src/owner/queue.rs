@@ -123,6 +123,10 @@ impl Queue {
     }
 
     /// Nothing is taken in any more.
+    pub fn is_open(&self) -> bool {
+        !self.lock().closed
+    }
+
     pub fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;

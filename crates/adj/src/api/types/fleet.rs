@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Fleet {
     pub running: bool,
     pub pid: Option<u32>,
+    /// Where browsers and programs find the process; null where it has no address but its socket.
+    pub url: Option<String>,
     pub since: Option<String>,
     /// How many workers it was asked to run.
     pub workers: u32,
@@ -51,9 +53,21 @@ pub enum MainState {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "FleetStart")]
+pub struct Start {
+    /// How many workers, if not as many as the settings say: 1 to 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub workers: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Stop {
     /// End steps at once.
     pub now: bool,
+    /// End the server too.
+    pub server: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -12,6 +12,7 @@ pub mod machine;
 pub mod problem;
 pub mod run;
 pub mod task;
+pub mod token;
 pub mod waiting;
 pub mod why;
 pub mod worker;

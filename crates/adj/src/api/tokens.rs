@@ -1,0 +1,48 @@
+//! Tokens that people make, and links that let a browser in.
+
+use super::types::token::{Link, Minted, NewToken, TokenLine};
+use super::types::{Nothing, Page, Paging};
+use super::{Call, Problem, wrong};
+use kernel::Actor;
+use machines::Millis;
+
+const DAY_MILLIS: Millis = 24 * 60 * 60 * 1000;
+const DAYS_MAX: u32 = 3650;
+
+pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<TokenLine>, Problem> {
+    Ok(paging.page(call.site.host.tokens()?))
+}
+
+pub fn create(call: &Call, (): (), _: Nothing, wish: NewToken) -> Result<Minted, Problem> {
+    machines::names::check(&wish.name).map_err(|error| wrong("name", error.to_string()))?;
+    if wish.days.is_some_and(|days| !(1..=DAYS_MAX).contains(&days)) {
+        return Err(wrong("days", format!("`days` must be 1 to {DAYS_MAX}")));
+    }
+    let now = call.request.at;
+    let expires_at = wish.days.map(|days| now + Millis::from(days) * DAY_MILLIS);
+    call.site.host.create_token(&wish.name, wish.role, now, expires_at)
+}
+
+pub fn revoke(call: &Call, id: String, _: Nothing, _: Nothing) -> Result<TokenLine, Problem> {
+    call.site.host.revoke_token(&id)?.ok_or_else(|| {
+        Problem::not_found(format!("there is no token `{}`", id.escape_debug()))
+            .hint("`adj token ls` lists them, each with its id")
+    })
+}
+
+pub fn link(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Link, Problem> {
+    let user = match &call.request.actor {
+        Actor::Human(user) => user.clone(),
+        other => return Err(Problem::new(403, "FORBIDDEN", format!("{other} is not a person"))),
+    };
+    match call.site.control {
+        Some(control) => control.link(&user, call.request.at),
+        None => Err(not_served()),
+    }
+}
+
+/// No process has an address that a browser could open.
+pub fn not_served() -> Problem {
+    Problem::new(409, "NOT_SERVED", "no server with an address for browsers runs here")
+        .hint("start one with `adj serve`, or run the fleet with `adj run --serve`")
+}

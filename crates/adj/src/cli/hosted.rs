@@ -1,0 +1,256 @@
+//! A project that this process owns and answers for: its tokens, its fleet, which can be started and stopped, and what
+//! requests are answered from. `adj run` hosts one and runs its fleet; `adj serve` hosts several.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::project::Project;
+use super::run::{self, Wanted};
+use super::{Exit, Failure};
+use crate::api::types::token::Link;
+use crate::api::{self, Control, FleetStatus, Problem};
+use crate::real_host::RealHost;
+use crate::server::{Events, Place, Served, Sessions, Tokens};
+use machines::Millis;
+use machines::names::{AgentName, RunId};
+use runtime::clock;
+use runtime::layout::Layout;
+use runtime::owner::Handle;
+use runtime::runner::{self, Options, RunError, Runner, Stop};
+use tokio::sync::{mpsc, watch};
+
+/// The fleet of a project, as requests see it: at work or not.
+pub struct Switch {
+    layout: Layout,
+    handle: Handle,
+    tokens: Arc<Tokens>,
+    notices: mpsc::UnboundedSender<String>,
+    since: Millis,
+    fleet: Mutex<Fleet>,
+    /// Where browsers find this process, once it listens there.
+    front: OnceLock<Front>,
+    /// Somebody wants the process itself to end.
+    end: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+enum Fleet {
+    #[default]
+    Off,
+    /// It is being made ready.
+    Opening,
+    On {
+        runner: Runner,
+        sandbox: Option<String>,
+        since: Millis,
+    },
+}
+
+/// The address of a server, and who may come by a link.
+pub struct Front {
+    pub url: String,
+    pub sessions: Arc<Sessions>,
+}
+
+impl Switch {
+    /// With its fleet off. `notices` gets what people should hear and the log does not hold.
+    pub fn new(
+        project: &Project,
+        handle: Handle,
+        notices: mpsc::UnboundedSender<String>,
+    ) -> Result<Arc<Switch>, Failure> {
+        let tokens =
+            Tokens::open(&project.folder()).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        Ok(Arc::new(Switch {
+            layout: project.layout().clone(),
+            handle,
+            tokens: Arc::new(tokens),
+            notices,
+            since: clock::now(),
+            fleet: Mutex::default(),
+            front: OnceLock::new(),
+            end: watch::Sender::new(false),
+        }))
+    }
+
+    /// What requests to the project are answered from.
+    pub fn place(self: &Arc<Self>) -> Arc<Place> {
+        let project: Arc<dyn api::Project + Send + Sync> = Arc::new(self.handle.clone());
+        Place::new(Served {
+            project: project.clone(),
+            host: Arc::new(RealHost::with_tokens(self.layout.clone(), self.tokens.clone())),
+            control: Arc::new(self.clone()),
+            tokens: self.tokens.clone(),
+            events: Events::start(project, self.handle.follow()),
+        })
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// From now on it has an address.
+    pub fn listens_at(&self, front: Front) {
+        // It listens once, when it starts.
+        let _ = self.front.set(front);
+    }
+
+    /// Changes when somebody wants the process to end.
+    pub fn ending(&self) -> watch::Receiver<bool> {
+        self.end.subscribe()
+    }
+
+    /// A fleet that is ready to run, and from now on the project's; whoever asked for it runs it.
+    pub fn open(&self, wanted: Wanted) -> Result<Runner, RunError> {
+        *self.lock() = Fleet::Opening;
+        let sandbox = runner::sandbox_held(&wanted.in_force.settings);
+        let opened = adj().and_then(|adj| {
+            let options = Options {
+                layout: self.layout.clone(),
+                settings: wanted.in_force.settings,
+                read: wanted.in_force.read,
+                adj,
+                workers: wanted.workers,
+                once: wanted.once,
+                until_idle: wanted.until_idle,
+                keys: Some(Arc::new(AgentKeys { tokens: self.tokens.clone(), handle: self.handle.clone() })),
+            };
+            Runner::open(self.handle.clone(), options, self.notices.clone())
+        });
+        *self.lock() = match &opened {
+            Ok(runner) => Fleet::On { runner: runner.clone(), sandbox, since: clock::now() },
+            Err(_) => Fleet::Off,
+        };
+        opened
+    }
+
+    /// The fleet has ended.
+    pub fn closed(&self) {
+        *self.lock() = Fleet::Off;
+    }
+
+    pub fn is_on(&self) -> bool {
+        !matches!(*self.lock(), Fleet::Off)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Fleet> {
+        self.fleet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a fleet until it is stopped, and says how it ended.
+    async fn run(&self, runner: Runner) {
+        let ended = runner.run().await;
+        self.closed();
+        let said = match ended {
+            Ok(()) => "the fleet has stopped; the server goes on".to_owned(),
+            Err(error) => format!("the fleet ended: {error}"),
+        };
+        let _ = self.notices.send(said);
+    }
+}
+
+/// This program, from which keepers are started.
+fn adj() -> Result<PathBuf, RunError> {
+    std::env::current_exe().map_err(|why| RunError::Io { path: "/proc/self/exe".into(), why })
+}
+
+/// What there is to say of a fleet that could not be made ready.
+pub fn cannot_open(error: &RunError) -> Failure {
+    let failed = Failure::new(Exit::Failed, error.to_string());
+    match error {
+        RunError::Obstacle(obstacle) => failed.hint(obstacle.hint()),
+        _ => failed.hint("`adj doctor` looks for what is wrong"),
+    }
+}
+
+impl Control for Arc<Switch> {
+    fn status(&self) -> FleetStatus {
+        let url = self.front.get().map(|front| front.url.clone());
+        let off = FleetStatus {
+            running: false,
+            pid: std::process::id(),
+            url,
+            since: self.since,
+            workers: 0,
+            sandbox: None,
+            tests: Vec::new(),
+        };
+        match &*self.lock() {
+            Fleet::Off => off,
+            Fleet::Opening => FleetStatus { running: true, ..off },
+            Fleet::On { runner, sandbox, since } => FleetStatus {
+                // From its first request to its last: it can be told to stop, or to stop sooner, at any of them.
+                running: true,
+                since: *since,
+                workers: self.handle.world().workers.len() as u32,
+                sandbox: sandbox.clone(),
+                tests: runner.running_tests(),
+                ..off
+            },
+        }
+    }
+
+    fn start(&self, workers: Option<u32>) -> Result<(), Problem> {
+        if self.is_on() {
+            return Err(Problem::new(409, "RUNNING", "a fleet is at work here already")
+                .hint("`adj ps` shows it, `adj stop` stops it"));
+        }
+        let ready = run::ready(&self.layout).map_err(Problem::from)?;
+        for note in ready.notes {
+            let _ = self.notices.send(note);
+        }
+        let wanted = Wanted { in_force: ready.in_force, workers, once: false, until_idle: false };
+        let runner = Switch::open(self, wanted).map_err(|error| Problem::from(cannot_open(&error)))?;
+        let switch = self.clone();
+        tokio::runtime::Handle::current().spawn(async move { switch.run(runner).await });
+        Ok(())
+    }
+
+    fn stop(&self, now: bool) {
+        if let Fleet::On { runner, .. } = &*self.lock() {
+            runner.stop(if now { Stop::Now } else { Stop::Clean });
+        }
+    }
+
+    fn end(&self) {
+        self.end.send_replace(true);
+    }
+
+    fn link(&self, user: &str, now: Millis) -> Result<Link, Problem> {
+        let front = self.front.get().ok_or_else(api::tokens::not_served)?;
+        let made = front.sessions.link(user, now);
+        let (code, until) = made.map_err(|error| Problem::new(500, "NO_SECRET", error.to_string()))?;
+        Ok(Link { url: format!("{}/enter#{code}", front.url), expires_at: api::time(until) })
+    }
+
+    fn reread(&self) {
+        if let Fleet::On { runner, .. } = &*self.lock() {
+            runner.reread();
+        }
+    }
+}
+
+/// The tokens that the server knows, as the runner gives them out.
+struct AgentKeys {
+    tokens: Arc<Tokens>,
+    handle: Handle,
+}
+
+impl runner::Keys for AgentKeys {
+    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String> {
+        let role = self.handle.world().config.agent(agent).role;
+        self.tokens.mint(agent, role, run).ok()
+    }
+
+    fn hidden(&self) -> Vec<String> {
+        self.tokens.hashes()
+    }
+
+    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), runner::AnyError> {
+        Ok(self.tokens.keep_only(lives)?)
+    }
+}

@@ -1,0 +1,574 @@
+//! `adj serve`: projects for browsers and programs, at an address of this machine or beyond.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::hosted::{Front, Switch};
+use super::project::{Project, shown};
+use super::story::{Line, Story, Tone};
+use super::terminal::{self, Paint};
+use super::{Context, Exit, Failure, Globals, text};
+use crate::api::types::Nothing;
+use crate::api::types::fleet::Fleet;
+use crate::api::types::token::Link;
+use crate::api::{Control, Problem};
+use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
+use crate::server::{self, Door, Ear, House, Place, Sessions, Socket, TcpDoor};
+use clap::{Args, ValueEnum};
+use kernel::Event;
+use runtime::clock;
+use runtime::owner::{Handle, Owner};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Serve projects to browsers and programs
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Serve {
+    /// Serve every project that `adj init` has set up for this user
+    #[arg(long)]
+    all: bool,
+    /// Start the fleet of each project too
+    #[arg(long)]
+    run: bool,
+    /// Run in the background; `adj stop` ends it
+    #[arg(long)]
+    detach: bool,
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+    #[command(flatten)]
+    listen: Listen,
+}
+
+const HELP: &str = "\
+Example:
+  adj serve
+  adj serve --run --open
+  adj serve --project ~/api --project ~/web
+  adj serve --detach; adj url; adj stop
+
+No agent is started before --run, `adj run` or POST /api/v1/fleet/start says so. The API is at /api/v1 (described at
+/docs and /openapi.json); of several projects, each is at /p/NAME/.
+Programs send `Authorization: Bearer TOKEN`; browsers come by the link of `adj url`, which works once.
+Ctrl-C stops the fleets cleanly and ends the server; all work is kept.";
+
+/// Where a server listens, and for whom.
+#[derive(Clone, Debug, Args)]
+pub struct Listen {
+    /// Port; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = tcp::PORT)]
+    port: u16,
+    /// Address to listen at; beyond this machine only with TLS or a proxy
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    listen: IpAddr,
+    /// Certificate with its chain, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A proxy that speaks TLS stands before the server
+    #[arg(long)]
+    behind_proxy: bool,
+    /// Address by which browsers reach it, where that is another: https://HOST
+    #[arg(long, value_name = "URL")]
+    public_url: Option<PublicUrl>,
+    /// Who is let in: `none` asks nobody for a token, for test suites on this machine
+    #[arg(long, value_name = "HOW", default_value = "token")]
+    auth: Auth,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Auth {
+    Token,
+    None,
+}
+
+impl Listen {
+    /// What was wished, where it was wished at all.
+    pub fn wish(&self, serve: bool) -> Result<Option<Wish>, Failure> {
+        if serve {
+            return Ok(Some(self.wished()));
+        }
+        match self.arguments().is_empty() {
+            true => Ok(None),
+            false => Err(Failure::new(Exit::Usage, "this says where to serve, and nothing is to be served")
+                .hint("`adj run --serve` answers browsers and programs too")),
+        }
+    }
+
+    fn wished(&self) -> Wish {
+        let files = self.tls_cert.clone().zip(self.tls_key.clone());
+        Wish {
+            listen: self.listen,
+            port: self.port,
+            tls: files.map(|(cert, key)| TlsFiles { cert, key }),
+            behind_proxy: self.behind_proxy,
+            public: self.public_url.clone(),
+            open: self.auth == Auth::None,
+        }
+    }
+
+    /// The same, as it would be typed; what is as it is without saying so is left out.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut line = Vec::new();
+        let mut say = |name: &str, value: String| line.extend([format!("--{name}"), value]);
+        if self.port != tcp::PORT {
+            say("port", self.port.to_string());
+        }
+        if self.listen != IpAddr::V4(Ipv4Addr::LOCALHOST) {
+            say("listen", self.listen.to_string());
+        }
+        let files = [("tls-cert", &self.tls_cert), ("tls-key", &self.tls_key)];
+        for (name, file) in files.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?))) {
+            say(name, file.display().to_string());
+        }
+        if let Some(url) = &self.public_url {
+            say("public-url", url.to_string());
+        }
+        if self.auth == Auth::None {
+            say("auth", "none".to_owned());
+        }
+        if self.behind_proxy {
+            line.push("--behind-proxy".to_owned());
+        }
+        line
+    }
+}
+
+/// How long a server in the background may take until it answers.
+const DETACH: Duration = Duration::from_secs(20);
+/// How often ticket files are looked at while no fleet does it.
+const TICKETS: Duration = Duration::from_secs(2);
+/// Records that are read at once.
+const RECORDS: usize = 500;
+
+/// A front that listens and is not served yet.
+pub struct Opened {
+    pub url: String,
+    pub warnings: Vec<String>,
+    pub ear: Ear,
+    pub house: Arc<House>,
+    pub sessions: Arc<Sessions>,
+}
+
+/// Listens for all of these projects at one address.
+pub async fn front(
+    wish: &Wish,
+    places: BTreeMap<String, Arc<Place>>,
+    switches: &[Arc<Switch>],
+) -> Result<Opened, Failure> {
+    let cannot = |error: ListenError| {
+        let exit = match &error {
+            ListenError::Exposed(_) | ListenError::Open(_) => Exit::Refused,
+            ListenError::Bind { .. } => Exit::Unreachable,
+            ListenError::Pem { .. } | ListenError::Tls(_) => Exit::Usage,
+        };
+        Failure::new(exit, error.to_string()).hint(error.hint())
+    };
+    let listening = tcp::listen(wish).await.map_err(cannot)?;
+    let sessions = Arc::new(Sessions::default());
+    for switch in switches {
+        switch.listens_at(Front { url: listening.url.clone(), sessions: sessions.clone() });
+    }
+    let mut warnings = Vec::new();
+    if wish.open {
+        warnings
+            .push("--auth none: whoever reaches this address on this machine may do everything".to_owned());
+    }
+    let door = TcpDoor {
+        names: listening.names,
+        sessions: sessions.clone(),
+        secure: listening.secure,
+        port: listening.port,
+        open: wish.open,
+    };
+    let house = Arc::new(House { places, door: Door::Tcp(door) });
+    Ok(Opened {
+        url: listening.url,
+        warnings,
+        ear: Ear::Tcp(listening.listener, listening.tls),
+        house,
+        sessions,
+    })
+}
+
+pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
+    let projects = projects(command, &context.globals)?;
+    if command.detach {
+        return detach(command, &projects, context);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut hosted = Vec::new();
+    let mut broken = Vec::new();
+    let several = projects.len() > 1;
+    for project in projects {
+        match open(&project, hosted.iter().map(|hosted: &Hosted| hosted.name.as_str())) {
+            Ok(one) => hosted.push(one),
+            // The others are served all the same.
+            Err(failure) if several => {
+                broken.push(format!("{} is not served: {failure}", shown(project.root())));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    if hosted.is_empty() {
+        return Err(Failure::new(Exit::Failed, "none of the projects could be opened").lines(broken));
+    }
+    let served = runtime.block_on(serve(command, &hosted, broken, context));
+    // What still writes to a file may finish; nothing new is begun.
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    served
+}
+
+/// A project that this process owns.
+struct Hosted {
+    name: String,
+    project: Project,
+    owner: Owner,
+}
+
+fn open<'n>(project: &Project, taken: impl Iterator<Item = &'n str>) -> Result<Hosted, Failure> {
+    if let Some(running) = project.running()? {
+        let message = format!("process {running} serves this project, or runs its fleet, already");
+        return Err(Failure::new(Exit::Refused, message)
+            .hint("`adj url` prints a link to a server, `adj stop` ends the process"));
+    }
+    for note in project.layout().mend_modes() {
+        eprintln!("note: {}", text::visible(&note));
+    }
+    let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
+    let taken: Vec<&str> = taken.collect();
+    let name = project.name();
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let name = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(&name.as_str()));
+    Ok(Hosted { name: name.unwrap_or_default(), project: project.clone(), owner })
+}
+
+/// Those that were named, all that are known, or the one around the current directory.
+fn projects(command: &Serve, globals: &Globals) -> Result<Vec<Project>, Failure> {
+    if !command.all {
+        return Project::find_all(globals);
+    }
+    let known = runtime::registry::all().map_err(|error| {
+        Failure::new(Exit::Failed, format!("the list of projects cannot be read: {error}"))
+    })?;
+    if known.is_empty() {
+        return Err(Failure::not_found("no project was set up for this user yet")
+            .hint("`adj init` in a repository sets one up"));
+    }
+    // One that cannot be found is told beside the others.
+    let found =
+        known.into_iter().map(|root| Project::find(&Globals { project: vec![root], ..globals.clone() }));
+    found.collect()
+}
+
+/// What `adj serve --json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listens<'s> {
+    url: &'s str,
+    pid: u32,
+    projects: Vec<&'s str>,
+    /// Projects that could not be opened, each with the reason.
+    not_served: &'s [String],
+}
+
+async fn serve(
+    command: &Serve,
+    hosted: &[Hosted],
+    broken: Vec<String>,
+    context: Context<'_>,
+) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+    let (lines, mut told) = mpsc::unbounded_channel();
+    let (stop, stopped) = watch::channel(false);
+    let until = |mut stopped: watch::Receiver<bool>| async move {
+        // Whoever would say so is gone: that says it too.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    let mut serving = JoinSet::new();
+    let (mut switches, mut places, mut sockets) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for Hosted { name, project, owner } in hosted {
+        let (notices, heard) = mpsc::unbounded_channel();
+        let switch = Switch::new(project, owner.handle(), notices)?;
+        let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
+        let place = switch.place();
+        let house = House::of_socket(name, place.clone());
+        serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
+        let shown = (hosted.len() > 1).then(|| name.clone());
+        tokio::spawn(tell(shown, owner.handle(), heard, lines.clone()));
+        tokio::spawn(look_after_tickets(switch.clone()));
+        places.insert(name.clone(), place);
+        switches.push(switch);
+        sockets.push(socket);
+    }
+    let front = front(&command.listen.wished(), places, &switches).await?;
+    serving.spawn(server::serve(front.ear, front.house, until(stopped)));
+    let link = |sessions: &Sessions| sessions.link("local", clock::now()).map(|(code, _)| code);
+    let code = link(&front.sessions).map_err(|error| failed(&error))?;
+    let link = format!("{}/enter#{code}", front.url);
+    let out = context.out;
+    let names = hosted.iter().map(|hosted| hosted.name.as_str()).collect();
+    if context.globals.json {
+        let listens =
+            Listens { url: &front.url, pid: std::process::id(), projects: names, not_served: &broken };
+        writeln!(out, "{}", text::json(&listens))?;
+    } else {
+        writeln!(out, "serving {} at {}", names.join(", "), front.url)?;
+        writeln!(out, "open in a browser, once: {link}")?;
+    }
+    out.flush()?;
+    for warning in front.warnings.iter().chain(&broken) {
+        eprintln!("warning: {}", text::visible(warning));
+    }
+    if command.open {
+        open_in_browser(&link);
+    }
+    if command.run {
+        for switch in &switches {
+            let starting = switch.clone();
+            let started = tokio::task::spawn_blocking(move || starting.start(None)).await;
+            if let Ok(Err(problem)) = started {
+                eprintln!("warning: the fleet was not started: {}", text::visible(&problem.detail));
+            }
+        }
+    }
+    let quiet = context.globals.quiet || context.globals.json;
+    watch_over(&switches, &mut told, out, quiet).await?;
+    stop.send_replace(true);
+    serving.join_all().await;
+    drop(sockets);
+    Ok(())
+}
+
+/// Prints what happens until the process is to end, and all its fleets have.
+async fn watch_over(
+    switches: &[Arc<Switch>],
+    told: &mut mpsc::UnboundedReceiver<String>,
+    out: &mut dyn Write,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut ends: JoinSet<()> = switches
+        .iter()
+        .map(|switch| {
+            let mut ending = switch.ending();
+            async move { drop(ending.wait_for(|end| *end).await) }
+        })
+        .collect();
+    let mut stopping = 0;
+    let mut look = tokio::time::interval(Duration::from_millis(50));
+    loop {
+        let asked = tokio::select! {
+            Some(line) = told.recv() => {
+                if !quiet {
+                    writeln!(out, "{line}")?;
+                    out.flush()?;
+                }
+                false
+            }
+            _ = interrupt.recv() => true,
+            _ = terminate.recv() => true,
+            // Its fleet was told how to stop by whoever asked for the end.
+            Some(_) = ends.join_next() => {
+                stopping = stopping.max(1);
+                for switch in switches {
+                    switch.stop(false);
+                }
+                false
+            }
+            _ = look.tick(), if stopping > 0 => {
+                if !switches.iter().any(|switch| switch.is_on()) {
+                    break;
+                }
+                false
+            }
+        };
+        if asked {
+            stopping += 1;
+            let now = stopping > 1;
+            if !quiet && switches.iter().any(|switch| switch.is_on()) {
+                let text = match now {
+                    false => "stopping: waiting for running calls to end; Ctrl-C again ends them now",
+                    true => "ending every agent now; what they have written is kept",
+                };
+                writeln!(out, "{text}")?;
+                out.flush()?;
+            }
+            for switch in switches {
+                switch.stop(now);
+            }
+        }
+    }
+    while let Ok(line) = told.try_recv() {
+        if !quiet {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells what happens in a project, line by line, as a fleet in a terminal would.
+async fn tell(
+    name: Option<String>,
+    handle: Handle,
+    mut heard: mpsc::UnboundedReceiver<String>,
+    lines: mpsc::UnboundedSender<String>,
+) {
+    let mut head = handle.follow();
+    let mut seen = handle.world().seq;
+    let paint = Paint::new(&Globals { no_color: true, ..Globals::default() }, false);
+    let mut story = Story::default();
+    let say = |line: &Line| {
+        let line = line.print(paint, usize::MAX);
+        lines.send(name.as_ref().map_or(line.clone(), |name| format!("{name}: {line}"))).is_ok()
+    };
+    loop {
+        tokio::select! {
+            changed = head.changed() => if changed.is_err() { return },
+            Some(text) = heard.recv() => {
+                story.hears(&text);
+                say(&Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text });
+            }
+        }
+        loop {
+            let reading = handle.clone();
+            let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
+            let Ok(Ok(page)) = page else { break };
+            let world = handle.world();
+            for record in &page {
+                seen = record.seq;
+                let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
+                if !story.lines(&world, record.at, &event).iter().all(say) {
+                    return;
+                }
+            }
+            if page.len() < RECORDS {
+                break;
+            }
+        }
+    }
+}
+
+/// Tickets are files that people write at any time; a fleet at work looks after them itself.
+async fn look_after_tickets(switch: Arc<Switch>) {
+    let mut look = tokio::time::interval(TICKETS);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        look.tick().await;
+        if switch.is_on() {
+            continue;
+        }
+        let looking = switch.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
+            let _ = runtime::runner::see_alone(looking.handle(), looking.layout());
+            let _ = runtime::runner::write_alone(looking.handle(), looking.layout());
+        });
+        if looked.await.is_err() {
+            return;
+        }
+    }
+}
+
+fn open_in_browser(link: &str) {
+    let openers = ["xdg-open", "open"];
+    let opened = openers.iter().find_map(|program| {
+        let program = runtime::program::which(program)?;
+        std::process::Command::new(program)
+            .arg(link)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()
+    });
+    if opened.is_none() {
+        eprintln!("warning: no program was found that opens a browser");
+    }
+}
+
+/// What `adj serve --detach --json` prints.
+#[derive(Serialize)]
+struct Detached<'d> {
+    pid: u32,
+    url: &'d str,
+    log: &'d Path,
+}
+
+/// Starts the same server in a process group of its own, and returns once it answers.
+fn detach(command: &Serve, projects: &[Project], context: Context) -> Result<(), Failure> {
+    let Some(first) = projects.first() else {
+        return Err(Failure::not_found("there is no project to serve"));
+    };
+    for project in projects {
+        if let Some(running) = project.running()? {
+            let message = format!("process {running} serves this project, or runs its fleet, already");
+            return Err(Failure::new(Exit::Refused, message).hint("`adj stop` ends it"));
+        }
+    }
+    let mut line = vec!["serve".to_owned()];
+    for project in projects {
+        line.extend(["--project".to_owned(), project.root().display().to_string()]);
+    }
+    line.extend(command.listen.arguments());
+    line.extend(
+        [("--run", command.run), ("--open", command.open)]
+            .into_iter()
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| name.to_owned()),
+    );
+    let mut started = super::background::start(first, &line)?;
+    let fleet = started.until(DETACH, || {
+        let fleet: Option<Fleet> = first.running()?.map(|_| first.get("/fleet")).transpose()?;
+        Ok(fleet.filter(|fleet| fleet.url.is_some()))
+    })?;
+    let Some(Fleet { pid: Some(pid), url: Some(url), .. }) = fleet else {
+        return Err(Failure::new(Exit::Failed, "the server has ended").hint(started.hint()));
+    };
+    if context.globals.json {
+        return Ok(writeln!(
+            context.out,
+            "{}",
+            text::json(&Detached { pid, url: &url, log: started.log() })
+        )?);
+    }
+    let log = shown(started.log());
+    writeln!(context.out, "serving at {url} as process {pid}; its lines go to {log}")?;
+    Ok(writeln!(context.out, "`adj url` prints a link for a browser, `adj stop` ends it")?)
+}
+
+/// Print a link that opens the server's page in a browser
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj url
+  adj url --open
+
+The link works once, within ten minutes; the browser stays signed in for two weeks.")]
+pub struct Url {
+    /// Open it in a browser
+    #[arg(long)]
+    open: bool,
+}
+
+pub fn url(command: &Url, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let link: Link = project.post("/links", &Nothing {})?;
+    if command.open {
+        open_in_browser(&link.url);
+    }
+    match context.globals.json {
+        true => Ok(writeln!(context.out, "{}", text::json(&link))?),
+        false => Ok(writeln!(context.out, "{}", link.url)?),
+    }
+}

@@ -1,0 +1,196 @@
+//! The address that a server listens at, and what must be so before it listens beyond this machine.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::Names;
+
+pub const PORT: u16 = 4600;
+
+/// Where a server is to listen, as somebody wished it.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub listen: IpAddr,
+    pub port: u16,
+    pub tls: Option<TlsFiles>,
+    /// Something before it speaks TLS to the world.
+    pub behind_proxy: bool,
+    /// How browsers reach it, where that is not its own address.
+    pub public: Option<PublicUrl>,
+    /// Nobody is asked for a token.
+    pub open: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// `https://adj.example.com`, in its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl {
+    scheme: String,
+    host: String,
+}
+
+impl std::str::FromStr for PublicUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PublicUrl, String> {
+        let wrong = || "it must be http://HOST[:PORT] or https://HOST[:PORT], without a path".to_owned();
+        let url: axum::http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let scheme =
+            url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https")).ok_or_else(wrong)?;
+        let authority = url.authority().filter(|host| !host.as_str().contains('@')).ok_or_else(wrong)?;
+        if !matches!(url.path(), "" | "/") || url.query().is_some() {
+            return Err(wrong());
+        }
+        let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        Ok(PublicUrl { scheme: scheme.to_owned(), host: format!("{}:{port}", authority.host()) })
+    }
+}
+
+impl std::fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let implied = if self.scheme == "https" { ":443" } else { ":80" };
+        write!(f, "{}://{}", self.scheme, self.host.strip_suffix(implied).unwrap_or(&self.host))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error(
+        "{0} can be reached from other machines, and whoever listens on the way could read tokens and code"
+    )]
+    Exposed(IpAddr),
+    #[error("`--auth none` lets everybody in, and {0} can be reached from other machines")]
+    Open(IpAddr),
+    #[error("cannot listen at {address}: {error}")]
+    Bind { address: SocketAddr, error: io::Error },
+    #[error("`{}` is not a {what} in PEM form: {why}", path.display())]
+    Pem { path: PathBuf, what: &'static str, why: String },
+    #[error("the certificate and the key cannot be used: {0}")]
+    Tls(#[from] tokio_rustls::rustls::Error),
+}
+
+impl ListenError {
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ListenError::Exposed(_) => {
+                "give it a certificate (--tls-cert FILE --tls-key FILE), say that a proxy with TLS stands before it \
+                 (--behind-proxy), or leave --listen out"
+            }
+            ListenError::Open(_) => "leave --auth none out, or listen at 127.0.0.1",
+            ListenError::Bind { .. } => "another server may be there: `--port 0` takes a free port",
+            ListenError::Pem { .. } | ListenError::Tls(_) => {
+                "--tls-cert takes the certificate with its chain, --tls-key its private key"
+            }
+        }
+    }
+}
+
+/// A server that listens.
+pub struct Listening {
+    pub listener: TcpListener,
+    pub tls: Option<TlsAcceptor>,
+    pub names: Names,
+    pub port: u16,
+    /// As browsers open it, without a `/` at its end.
+    pub url: String,
+    /// Browsers reach it over TLS.
+    pub secure: bool,
+}
+
+/// Listens, where that is safe.
+pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
+    if wish.open && !wish.listen.is_loopback() {
+        return Err(ListenError::Open(wish.listen));
+    }
+    if !wish.listen.is_loopback() && wish.tls.is_none() && !wish.behind_proxy {
+        return Err(ListenError::Exposed(wish.listen));
+    }
+    let tls = wish.tls.as_ref().map(acceptor).transpose()?;
+    let address = SocketAddr::new(wish.listen, wish.port);
+    let bind = |error| ListenError::Bind { address, error };
+    let listener = TcpListener::bind(address).await.map_err(bind)?;
+    let bound = listener.local_addr().map_err(bind)?;
+    let own = if tls.is_some() { "https" } else { "http" };
+    // Under 0.0.0.0 nobody is found.
+    let shown = if wish.listen.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { wish.listen };
+    let own_url = format!("{own}://{}", SocketAddr::new(shown, bound.port()));
+    let mut hosts = vec![SocketAddr::new(shown, bound.port()).to_string()];
+    if wish.listen.is_loopback() {
+        hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{}", bound.port())));
+    }
+    let scheme = wish.public.as_ref().map_or(own, |public| &public.scheme);
+    hosts.extend(wish.public.iter().map(|public| public.host.clone()));
+    let url = wish.public.as_ref().map_or(own_url, ToString::to_string);
+    Ok(Listening {
+        listener,
+        tls,
+        names: Names::new(scheme, hosts),
+        port: bound.port(),
+        secure: url.starts_with("https://"),
+        url,
+    })
+}
+
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
+    let wrong = |path: &Path, what: &'static str| {
+        let path = path.to_owned();
+        move |error: pem::Error| ListenError::Pem { path: path.clone(), what, why: error.to_string() }
+    };
+    let of_cert = wrong(&files.cert, "certificate");
+    let certs: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(&files.cert).and_then(|certs| certs.collect()).map_err(of_cert)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(wrong(&files.key, "private key"))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(certs, key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(listen: &str) -> Wish {
+        let listen = listen.parse().unwrap();
+        Wish { listen, port: 0, tls: None, behind_proxy: false, public: None, open: false }
+    }
+
+    #[tokio::test]
+    async fn beyond_this_machine_it_listens_only_behind_tls() {
+        for listen in ["0.0.0.0", "::", "192.0.2.1"] {
+            let refused = super::listen(&wish(listen)).await.err().unwrap();
+            assert!(matches!(refused, ListenError::Exposed(_)), "{refused}");
+        }
+        let open = Wish { open: true, behind_proxy: true, ..wish("0.0.0.0") };
+        assert!(matches!(super::listen(&open).await.err().unwrap(), ListenError::Open(_)));
+        let proxied = Wish { behind_proxy: true, ..wish("0.0.0.0") };
+        assert!(super::listen(&proxied).await.unwrap().url.starts_with("http://127.0.0.1:"));
+    }
+
+    #[test]
+    fn a_public_address_is_a_scheme_and_a_host() {
+        let url: PublicUrl = "https://adj.example/".parse().unwrap();
+        assert_eq!(
+            (url.to_string(), url.host.as_str()),
+            ("https://adj.example".to_owned(), "adj.example:443")
+        );
+        for wrong in ["adj.example", "ftp://x", "https://a@b", "https://x/path", "https://x?q"] {
+            assert!(wrong.parse::<PublicUrl>().is_err(), "{wrong}");
+        }
+    }
+}
