@@ -123,6 +123,11 @@ fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
 }
 
 impl Host for RealHost {
+    fn trees(&self) -> String {
+        let settings = self.settings().unwrap_or_default();
+        self.layout.trees(&settings.fleet.trees).display().to_string()
+    }
+
     fn tokens(&self) -> Result<Vec<TokenLine>, Problem> {
         Ok(self.known_tokens()?.named().iter().map(token_line).collect())
     }

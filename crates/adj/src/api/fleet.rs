@@ -74,6 +74,7 @@ pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Prob
         workers: status.as_ref().map_or(0, |status| status.workers),
         sandbox: status.as_ref().and_then(|status| status.sandbox.clone()),
         tests: status.iter().flat_map(|status| &status.tests).map(tests).collect(),
+        trees: call.site.host.trees(),
         // Left on by a process that was killed: the next one goes on from there.
         wanted: world.fleet_running,
         main_tests: main_tests(&world),

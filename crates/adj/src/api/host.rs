@@ -92,6 +92,11 @@ pub trait Host: Send + Sync {
     /// What was looked at on this machine and in this repository, and how it stands.
     fn doctor(&self) -> Result<Vec<Finding>, Problem>;
 
+    /// The folder that holds the working trees.
+    fn trees(&self) -> String {
+        String::new()
+    }
+
     /// The tokens that people made, oldest first.
     fn tokens(&self) -> Result<Vec<TokenLine>, Problem>;
 

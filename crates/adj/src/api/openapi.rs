@@ -133,8 +133,9 @@ impl Operation {
         if *method == Method::Get {
             responses["304"] = json!({"description": "It is what `If-None-Match` says"});
         } else {
-            let parameters = self.parameters.as_array_mut();
-            parameters.map(|parameters| parameters.push(idempotency_key()));
+            if let Some(parameters) = self.parameters.as_array_mut() {
+                parameters.push(idempotency_key());
+            }
             responses["408"] = refused("The body did not arrive in time");
             responses["415"] = refused("The body is not JSON");
         }

@@ -455,6 +455,7 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let site = TestSite::with_fleet(running.clone());
     let status = json!({
         "running": true, "pid": 7, "url": null, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
+        "trees": "",
         "wanted": false, "mainTests": null,
     });
     assert_eq!(site.get("/fleet").1, status);

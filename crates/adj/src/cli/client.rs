@@ -1,9 +1,10 @@
-//! The way to the process that owns the project: HTTP over its socket, with a token.
+//! The way to the process that owns the project: HTTP over its socket or to its address, with a token.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::address::Address;
 use super::project::{owner_at, shown};
 use super::{Exit, Failure};
 use crate::api::types::problem::Document;
@@ -30,16 +31,24 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 #[derive(Clone)]
 pub struct Client {
-    socket: PathBuf,
-    /// The file that names the owner, for those whom it does not answer.
-    lock: PathBuf,
-    /// An agent's own, from the environment; otherwise the project's is read when it is needed.
+    way: Way,
+    /// From the environment; otherwise the project's is read when it is needed, from beside the socket.
     token: Option<String>,
     user: String,
 }
 
+#[derive(Clone)]
+enum Way {
+    Socket {
+        socket: PathBuf,
+        /// The file that names the owner, for those whom it does not answer.
+        lock: PathBuf,
+    },
+    Address(Address),
+}
+
 /// How asking went wrong.
-enum Trouble {
+pub(super) enum Trouble {
     Unreachable(io::Error),
     Silent(Duration),
     /// The process is there, and a signal has stopped it.
@@ -50,17 +59,27 @@ enum Trouble {
 
 impl Client {
     pub fn new(socket: PathBuf, lock: PathBuf, token: Option<String>, user: String) -> Client {
-        Client { socket, lock, token, user }
+        Client { way: Way::Socket { socket, lock }, token, user }
     }
 
-    pub fn socket(&self) -> &Path {
-        &self.socket
+    /// To a server that may be on another machine.
+    pub fn at(address: Address, token: Option<String>, user: String) -> Client {
+        Client { way: Way::Address(address), token, user }
+    }
+
+    /// Where it goes, for people.
+    pub fn place(&self) -> String {
+        match &self.way {
+            Way::Socket { socket, .. } => shown(socket),
+            Way::Address(address) => address.to_string(),
+        }
     }
 
     /// Status and body of the answer; `None` where nobody listens.
     pub fn send(&self, request: &Request) -> Result<Option<(u16, Value)>, Failure> {
         // Most of the time there is no owner, and nothing to set up for one.
-        if std::fs::symlink_metadata(&self.socket).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        if let Way::Socket { socket, .. } = &self.way
+            && std::fs::symlink_metadata(socket).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         {
             return Ok(None);
         }
@@ -110,7 +129,7 @@ impl Client {
         // A long poll is answered late on purpose.
         let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
         let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
-        let mut exchange = std::pin::pin!(exchange(stream, request, &token, &self.user));
+        let mut exchange = std::pin::pin!(self.exchange(stream, request, &token));
         let soon = SILENCE.min(limit);
         if let Ok(answered) = tokio::time::timeout(soon, &mut exchange).await {
             return answered.map(Some);
@@ -141,25 +160,36 @@ impl Client {
         };
         let asking = async {
             let stream = self.connect().await.ok().flatten()?;
-            exchange(stream, &asked, token, &self.user).await.ok()
+            self.exchange(stream, &asked, token).await.ok()
         };
         matches!(tokio::time::timeout(PING, asking).await, Ok(Some(_)))
     }
 
     /// An owner that is slow to take calls has a full queue of them: it is asked again until the time is up.
-    async fn connect(&self) -> io::Result<Option<tokio::net::UnixStream>> {
+    async fn connect(&self) -> io::Result<Option<Stream>> {
         const AGAIN: Duration = Duration::from_millis(20);
+        let socket = match &self.way {
+            Way::Address(address) => return address.connect().await.map(Some),
+            Way::Socket { socket, .. } => socket,
+        };
         loop {
-            match server::connect(&self.socket).await {
+            match server::connect(socket).await {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(AGAIN).await,
-                connected => return connected,
+                connected => return Ok(connected?.map(|stream| Box::new(stream) as Stream)),
             }
+        }
+    }
+
+    fn lock(&self) -> Option<&Path> {
+        match &self.way {
+            Way::Socket { lock, .. } => Some(lock),
+            Way::Address(_) => None,
         }
     }
 
     /// The owner, where it was stopped by a signal: it would answer nobody.
     fn suspended(&self) -> Option<u32> {
-        let pid = owner_at(&self.lock)?.pid;
+        let pid = owner_at(self.lock()?)?.pid;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name may hold anything; the state stands behind its end.
         let state = stat.rsplit_once(") ")?.1.chars().next()?;
@@ -170,7 +200,12 @@ impl Client {
         if let Some(token) = &self.token {
             return Ok(token.clone());
         }
-        let folder = server::folder_of(&self.socket);
+        let Way::Socket { socket, .. } = &self.way else {
+            return Err(Failure::new(Exit::Refused, "a server asks who you are, and no token is set").hint(
+                "set ADJ_TOKEN to a token of yours; `adj token create` makes one where the project is",
+            ));
+        };
+        let folder = server::folder_of(socket);
         let hint =
             "a person needs the project's token to talk to its owner; an agent has its own in ADJ_TOKEN";
         match server::read_token(folder) {
@@ -184,17 +219,18 @@ impl Client {
     }
 
     fn failure(&self, trouble: Trouble, method: Method) -> Failure {
-        let owner = owner_at(&self.lock);
+        let (socket, lock) = match &self.way {
+            Way::Socket { socket, lock } => (socket, lock),
+            Way::Address(address) => return address.failure(trouble, method),
+        };
+        let owner = owner_at(lock);
         let who = owner.as_ref().map(|owner| format!(" ({})", holder_name(owner))).unwrap_or_default();
         let message = match trouble {
             Trouble::Unreachable(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                return not_yours(&self.socket);
+                return not_yours(socket);
             }
             Trouble::Unreachable(error) => {
-                format!(
-                    "the owner of the project{who} cannot be reached at `{}`: {error}",
-                    shown(&self.socket)
-                )
+                format!("the owner of the project{who} cannot be reached at `{}`: {error}", shown(socket))
             }
             Trouble::Silent(limit) => {
                 format!("the fleet{who} does not answer: {} s were waited", limit.as_secs())
@@ -230,39 +266,53 @@ fn is_full(problem: &Value) -> bool {
     problem.is_ok_and(|problem| problem.code.as_deref() == Some(server::TOO_MANY_CONNECTIONS))
 }
 
-async fn exchange(
-    stream: tokio::net::UnixStream,
-    request: &Request,
-    token: &str,
-    user: &str,
-) -> Result<(u16, Value), Trouble> {
-    let broken = |error: hyper::Error| Trouble::Broken(error.to_string());
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // It ends with the runtime, which ends with the answer.
-    drop(tokio::spawn(connection));
-    let wire = wire(request, token, user).map_err(|error| Trouble::Broken(error.to_string()))?;
-    let answer = sender.send_request(wire).await.map_err(broken)?;
-    let status = answer.status().as_u16();
-    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-    let body = body.map_err(|error| Trouble::Broken(error.to_string()))?.to_bytes();
-    let body = serde_json::from_slice(&body).map_err(|error| Trouble::Broken(error.to_string()))?;
-    Ok((status, body))
+/// Both ends of an exchange, whatever it goes over.
+pub trait Io: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
+impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Io for T {}
+pub type Stream = Box<dyn Io>;
+
+impl Client {
+    async fn exchange(
+        &self,
+        stream: Stream,
+        request: &Request,
+        token: &str,
+    ) -> Result<(u16, Value), Trouble> {
+        let broken = |error: hyper::Error| Trouble::Broken(error.to_string());
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        // It ends with the runtime, which ends with the answer.
+        drop(tokio::spawn(connection));
+        let (host, prefix) = match &self.way {
+            Way::Socket { .. } => ("adjutant", ""),
+            Way::Address(address) => (address.host(), address.prefix()),
+        };
+        let wire = wire(request, token, &self.user, host, prefix)
+            .map_err(|error| Trouble::Broken(error.to_string()))?;
+        let answer = sender.send_request(wire).await.map_err(broken)?;
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| Trouble::Broken(error.to_string()))?.to_bytes();
+        let body = serde_json::from_slice(&body).map_err(|error| Trouble::Broken(error.to_string()))?;
+        Ok((status, body))
+    }
 }
 
 fn wire(
     request: &Request,
     token: &str,
     user: &str,
+    host: &str,
+    prefix: &str,
 ) -> Result<hyper::Request<Full<Bytes>>, hyper::http::Error> {
-    let mut address = utf8_percent_encode(&request.path, ENCODED).to_string();
+    let mut address = format!("{prefix}{}", utf8_percent_encode(&request.path, ENCODED));
     if !request.query.is_empty() {
         address.push_str(&format!("?{}", request.query));
     }
     let mut wire = hyper::Request::builder()
         .method(request.method.name())
         .uri(address)
-        .header("host", "adjutant")
+        .header("host", host)
         .header("authorization", format!("Bearer {token}"))
         .header("x-adj-user", user);
     if let Some(key) = &request.x_idempotency_key {

@@ -197,7 +197,11 @@ fn of_github(project: &Project, import: &Import) -> Result<Vec<u8>, Failure> {
     if let Some(search) = &import.search {
         gh.args(["--search", search]);
     }
-    let output = gh.current_dir(project.root()).stdin(Stdio::null()).output().map_err(|error| {
+    // Away from the project, the repository around here is meant.
+    if !project.is_away() {
+        gh.current_dir(project.root());
+    }
+    let output = gh.stdin(Stdio::null()).output().map_err(|error| {
         let message = match error.kind() {
             ErrorKind::NotFound => "`gh` is not on the PATH".to_owned(),
             _ => format!("`gh` cannot be started: {error}"),

@@ -237,6 +237,7 @@ struct Checked<'c> {
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.
 pub fn verify(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    project.check_here("`adj verify`")?;
     let started = now();
     let Some(log) = project.read_log()? else {
         return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
@@ -346,6 +347,7 @@ pub struct Transfer {
 
 pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    project.check_here("`adj export`")?;
     let Some(log) = project.read_log()? else {
         return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
             .hint("there is nothing to export yet"));
@@ -385,6 +387,7 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
 
 pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    project.check_here("`adj import`")?;
     project.check_person("import a log")?;
     let path = &command.file;
     let failed = |error| transfer_failure(path, error);

@@ -2,6 +2,7 @@
 //!
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
+mod address;
 mod background;
 mod client;
 mod completions;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::address::Address;
 use super::client::Client;
 use super::{Exit, Failure, Globals};
 use crate::api::types::fleet::Fleet;
@@ -46,6 +47,8 @@ pub struct Project {
     client: Client,
     /// The owner was named: where it does not listen, nobody answers for it.
     named: bool,
+    /// Its files are on another machine, or might be.
+    away: bool,
     /// Nothing is said beside what was asked for.
     quiet: bool,
     caller: Result<Caller, String>,
@@ -111,10 +114,11 @@ impl Project {
     /// `--server unix:PATH`: the owner that listens there, wherever this is.
     fn served(server: &str, globals: &Globals) -> Result<Project, Failure> {
         let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
+        if let Some(address) = Address::read(server) {
+            return Project::away(address, globals);
+        }
         let Some(path) = server.strip_prefix("unix:") else {
-            return Err(
-                cannot().hint("only a fleet on this machine is supported: --server unix:PATH, or omit it")
-            );
+            return Err(cannot().hint("an address is https://HOST, http://127.0.0.1:PORT or unix:PATH"));
         };
         let socket = std::path::absolute(path).map_err(|_| cannot())?;
         let folder = server::folder_of(&socket);
@@ -123,12 +127,37 @@ impl Project {
         Ok(Project::at(Layout::new(root.unwrap_or(git_dir)), socket, true, globals))
     }
 
+    /// `--server https://HOST`: a server that may be on another machine. Nothing of the project is on this one.
+    fn away(address: Address, globals: &Globals) -> Result<Project, Failure> {
+        if !address.is_safe() {
+            let message = format!("{address} would send your token where others can read it");
+            return Err(Failure::new(Exit::Refused, message).hint("use https://"));
+        }
+        let client = Client::at(address, super::set_variable("ADJ_TOKEN"), user());
+        let layout = Layout::new("/nonexistent");
+        Ok(Project { layout, client, named: true, away: true, quiet: globals.quiet, caller: Ok(person()) })
+    }
+
+    /// Its files are on another machine, or might be.
+    pub fn is_away(&self) -> bool {
+        self.away
+    }
+
+    /// For what works on the project's files.
+    pub fn check_here(&self, what: &str) -> Result<(), Failure> {
+        if !self.away {
+            return Ok(());
+        }
+        let message = format!("{what} works on the files of the project, and these are where the server is");
+        Err(Failure::new(Exit::Usage, message).hint("run it there, without --server"))
+    }
+
     fn at(layout: Layout, socket: PathBuf, named: bool, globals: &Globals) -> Project {
         let folder = server::folder_of(&socket).to_owned();
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
         let client = Client::new(socket, folder.join(LOCK), token, user());
-        Project { layout, client, named, quiet: globals.quiet, caller }
+        Project { layout, client, named, away: false, quiet: globals.quiet, caller }
     }
 
     pub fn log_path(&self) -> PathBuf {
@@ -191,6 +220,11 @@ impl Project {
 
     /// Where a task's tree is, from the name that the log has for it.
     pub fn tree(&self, name: &str) -> PathBuf {
+        if self.away {
+            let fleet: Option<Fleet> = self.get("/fleet").ok();
+            return PathBuf::from(fleet.map(|fleet| fleet.trees).unwrap_or_default())
+                .join(name.rsplit('/').next().unwrap_or(name));
+        }
         // Where they stand is written down; without that, it is what the settings in force say.
         let settings = trust::in_force(&self.layout).map(|in_force| in_force.settings).unwrap_or_default();
         self.layout.trees(&settings.fleet.trees).join(name.rsplit('/').next().unwrap_or(name))
@@ -382,8 +416,8 @@ impl Project {
             Some((status, body)) if status < 400 => Ok(Some(body)),
             Some((status, body)) => Err(Failure::of_problem(status, body)),
             None if self.named => {
-                let socket = shown(self.client.socket());
-                Err(Failure::new(Exit::Unreachable, format!("no fleet is running at `{socket}`"))
+                let place = self.client.place();
+                Err(Failure::new(Exit::Unreachable, format!("no fleet is running at `{place}`"))
                     .hint("start it with `adj run`, or omit --server and ADJ_SERVER"))
             }
             None => Ok(None),

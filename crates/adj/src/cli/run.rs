@@ -88,6 +88,9 @@ const DETACH: Duration = Duration::from_secs(20);
 pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let there: Served = project.get("/fleet")?;
+    if there.pid.is_none() {
+        project.check_here("`adj run`")?;
+    }
     match there.pid {
         Some(pid) if there.running => {
             let message = format!("a fleet is at work here already, as process {pid}");
@@ -354,7 +357,8 @@ impl Fleet {
         serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
         let mut notes = self.notes;
         if let Some(wish) = &self.serve {
-            let front = serve::front(wish, BTreeMap::from([(name, place)]), &[switch.clone()]).await?;
+            let front =
+                serve::front(wish, BTreeMap::from([(name, place)]), std::slice::from_ref(&switch)).await?;
             notes.push(format!("serving at {}; `adj url` prints a link for a browser", front.url));
             notes.extend(front.warnings);
             serving.spawn(server::serve(front.ear, front.house, until(stopped)));

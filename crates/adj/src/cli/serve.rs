@@ -203,6 +203,7 @@ pub async fn front(
 
 pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
     let projects = projects(command, &context.globals)?;
+    projects.iter().try_for_each(|project| project.check_here("`adj serve`"))?;
     if command.detach {
         return detach(command, &projects, context);
     }

@@ -41,6 +41,7 @@ pub struct Doctor {
 pub fn doctor(command: &Doctor, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     if command.tests {
+        project.check_here("`adj doctor --tests`")?;
         return test_main(&project, context);
     }
     findings(&project.get_all("/doctor", &Nothing {})?, Exit::Failed, context)

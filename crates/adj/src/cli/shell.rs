@@ -32,6 +32,7 @@ pub struct Shell {
 
 pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    project.check_here("`adj shell`")?;
     let id = named::task(&project, &command.name)?.line.id;
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
     let layout = project.layout();

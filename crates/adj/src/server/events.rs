@@ -73,7 +73,8 @@ impl Events {
         stopping: watch::Receiver<bool>,
         may: impl Fn() -> bool + Send + 'static,
     ) -> Response {
-        let beats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+        // The first one says that the reader has seen all that there was.
+        let beats = tokio::time::interval_at(Instant::now(), HEARTBEAT);
         let reader = Reader {
             events: self.clone(),
             after,

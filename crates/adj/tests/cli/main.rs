@@ -14,6 +14,7 @@ mod owner;
 mod project;
 mod promises;
 mod sandbox;
+mod server;
 mod sim;
 
 use std::io::Write;

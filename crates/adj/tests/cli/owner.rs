@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Ran;
 use super::project::{Repository, ids};
+use super::server::Server;
 use serde_json::{Value, json};
 
 /// An owner that runs nothing and listens. It ends when this is dropped.
@@ -206,8 +207,11 @@ const DAY: &[&str] = &[
 /// Reading a whole log in needs the log for itself, which an owner does not give away; a second fleet does too.
 const NOT_BESIDE_AN_OWNER: &[&str] = &["import", "run", "serve"];
 
+/// What works on the project's files themselves: a server says where these are.
+const NOT_FROM_AWAY: &[&str] = &["verify", "export", "shell"];
+
 #[test]
-fn every_command_is_answered_alike_by_an_owner_and_without_one() {
+fn every_command_is_answered_alike_by_an_owner_a_server_and_without_one() {
     let listed = super::adj("internal commands").stdout;
     let known: BTreeSet<&str> = listed.lines().collect();
     let told = |command: &&&str| DAY.iter().any(|line| line.starts_with(**command));
@@ -216,11 +220,30 @@ fn every_command_is_answered_alike_by_an_owner_and_without_one() {
     assert!(missing.is_empty(), "the day above leaves out {missing:?}");
 
     for json in [false, true] {
-        let (alone, owned) = (Repository::new(), Repository::new());
+        let (alone, owned, served) = (Repository::new(), Repository::new(), Repository::new());
         let owner = Owner::start(&owned);
+        let server = Server::with_tls(&served);
         for line in DAY {
-            let [one, other] = [&alone, &owned].map(|here| one_of_the_day(here, line, json));
+            let one = one_of_the_day(&alone, &|arguments| alone.command(arguments), line, json);
+            let other = one_of_the_day(&owned, &|arguments| owned.command(arguments), line, json);
             assert_eq!(one, other, "`{line}` alone, and with an owner");
+            if NOT_FROM_AWAY.iter().any(|command| line.starts_with(command)) {
+                let ran: Ran = server.command(&line.split(' ').collect::<Vec<_>>()).output().unwrap().into();
+                assert!(
+                    ran.code == 2 && ran.stderr.contains("where the server is"),
+                    "{line}: {}",
+                    ran.stderr
+                );
+                continue;
+            }
+            if *line == "url" {
+                // There is a server now, and so there is a link.
+                let ran: Ran = server.command(&["url"]).output().unwrap().into();
+                assert!(ran.code == 0 && ran.stdout.contains("/enter#"), "{}", ran.stderr);
+                continue;
+            }
+            let away = one_of_the_day(&served, &|arguments| server.command(arguments), line, json);
+            assert_eq!(one, away, "`{line}` alone, and over https");
         }
         assert_eq!(owned.adj(&["import", "all.jsonl"]).code, 5);
         assert_eq!(owned.adj(&["run", "--until-idle"]).code, 3);
@@ -228,10 +251,16 @@ fn every_command_is_answered_alike_by_an_owner_and_without_one() {
     }
 }
 
-/// Code, output and errors, without what differs from one repository and moment to the next.
-fn one_of_the_day(here: &Repository, line: &str, json: bool) -> (i32, String, String) {
+/// Code, output and errors, without what differs from one repository and moment to the next. `adj` is how it is asked.
+fn one_of_the_day(
+    here: &Repository,
+    adj: &dyn Fn(&[&str]) -> Command,
+    line: &str,
+    json: bool,
+) -> (i32, String, String) {
     let question = || {
-        let open = here.json(&["approvals", "--all"]);
+        let open: Ran = adj(&["approvals", "--all", "--json"]).output().unwrap().into();
+        let open: Value = serde_json::from_str(&open.stdout).unwrap();
         open.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned()
     };
     let repository = here.0.to_str().unwrap();
@@ -246,7 +275,7 @@ fn one_of_the_day(here: &Repository, line: &str, json: bool) -> (i32, String, St
         arguments.push("--json".to_owned());
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let ran = here.adj(&arguments);
+    let ran: Ran = adj(&arguments).output().unwrap().into();
     let plain = |text: &str| plain(&text.replace(repository, "<here>"));
     (ran.code, plain(&ran.stdout), plain(&ran.stderr))
 }

@@ -17,6 +17,9 @@ pub struct Fleet {
     pub sandbox: Option<String>,
     /// The tests that run now.
     pub tests: Vec<RunningTests>,
+    /// The folder on the machine of the fleet that holds the working trees.
+    #[serde(default)]
+    pub trees: String,
     /// It was started and not stopped, whether its process lives or not.
     pub wanted: bool,
     /// What is known of main's own tests; null where nobody wants to know.

@@ -1,0 +1,134 @@
+//! A server's address, as somebody wrote it: `https://adj.example.com`, `http://127.0.0.1:4600/p/api`.
+
+use std::io;
+use std::sync::Arc;
+
+use super::client::{Stream, Trouble};
+use super::{Exit, Failure};
+use crate::api::Method;
+use crate::server::tcp;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+#[derive(Clone, Debug)]
+pub struct Address {
+    secure: bool,
+    name: String,
+    port: u16,
+    /// What is sent as `Host`.
+    host: String,
+    /// The project's place on a server of several: what stands before every path.
+    prefix: String,
+}
+
+impl Address {
+    /// `None`: it is no address of HTTP.
+    pub fn read(text: &str) -> Option<Address> {
+        let url: hyper::Uri = text.trim_end_matches('/').parse().ok()?;
+        let secure = match url.scheme_str()? {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
+        let authority = url.authority().filter(|authority| !authority.as_str().contains('@'))?;
+        if url.query().is_some() {
+            return None;
+        }
+        let name = authority.host().trim_matches(['[', ']']).to_owned();
+        let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let prefix = url.path().trim_end_matches('/').to_owned();
+        Some(Address { secure, name, port, host: authority.as_str().to_owned(), prefix })
+    }
+
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// A token goes over the net only where nobody else can read it.
+    pub fn is_safe(&self) -> bool {
+        let here =
+            self.name.parse::<std::net::IpAddr>().map_or(self.name == "localhost", |ip| ip.is_loopback());
+        self.secure || here
+    }
+
+    pub async fn connect(&self) -> io::Result<Stream> {
+        let stream = TcpStream::connect((self.name.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        if !self.secure {
+            return Ok(Box::new(stream));
+        }
+        let name = ServerName::try_from(self.name.clone()).map_err(io::Error::other)?;
+        Ok(Box::new(connector()?.connect(name, stream).await?))
+    }
+
+    pub(super) fn failure(&self, trouble: Trouble, method: Method) -> Failure {
+        let message = match trouble {
+            Trouble::NoToken(failure) => return failure,
+            Trouble::Unreachable(error) => {
+                let message = format!("the server at {self} cannot be reached: {error}");
+                return Failure::new(Exit::Unreachable, message).hint(format!(
+                    "`adj serve` starts one, at port {} unless it is told another",
+                    tcp::PORT
+                ));
+            }
+            Trouble::Silent(limit) => {
+                format!("the server at {self} does not answer: {} s were waited", limit.as_secs())
+            }
+            Trouble::Suspended(_) => format!("the server at {self} does not answer"),
+            Trouble::Broken(why) => format!("the server at {self} broke off: {why}"),
+        };
+        let hint = match method {
+            Method::Get => "try again",
+            _ => "it may be done all the same: look before you ask again",
+        };
+        Failure::new(Exit::Unreachable, message).hint(hint)
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = if self.secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.host, self.prefix)
+    }
+}
+
+/// Trusts whom the system trusts; `SSL_CERT_FILE` names others.
+fn connector() -> io::Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_written_as_people_do() {
+        let address = Address::read("https://adj.example/p/api/").unwrap();
+        assert_eq!((address.to_string().as_str(), address.port), ("https://adj.example/p/api", 443));
+        assert_eq!(Address::read("http://[::1]:4600").unwrap().name, "::1");
+        for wrong in ["adj.example", "ftp://x", "unix:x", "https://a@b", "https://x?token=1", ""] {
+            assert!(Address::read(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_sent_in_the_clear_beyond_this_machine() {
+        let safe = |text: &str| Address::read(text).unwrap().is_safe();
+        assert!(safe("https://adj.example") && safe("http://127.0.0.1:1") && safe("http://localhost:1"));
+        assert!(!safe("http://adj.example") && !safe("http://192.0.2.1:4600"));
+    }
+}

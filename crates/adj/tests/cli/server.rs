@@ -1,0 +1,423 @@
+//! `adj serve`: the real binary at an address, and everybody who knocks there.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::Ran;
+use super::project::Repository;
+use serde_json::{Value, json};
+
+/// A server that ends when this is dropped.
+pub struct Server {
+    child: Child,
+    /// What it printed when it began to listen.
+    pub said: Value,
+    token: String,
+    /// Where commands of somebody else are run.
+    elsewhere: tempfile::TempDir,
+    /// The certificate, where it has one.
+    trusted: Option<PathBuf>,
+}
+
+impl Server {
+    pub fn start(here: &Repository, options: &[&str]) -> Server {
+        Server::of(here, &[&["serve", "--port", "0", "--json"], options].concat(), None)
+    }
+
+    /// With a certificate of its own for `localhost`.
+    pub fn with_tls(here: &Repository) -> Server {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let (cert, key) = (here.0.join(".git/cert.pem"), here.0.join(".git/key.pem"));
+        std::fs::write(&cert, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let files = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+        Server::of(here, &[&["serve", "--port", "0", "--json"], &files[..]].concat(), Some(cert.clone()))
+    }
+
+    fn of(here: &Repository, line: &[&str], trusted: Option<PathBuf>) -> Server {
+        let mut child = here.command(line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let said = serde_json::from_str(&said).unwrap();
+        let token = std::fs::read_to_string(here.state("token")).unwrap();
+        Server { child, said, token, elsewhere: tempfile::tempdir().unwrap(), trusted }
+    }
+
+    pub fn url(&self) -> String {
+        let url = self.said["url"].as_str().unwrap();
+        // The certificate is for a name.
+        if self.trusted.is_some() { url.replace("127.0.0.1", "localhost") } else { url.to_owned() }
+    }
+
+    fn host(&self) -> String {
+        self.said["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+    }
+
+    /// `adj` in a folder that has nothing to do with the project.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = super::command("");
+        command.args(arguments).current_dir(self.elsewhere.path()).stdin(Stdio::null());
+        command.env("ADJ_USER", "ann").env("ADJ_TOKEN", &self.token).env("ADJ_SERVER", self.url());
+        if let Some(trusted) = &self.trusted {
+            command.env("SSL_CERT_FILE", trusted);
+        }
+        command
+    }
+
+    /// A raw request: its first line and headers as they are given, `Host` among them where it matters.
+    fn raw(&self, head: &str, body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        let head = head.replace('\n', "\r\n");
+        stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+        // An answer may come before all was sent; that is its right.
+        let _ = stream.write_all(body);
+        Answer::read(stream)
+    }
+
+    /// The same with our own name, a token and a body of JSON.
+    fn ask(&self, line: &str, token: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (host, length) = (self.host(), body.len());
+        let kind = "Content-Type: application/json";
+        let head = format!(
+            "{line} HTTP/1.1\nHost: {host}\nAuthorization: Bearer {token}\n{kind}\nContent-Length: {length}"
+        );
+        self.raw(&head, body.as_bytes())
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), &self.token, &Value::Null)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask(&format!("POST {path}"), &self.token, body)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    text: String,
+}
+
+impl Answer {
+    fn read(mut stream: TcpStream) -> Answer {
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8(text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).unwrap_or("0").parse().unwrap();
+        Answer { status, head: head.to_owned(), text: body.to_owned() }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        headers.into_iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+#[test]
+fn a_browser_comes_in_by_a_link_that_works_once() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let host = server.host();
+    let link = here.ok(&["url"]);
+    let code = link.trim().rsplit('#').next().unwrap().to_owned();
+    assert_eq!(link.trim().split('#').next().unwrap(), format!("{}/enter", server.url()));
+    let enter = |code: &str| {
+        let body = json!({"code": code}).to_string();
+        let kind = "Content-Type: application/json";
+        let length = body.len();
+        let head = format!("POST /session HTTP/1.1\nHost: {host}\n{kind}\nContent-Length: {length}");
+        server.raw(&head, body.as_bytes())
+    };
+    let (before, page) = (server.raw(&format!("GET / HTTP/1.1\nHost: {host}"), b""), "GET /enter HTTP/1.1");
+    assert!(before.status == 401 && before.text.contains("adj url"), "{}", before.text);
+    assert_eq!(server.raw(&format!("{page}\nHost: {host}"), b"").status, 200);
+    assert_eq!(enter("0000").status, 401);
+    let begun = enter(&code);
+    assert_eq!(begun.status, 200, "{}", begun.text);
+    assert_eq!(enter(&code).json()["code"], "LINK_USED");
+    let cookie = begun.header("set-cookie").unwrap();
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    let cookie = cookie.split(';').next().unwrap();
+
+    let with_cookie = |line: &str, more: &str, body: &str| {
+        let head = format!(
+            "{line} HTTP/1.1\nHost: {host}\nCookie: {cookie}\nContent-Type: application/json\nContent-Length: {}{more}",
+            body.len()
+        );
+        server.raw(&head, body.as_bytes())
+    };
+    assert_eq!(with_cookie("GET /api/v1/tasks", "", "").status, 200);
+    assert_eq!(with_cookie("GET /", "", "").status, 200);
+    let task = r#"{"title":"x"}"#;
+    let refused = with_cookie("POST /api/v1/tasks", "", task);
+    assert_eq!(
+        (refused.status, &refused.json()["code"]),
+        (403, &json!("WRONG_ORIGIN")),
+        "no page says it is ours"
+    );
+    let foreign = with_cookie("POST /api/v1/tasks", "\nOrigin: http://evil.example", task);
+    assert!(
+        foreign.status == 403 && foreign.header("access-control-allow-origin").is_none(),
+        "{}",
+        foreign.head
+    );
+    let ours = format!("\nOrigin: http://{host}");
+    assert_eq!(with_cookie("POST /api/v1/tasks", &ours, task).status, 201);
+    assert_eq!(with_cookie("DELETE /session", &ours, "").status, 200);
+    assert_eq!(with_cookie("GET /api/v1/tasks", "", "").status, 401, "the session has ended");
+}
+
+#[test]
+fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let (host, token) = (server.host(), &server.token);
+    let status = |headers: &str| {
+        let line = format!("GET /api/v1/tasks HTTP/1.1\nAuthorization: Bearer {token}{headers}");
+        let answer = server.raw(&line, b"");
+        assert!(answer.header("access-control-allow-origin").is_none(), "{}", answer.head);
+        answer.status
+    };
+    assert_eq!(status(&format!("\nHost: {host}")), 200);
+    assert_eq!(status("\nHost: evil.example"), 421);
+    assert_eq!(status("\nHost: evil.example\nOrigin: http://evil.example"), 421);
+    assert_eq!(status(&format!("\nHost: {host}\nOrigin: null")), 403);
+    assert_eq!(status(&format!("\nHost: {host}\nOrigin: http://evil.example")), 403);
+    assert_eq!(status(&format!("\nHost: {host}\nSec-Fetch-Site: cross-site")), 403);
+    for path in
+        ["/api/v1/tasks", "/api/v1/events", "/docs", "/openapi.json", "/v1/stream/x", "/mcp", "/metrics"]
+    {
+        let stranger = server.raw(&format!("GET {path} HTTP/1.1\nHost: {host}"), b"");
+        assert_eq!(stranger.status, 401, "{path}");
+        let query = server.raw(&format!("GET {path}?token={token} HTTP/1.1\nHost: {host}"), b"");
+        assert_eq!(query.status, 401, "{path}");
+    }
+    let own = format!("Host: {host}\nAuthorization: Bearer {token}\nContent-Length: 3");
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        let form = format!("POST /api/v1/tasks HTTP/1.1\n{own}\nContent-Type: {kind}");
+        assert_eq!(server.raw(&form, b"a=b").status, 415, "{kind}");
+    }
+    assert_eq!(server.raw(&format!("GET /healthz HTTP/1.1\nHost: {host}"), b"").text, "ok\n");
+    assert_eq!(server.raw(&format!("GET /readyz HTTP/1.1\nHost: {host}"), b"").status, 200);
+}
+
+#[test]
+fn a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy() {
+    let here = Repository::new();
+    here.fails(&["serve", "--port", "0", "--listen", "0.0.0.0"], 3, "--behind-proxy");
+    here.fails(
+        &["serve", "--port", "0", "--listen", "0.0.0.0", "--auth", "none", "--behind-proxy"],
+        3,
+        "lets everybody in",
+    );
+    let proxied = Server::start(
+        &here,
+        &["--listen", "0.0.0.0", "--behind-proxy", "--public-url", "https://adj.example.com"],
+    );
+    assert_eq!(proxied.said["url"], "https://adj.example.com");
+}
+
+#[test]
+fn a_token_for_reading_changes_nothing_and_a_revoked_one_reads_nothing() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let made = here.json(&["token", "create", "--name", "ann", "--role", "reader"]);
+    let (reader, id) = (made["token"].as_str().unwrap(), made["id"].as_str().unwrap());
+    assert_eq!(server.ask("GET /api/v1/tasks", reader, &Value::Null).status, 200);
+    let refused = server.ask("POST /api/v1/tasks", reader, &json!({"title": "x"}));
+    assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("READ_ONLY")));
+    let kept = std::fs::read_to_string(here.state("named-tokens.json")).unwrap();
+    assert!(!kept.contains(reader), "only its hash is kept");
+    here.ok(&["token", "revoke", id]);
+    assert_eq!(server.ask("GET /api/v1/tasks", reader, &Value::Null).status, 401);
+
+    let intern = here.json(&["token", "create", "--name", "new", "--role", "intern"]);
+    let moved = server.ask("POST /api/v1/fleet/start", intern["token"].as_str().unwrap(), &json!({}));
+    assert_eq!(moved.status, 403, "{}", moved.text);
+}
+
+#[test]
+fn several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out() {
+    let (one, two, broken) = (Repository::new(), Repository::new(), Repository::new());
+    two.ok(&["task", "add", "of two"]);
+    std::fs::create_dir_all(broken.state("")).unwrap();
+    std::fs::write(broken.log(), "no log at all").unwrap();
+    let paths = [&one, &two, &broken].map(|here| here.0.to_str().unwrap().to_owned());
+    let folders: Vec<&str> = paths.iter().flat_map(|path| ["--project", path]).collect();
+    let server = Server::start(&one, &folders);
+    let names: Vec<&str> =
+        server.said["projects"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names.len(), 2, "{}", server.said);
+    assert!(server.said["notServed"][0].as_str().unwrap().contains(&paths[2]), "{}", server.said);
+    let own = server.get(&format!("/p/{}/api/v1/tasks", names[0]));
+    assert_eq!((own.status, own.json()["items"].as_array().unwrap().len()), (200, 0));
+    let other = format!("/p/{}/api/v1/tasks", names[1]);
+    assert_eq!(server.get(&other).status, 401, "a token is for its own project");
+    let token = std::fs::read_to_string(two.state("token")).unwrap();
+    let tasks = server.ask(&format!("GET {other}"), &token, &Value::Null);
+    assert_eq!(tasks.json()["items"][0]["title"], "of two");
+    assert_eq!(server.get("/api/v1/tasks").status, 404, "which one is not said");
+    assert_eq!(server.get("/p/nowhere/api/v1/tasks").status, 404);
+    let ran: Ran = server
+        .command(&["task", "ls", "--json"])
+        .env("ADJ_SERVER", format!("{}/p/{}", server.url(), names[1]))
+        .env("ADJ_TOKEN", &token)
+        .output()
+        .unwrap()
+        .into();
+    assert!(ran.stdout.contains("of two"), "{}{}", ran.stdout, ran.stderr);
+    // Its own socket still leads to it, whoever else is served beside it.
+    assert!(two.ok(&["task", "ls"]).contains("of two"));
+}
+
+#[test]
+fn what_is_polled_is_sent_only_where_it_has_changed() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let first = server.get("/api/v1/tasks");
+    let tag = first.header("etag").unwrap().to_owned();
+    let poll = |tag: &str| {
+        let line = format!("GET /api/v1/tasks HTTP/1.1\nHost: {}\nIf-None-Match: {tag}", server.host());
+        server.raw(&format!("{line}\nAuthorization: Bearer {}", server.token), b"")
+    };
+    let same = poll(&tag);
+    assert_eq!((same.status, same.text.as_str()), (304, ""));
+    here.ok(&["task", "add", "x"]);
+    assert_eq!(poll(&tag).status, 200);
+}
+
+#[test]
+fn a_hundred_times_the_same_request_is_done_once_also_after_a_restart() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let ask = |server: &Server| {
+        let body = r#"{"title":"once"}"#;
+        let line = format!(
+            "POST /api/v1/tasks HTTP/1.1\nHost: {}\nAuthorization: Bearer {}\nX-Idempotency-Key: k\n\
+             Content-Type: application/json\nContent-Length: {}",
+            server.host(),
+            server.token,
+            body.len()
+        );
+        let answer = server.raw(&line, body.as_bytes());
+        (answer.status, answer.json()["id"].as_str().map(str::to_owned))
+    };
+    let answers: Vec<(u16, Option<String>)> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..100).map(|_| scope.spawn(|| ask(&server))).collect();
+        asking.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    let done: Vec<_> = answers.iter().filter(|(status, _)| *status == 201).collect();
+    assert!(
+        !done.is_empty() && done.iter().all(|answer| **answer == (201, Some("t-1".to_owned()))),
+        "{answers:?}"
+    );
+    assert!(answers.iter().all(|(status, _)| matches!(status, 201 | 409)), "{answers:?}");
+    drop(server);
+    let again = Server::start(&here, &[]);
+    assert_eq!(ask(&again), (201, Some("t-1".to_owned())));
+    assert_eq!(again.get("/api/v1/tasks").json()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn events_are_followed_from_any_record_and_say_that_they_are_live() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "first"]);
+    let server = Server::start(&here, &[]);
+    let follow = |more: &str| {
+        let stream = TcpStream::connect(server.host()).unwrap();
+        let head = format!(
+            "GET /api/v1/events{more} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+             Accept: text/event-stream\r\n\r\n",
+            server.host(),
+            server.token
+        );
+        (&stream).write_all(head.as_bytes()).unwrap();
+        BufReader::new(stream).lines().map(Result::unwrap)
+    };
+    let mut all = follow("");
+    let mut seen: Vec<u64> = Vec::new();
+    let beat = all
+        .by_ref()
+        .inspect(|line| seen.extend(line.strip_prefix("id: ").map(|id| id.parse::<u64>().unwrap())));
+    assert!(beat.into_iter().any(|line| line == "event: heartbeat"));
+    assert_eq!(seen, [1, 2]);
+    here.ok(&["task", "add", "second"]);
+    let told = all.find(|line| line.starts_with("data: ") && line.contains("task_added")).unwrap();
+    assert!(told.contains("second"), "{told}");
+    let mut later = follow("?after=2");
+    assert!(later.find(|line| line.starts_with("id: ")).unwrap() == "id: 3");
+    let line =
+        format!("GET /api/v1/events?after=99 HTTP/1.1\nHost: {}\nAccept: text/event-stream", server.host());
+    let beyond = server.raw(&format!("{line}\nAuthorization: Bearer {}", server.token), b"");
+    assert!(beyond.status == 400 && beyond.text.contains("the log ends with 3"), "{}", beyond.text);
+}
+
+#[test]
+fn the_fleet_is_off_until_somebody_starts_it_and_the_server_outlives_it() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    assert_eq!(server.get("/api/v1/fleet").json()["running"], false);
+    let ran = here.adj(&["run", "--once"]);
+    assert!(ran.code == 3 && ran.stderr.contains("a server runs here"), "{}", ran.stderr);
+    let refused = server.post("/api/v1/fleet/start", &json!({"workers": 0}));
+    assert_eq!(refused.json()["errors"][0]["field"], "workers", "{}", refused.text);
+    // Nothing was set up here: what is missing is said, and the server goes on.
+    let started = server.post("/api/v1/fleet/start", &json!({}));
+    assert!(started.status >= 400 && !started.json()["hint"].is_null(), "{}", started.text);
+    assert_eq!(server.get("/api/v1/fleet").json()["running"], false);
+    assert_eq!(server.post("/api/v1/tasks", &json!({"title": "x"})).status, 201);
+}
+
+#[test]
+fn who_is_slow_silent_or_gone_keeps_nobody_else_waiting() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let idle: Vec<TcpStream> = (0..2_000).map(|_| TcpStream::connect(server.host()).unwrap()).collect();
+    assert_eq!(server.get("/api/v1/tasks").status, 200);
+    let head = |length: u64| {
+        format!(
+            "POST /api/v1/tasks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n",
+            server.host(),
+            server.token
+        )
+    };
+    // A body that trickles, one that never comes whole, and one whose sender has gone.
+    let mut trickling = TcpStream::connect(server.host()).unwrap();
+    trickling.write_all(head(1_000).as_bytes()).unwrap();
+    trickling.write_all(b"{").unwrap();
+    let mut gone = TcpStream::connect(server.host()).unwrap();
+    gone.write_all(head(1_000).as_bytes()).unwrap();
+    drop(gone);
+    assert_eq!(server.post("/api/v1/tasks", &json!({"title": "x"})).status, 201);
+    let mut huge = TcpStream::connect(server.host()).unwrap();
+    huge.write_all(head(1 << 40).as_bytes()).unwrap();
+    assert_eq!(Answer::read(huge).status, 413);
+    let long = vec![b'['; 200_000];
+    let deep = server.raw(head(long.len() as u64).trim_end().replace("\r\n", "\n").as_str(), &long);
+    assert_eq!(deep.status, 400, "{}", deep.text);
+    let large = vec![b' '; 32 << 20];
+    let large = server.raw(head(large.len() as u64).trim_end().replace("\r\n", "\n").as_str(), &large);
+    assert_eq!(large.status, 413, "{}", large.text);
+    assert_eq!(server.get("/api/v1/tasks").json()["items"].as_array().unwrap().len(), 1);
+    drop(idle);
+}
