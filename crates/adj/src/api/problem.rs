@@ -20,6 +20,8 @@ pub struct Problem {
     /// What a rule missed or found wrong, and what it would take instead, where one said no.
     pub errors: Option<Vec<FieldError>>,
     pub allowed: Option<Vec<String>>,
+    /// After so many seconds it may be asked again.
+    pub retry_after: Option<u64>,
     /// It kept a task from being moved.
     of_transition: bool,
 }
@@ -34,6 +36,7 @@ impl Problem {
             next: Vec::new(),
             errors: None,
             allowed: None,
+            retry_after: None,
             of_transition: false,
         }
     }
@@ -49,6 +52,10 @@ impl Problem {
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
         self
+    }
+
+    pub fn retry_after(self, seconds: u64) -> Problem {
+        Problem { retry_after: Some(seconds), ..self }
     }
 
     pub fn errors(self, errors: Vec<FieldError>) -> Problem {

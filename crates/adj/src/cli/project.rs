@@ -451,7 +451,7 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let Caller { actor, run, reads_only } = self.caller.clone().unwrap_or_else(|_| person());
+        let Caller { actor, run, reads_only, .. } = self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
             path: format!("/api/v1{path}"),

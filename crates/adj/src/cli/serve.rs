@@ -18,7 +18,7 @@ use crate::api::types::fleet::Fleet;
 use crate::api::types::token::Link;
 use crate::api::{Control, Problem};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
-use crate::server::{self, Door, Ear, House, Place, Sessions, Socket, TcpDoor};
+use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor};
 use clap::{Args, ValueEnum};
 use kernel::Event;
 use runtime::clock;
@@ -190,6 +190,7 @@ pub async fn front(
         secure: listening.secure,
         port: listening.port,
         open: wish.open,
+        pace: Pace::default(),
     };
     let house = Arc::new(House { places, door: Door::Tcp(door) });
     Ok(Opened {

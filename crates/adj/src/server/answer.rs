@@ -52,18 +52,23 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
         let known = house.places.values().any(|place| caller(house, place, parts).is_ok());
         return match known {
             true => pages::of_house(house, &path).ok_or_else(|| nothing_at(&path)),
-            false => stranger(&path, unknown()),
+            false => stranger(house, &path, unknown()),
         };
     };
     let asking = match caller(house, place, parts) {
         Ok(asking) => asking,
-        Err(problem) => return stranger(&path, problem),
+        Err(problem) => return stranger(house, &path, problem),
     };
     connection.seat.is_known();
+    if let Door::Tcp(door) = &house.door
+        && asking.paced
+    {
+        door.pace.named(&asking.actor.to_string())?;
+    }
     if let Some(page) = pages::of_place(&path) {
         return Ok(page);
     }
-    let Caller { actor, run, reads_only } = asking;
+    let Caller { actor, run, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method)?,
         path,
@@ -97,7 +102,11 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
 }
 
 /// A person at a browser is told in a page how to get in.
-fn stranger(path: &str, problem: Problem) -> Result<Response, Problem> {
+fn stranger(house: &House, path: &str, problem: Problem) -> Result<Response, Problem> {
+    let problem = match &house.door {
+        Door::Tcp(door) => door.pace.stranger(problem),
+        Door::Socket => problem,
+    };
     match path {
         "/" if problem.status == 401 => Ok(pages::knock()),
         _ => Err(problem),
@@ -152,7 +161,11 @@ pub(super) fn answer(served: &Served, request: &Request) -> api::Response {
 }
 
 pub(super) fn respond_problem(problem: &Problem) -> Response {
-    respond(problem.status, &api::routes::document(&problem.document()))
+    let mut response = respond(problem.status, &api::routes::document(&problem.document()));
+    if let Some(seconds) = problem.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 fn respond(status: u16, body: &Value) -> Response {

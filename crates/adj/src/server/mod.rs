@@ -12,6 +12,7 @@
 mod answer;
 mod door;
 mod events;
+mod pace;
 mod pages;
 mod patience;
 mod seats;
@@ -45,6 +46,7 @@ use crate::api::{self, Control, Host, Problem};
 
 pub use door::Names;
 pub use events::Events;
+pub use pace::Pace;
 pub use sessions::Sessions;
 pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Caller, Tokens, read_token};
@@ -119,6 +121,7 @@ pub struct TcpDoor {
     pub port: u16,
     /// Nobody is asked for a token: for test suites that cannot send one.
     pub open: bool,
+    pub pace: Pace,
 }
 
 impl House {

@@ -91,7 +91,7 @@ impl Named {
             TokenRole::Specialist => agent(Role::Specialist),
             TokenRole::Intern => agent(Role::Intern),
         };
-        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None }
+        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None, paced: true }
     }
 }
 
@@ -103,12 +103,14 @@ pub struct Caller {
     pub run: Option<RunId>,
     /// Nothing may be changed with it.
     pub reads_only: bool,
+    /// It is one of several: how often it asks is counted under its actor's name.
+    pub paced: bool,
 }
 
 impl Caller {
     /// A person who may do what people may.
     pub fn person(user: &str) -> Caller {
-        Caller { actor: Actor::Human(SmolStr::new(user)), run: None, reads_only: false }
+        Caller { actor: Actor::Human(SmolStr::new(user)), run: None, reads_only: false, paced: false }
     }
 }
 
@@ -155,7 +157,7 @@ impl Tokens {
         for issued in self.lock().iter() {
             if is_same(&issued.hash, &shown) {
                 let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
-                found = Some(Caller { actor, run: Some(issued.run.clone()), reads_only: false });
+                found = Some(Caller { actor, run: Some(issued.run.clone()), reads_only: false, paced: true });
             }
         }
         for named in lock(&self.named).iter() {
@@ -401,7 +403,7 @@ mod tests {
         assert!(!kept.contains(&reader) && !kept.contains(&lead), "only hashes are kept");
 
         let again = Tokens::open(folder.path()).unwrap();
-        let ann = Caller { reads_only: true, ..Caller::person("ann") };
+        let ann = Caller { reads_only: true, paced: true, ..Caller::person("ann") };
         assert_eq!(again.caller(&reader, "eve", 1), Some(ann), "no header says another name");
         let bob = Actor::Agent { name: "bob".parse().unwrap(), role: Role::Lead };
         assert_eq!(again.caller(&lead, "eve", 9).map(|caller| caller.actor), Some(bob));

@@ -256,6 +256,28 @@ fn a_token_for_reading_changes_nothing_and_a_revoked_one_reads_nothing() {
 }
 
 #[test]
+fn a_token_that_asks_without_end_is_held_back_and_the_user_is_not() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let made = here.json(&["token", "create", "--name", "ann", "--role", "reader"]);
+    let mut stream = TcpStream::connect(server.host()).unwrap();
+    let line = format!(
+        "GET /healthy HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.host(),
+        made["token"].as_str().unwrap()
+    );
+    // All in one go over one connection: they are answered one after the other.
+    let sending = stream.try_clone().unwrap();
+    let requests = line.repeat(3_000);
+    std::thread::spawn(move || (&sending).write_all(requests.as_bytes()));
+    let lines = BufReader::new(&mut stream).lines().map_while(Result::ok);
+    // An answer begins where the one before it ended.
+    let refused = lines.take(3_000 * 9).find(|line| line.contains("HTTP/1.1 429"));
+    assert!(refused.is_some());
+    assert_eq!(server.get("/api/v1/tasks").status, 200);
+}
+
+#[test]
 fn several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out() {
     let (one, two, broken) = (Repository::new(), Repository::new(), Repository::new());
     two.ok(&["task", "add", "of two"]);
