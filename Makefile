@@ -32,8 +32,9 @@ many: ## Run fifty scripted agents on two hundred tickets, and print what the fl
 lines: ## Let a hundred agents print ten thousand lines a second, and print what listening costs (release build)
 	ADJ_LINES_AGENTS=100 ADJ_LINES_RATE=100 ADJ_LINES_SECONDS=20 $(CARGO) test --release -p adj --test cli -- --nocapture fleet::many::every_line
 
-bench: ## Measure the log and the kernel
+bench: ## Measure the log, the kernel and the server beside what the machine can do without them
 	$(CARGO) bench -p adjutant-runtime --bench bench
+	$(CARGO) bench -p adj --bench server
 
 soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
 	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all

@@ -64,6 +64,12 @@ pub fn list(
     Ok(Page { items: tasks.into_iter().take(limit).map(line).collect(), next })
 }
 
+pub fn board(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<types::task::Board, Problem> {
+    let world = call.world();
+    let items = world.tasks.values().map(|task| view::board_line(task)).collect();
+    Ok(types::task::Board { seq: world.seq, items })
+}
+
 fn status(text: &str) -> Result<Status, Problem> {
     Status::read(text).ok_or_else(|| {
         Problem::bad(format!("there is no status `{}`", text.escape_debug()))

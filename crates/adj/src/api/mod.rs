@@ -40,7 +40,7 @@ pub use fleet::{Control, FleetStatus};
 pub use history::record_view;
 pub use host::{Host, WAIT_MAX};
 pub use problem::{Problem, holder_name};
-pub use view::{time, usd};
+pub use view::{board_line, time, usd};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {

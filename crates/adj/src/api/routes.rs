@@ -25,6 +25,7 @@ fn table() -> Vec<Subject> {
         subject("Tasks", vec![
             //     method  path                              who            handler                     what it is for
             route(Get,    "/tasks",                          Everyone,      board::list,                "List the tasks"),
+            route(Get,    "/board",                          Everyone,      board::board,               "Show the whole board as one document, which is kept ready").kept_ready(),
             creates(Post, "/tasks",                          Kernel,        board::add,                 "Add a task to the inbox"),
             route(Get,    "/tasks/{task}",                   ItsPart,       board::show,                "Show a task"),
             route(Patch,  "/tasks/{task}",                   Kernel,        board::edit,                "Change what a task says"),
@@ -172,6 +173,8 @@ pub struct Route {
     pub query: SchemaOf,
     pub body: SchemaOf,
     pub answer: SchemaOf,
+    /// A server answers with what it keeps ready, and does not ask the handler.
+    pub ready: bool,
     /// With `Accept: text/event-stream` it goes on as it grows.
     pub follows: bool,
     take: Box<Take>,
@@ -213,6 +216,7 @@ where
         query: |schemas| schemas.subschema_for::<Q>(),
         body: |schemas| schemas.subschema_for::<B>(),
         answer: |schemas| schemas.subschema_for::<A>(),
+        ready: false,
         follows: false,
         take: Box::new(take),
         told_as: |problem| problem,
@@ -240,6 +244,10 @@ impl Route {
     /// Whatever is refused here carries what this route's clients look for.
     fn told_as(self, told_as: fn(Problem) -> Problem) -> Route {
         Route { told_as, ..self }
+    }
+
+    fn kept_ready(self) -> Route {
+        Route { ready: true, ..self }
     }
 
     fn follows(self) -> Route {
@@ -289,10 +297,11 @@ fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
     }
 }
 
-/// Whether the caller may ask this, before anything is answered.
-pub fn check(world: &World, request: &Request) -> Result<(), Problem> {
+/// The row for a request, where the caller may ask it: before anything is answered.
+pub fn check(world: &World, request: &Request) -> Result<&'static Route, Problem> {
     let (route, names) = find(request)?;
-    scope::check(world, request, route, names.first().copied().unwrap_or_default())
+    scope::check(world, request, route, names.first().copied().unwrap_or_default())?;
+    Ok(route)
 }
 
 pub fn answer(call: &Call) -> Result<Response, Problem> {

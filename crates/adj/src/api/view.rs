@@ -64,6 +64,28 @@ fn holder(holder: &Holder) -> types::task::Holder {
 }
 
 /// One line of the board.
+/// What a board shows of a task. All of it is the task's own, so a line stays as it is while the task does.
+pub fn board_line(task: &Task) -> types::task::BoardLine {
+    types::task::BoardLine {
+        id: text(&task.id),
+        title: task.title.clone(),
+        status: task.machine.status,
+        since: task.status_since.map(time),
+        task_type: task.machine.task_type,
+        priority: task.priority,
+        order: task.order,
+        assignee_ids: texts(task.machine.assignee_ids.iter()),
+        worker: task.lease.as_ref().map(|lease| match &lease.holder {
+            kernel::world::Holder::Worker(name) => text(name),
+            kernel::world::Holder::Outside(agent) => text(agent),
+        }),
+        depends_on: texts(&task.depends_on),
+        review_cycles: task.machine.review_cycles,
+        cost_usd: usd(task.spend.cost),
+        proposed: task.is_waiting_proposal(),
+    }
+}
+
 pub fn task_line(world: &World, task: &Task) -> TaskLine {
     let proposed = task.proposed.as_ref().map(|proposed| types::task::Proposal {
         by: text(&proposed.by),

@@ -1,7 +1,7 @@
 //! One request: who asks, for which project, what; and the answer.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,13 +9,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::tokens::{Caller, Tokens};
-use super::{Connection, Door, House, Place, Served, TcpDoor, events, pages};
+use super::{Connection, Door, House, Place, Served, TcpDoor, events, pages, ready};
 use crate::api::{self, Method, Problem, Request, Site};
 
 /// The largest body that is read.
@@ -95,9 +95,16 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
         let may = move || caller(&house, &place, &parts).is_ok();
         return Ok(events.follow(after, connection.stopping.clone(), may));
     }
+    let seen = text(&parts.headers, "if-none-match")?;
+    if request.method == Method::Get && request.path == "/api/v1/board" && request.query.is_empty() {
+        let world = place.served.project.world();
+        if api::routes::check(&world, &request)?.ready {
+            let ready::Ready { document, version } = place.board.document(&world);
+            return Ok(respond_kept(document, &format!("\"{:x}-{version}\"", started()), seen.as_deref()));
+        }
+    }
     let mut body = json_body(request.method, &parts.headers, body).await?;
     hide(&mut body, &place.served.tokens);
-    let seen = text(&parts.headers, "if-none-match")?;
     Ok(answered(place, Request { body, ..request }, seen.as_deref()).await)
 }
 
@@ -190,12 +197,22 @@ fn respond(status: u16, body: &Value) -> Response {
 fn respond_tagged(body: &Value, seen: Option<&str>) -> Response {
     let text = body.to_string();
     let tag = format!("\"{}\"", &runtime::secrets::hash(text.as_bytes())[..32]);
+    respond_kept(text.into(), &tag, seen)
+}
+
+/// Which process made a tag: the next one counts from the beginning.
+fn started() -> u128 {
+    static STARTED: LazyLock<u128> = LazyLock::new(runtime::clock::unique);
+    *STARTED
+}
+
+fn respond_kept(document: Bytes, tag: &str, seen: Option<&str>) -> Response {
     let same = seen.is_some_and(|seen| {
         seen.split(',').any(|one| one.trim().trim_start_matches("W/") == tag || one.trim() == "*")
     });
-    let mut response = Response::new(Body::from(if same { String::new() } else { text }));
+    let mut response = Response::new(Body::from(if same { Bytes::new() } else { document }));
     let headers = response.headers_mut();
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+    if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(header::ETAG, tag);
     }
     // It is the caller's alone, and to be asked for again each time.

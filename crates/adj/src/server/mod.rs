@@ -15,6 +15,7 @@ mod events;
 mod pace;
 mod pages;
 mod patience;
+mod ready;
 mod seats;
 mod sessions;
 pub mod socket;
@@ -82,6 +83,7 @@ pub struct Served {
 /// A project and how much of it is asked at once, through whatever door.
 pub struct Place {
     served: Served,
+    board: ready::ReadyBoard,
     requests: Semaphore,
     waiting: Arc<Semaphore>,
 }
@@ -90,6 +92,7 @@ impl Place {
     pub fn new(served: Served) -> Arc<Place> {
         Arc::new(Place {
             served,
+            board: ready::ReadyBoard::default(),
             requests: Semaphore::new(REQUESTS_MAX),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
         })

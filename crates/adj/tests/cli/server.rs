@@ -328,6 +328,40 @@ fn what_is_polled_is_sent_only_where_it_has_changed() {
 }
 
 #[test]
+fn the_board_that_is_kept_ready_is_what_the_tasks_are() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let lines = |server: &Server| {
+        let board = server.get("/api/v1/board");
+        assert_eq!(board.status, 200, "{}", board.text);
+        let mut lines: Vec<(String, String, String)> = board.json()["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| ["id", "title", "status"].map(|name| item[name].as_str().unwrap().to_owned()))
+            .map(|[id, title, status]| (id, title, status))
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&server), []);
+    for id in ["c-2", "c-1", "c-3"] {
+        assert_eq!(server.post("/api/v1/tasks", &json!({"id": id, "title": id})).status, 201);
+    }
+    let line = |id: &str, title: &str, status: &str| (id.to_owned(), title.to_owned(), status.to_owned());
+    let inbox = |id: &str| line(id, id, "INBOX");
+    assert_eq!(lines(&server), [inbox("c-1"), inbox("c-2"), inbox("c-3")]);
+    here.ok(&["task", "cancel", "c-2"]);
+    here.ok(&["task", "edit", "c-3", "--title", "renamed"]);
+    let expected = [inbox("c-1"), line("c-2", "c-2", "CANCELED"), line("c-3", "renamed", "INBOX")];
+    assert_eq!(lines(&server), expected);
+    drop(server);
+    let again = Server::start(&here, &[]);
+    assert_eq!(lines(&again), expected);
+    assert_eq!(here.json(&["task", "ls", "--all"]).as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn a_hundred_times_the_same_request_is_done_once_also_after_a_restart() {
     let here = Repository::new();
     let server = Server::start(&here, &[]);

@@ -58,6 +58,41 @@ pub struct TaskLine {
     pub for_you_since: Option<String>,
 }
 
+/// The whole board.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Board {
+    /// The last record of the log that it holds.
+    pub seq: u64,
+    /// In no order that means anything: `order` counts up as tasks come.
+    pub items: Vec<BoardLine>,
+}
+
+/// What a board shows of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BoardLine {
+    pub id: String,
+    pub title: String,
+    #[schemars(with = "Words<Status>")]
+    pub status: Status,
+    /// Since when it has this status.
+    pub since: Option<String>,
+    #[serde(rename = "type")]
+    #[schemars(with = "Words<TaskType>")]
+    pub task_type: TaskType,
+    /// From 0, the most urgent, to 4.
+    pub priority: u8,
+    pub order: u64,
+    pub assignee_ids: Vec<String>,
+    /// Who works on it now.
+    pub worker: Option<String>,
+    pub depends_on: Vec<String>,
+    pub review_cycles: u32,
+    pub cost_usd: f64,
+    /// An agent proposed it, and nobody has accepted it yet.
+    pub proposed: bool,
+}
+
 impl TaskLine {
     /// Whether a person has to accept it before anybody works on it.
     pub fn is_waiting_proposal(&self) -> bool {
