@@ -299,6 +299,11 @@ fn page<T>(
 ) -> Result<Page<T>, Problem> {
     let limit = Limit::number(limit);
     let (mut items, mut last, mut more) = (Vec::new(), Cursor::number(after), false);
+    let end = call.world().seq;
+    if last > end {
+        return Err(Problem::not_found(format!("there is no record {last}: the log ends with {end}"))
+            .hint("`after` is the `next` of a page of this list"));
+    }
     call.site.project.scan(last, &mut |record| {
         if items.len() == limit {
             more = true;

@@ -209,7 +209,12 @@ impl Call<'_> {
             body @ Value::Object(_) => body.clone(),
             _ => return Err(Problem::bad("the body is not right: it must be an object")),
         };
-        serde_json::from_value(body).map_err(|error| Problem::bad(format!("the body is not right: {error}")))
+        let wrong = |error| Problem::bad(format!("the body is not right: {error}"));
+        serde_json::from_value(body).or_else(|error| {
+            // To JSON, `2.0` is a whole number like any other.
+            let whole = whole_numbers(self.request.body.clone());
+            serde_json::from_value(whole).map_err(|_| wrong(error))
+        })
     }
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Problem> {
@@ -264,6 +269,23 @@ impl Call<'_> {
             Answer::Done(reply) => Ok(reply),
             Answer::Refused(refusal) => Err(refusal.into()),
         }
+    }
+}
+
+/// Numbers without a fraction as whole ones.
+fn whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                Value::from(float as i64)
+            }
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (name, whole_numbers(value))).collect()
+        }
+        value => value,
     }
 }
 

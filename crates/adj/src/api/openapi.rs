@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::Method;
 use super::routes::{Route, TABLE};
+use super::types::Name;
+use machines::names::NAME_LENGTH_MAX;
 
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 
@@ -169,7 +171,8 @@ fn names(path: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 fn path_parameter(name: &str) -> Value {
-    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+    let schema = json!({"type": "string", "pattern": Name::PATTERN, "maxLength": NAME_LENGTH_MAX});
+    json!({"name": name, "in": "path", "required": true, "schema": schema})
 }
 
 fn query_parameters(query: &Value) -> Vec<Value> {

@@ -22,8 +22,10 @@ pub struct Problem {
     pub allowed: Option<Vec<String>>,
     /// After so many seconds it may be asked again.
     pub retry_after: Option<u64>,
+    /// What can be asked there instead.
+    pub methods: Vec<&'static str>,
     /// It kept a task from being moved.
-    of_transition: bool,
+    pub of_transition: bool,
 }
 
 impl Problem {
@@ -37,6 +39,7 @@ impl Problem {
             errors: None,
             allowed: None,
             retry_after: None,
+            methods: Vec::new(),
             of_transition: false,
         }
     }
@@ -56,6 +59,10 @@ impl Problem {
 
     pub fn retry_after(self, seconds: u64) -> Problem {
         Problem { retry_after: Some(seconds), ..self }
+    }
+
+    pub fn with_status(self, status: u16, code: &str) -> Problem {
+        Problem { status, code: code.to_owned(), ..self }
     }
 
     pub fn errors(self, errors: Vec<FieldError>) -> Problem {

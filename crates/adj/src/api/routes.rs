@@ -279,6 +279,12 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
     TABLE.iter().flat_map(|subject| &subject.routes)
 }
 
+/// What can be asked at a path; nothing where there is nothing.
+pub fn methods_at(path: &str) -> Vec<&'static str> {
+    let path = path.strip_prefix("/api/v1").unwrap_or_default();
+    all().filter(|route| route.names(path).is_some()).map(|route| route.method.name()).collect()
+}
+
 /// The row for a request, with the names in its path.
 fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
     let path = request.path.strip_prefix("/api/v1").unwrap_or_default();
@@ -292,7 +298,7 @@ fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
         None => {
             let (path, method) = (request.path.escape_debug(), request.method.name());
             let detail = format!("`{path}` does not take {method}: it takes {}", methods.join(", "));
-            Err(Problem::new(405, "NO_SUCH_METHOD", detail))
+            Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
         }
     }
 }
@@ -304,8 +310,15 @@ pub fn check(world: &World, request: &Request) -> Result<&'static Route, Problem
     Ok(route)
 }
 
+/// Refuses what no row takes, before anything of it is read.
+pub fn is_known(request: &Request) -> Result<(), Problem> {
+    find(request).map(drop)
+}
+
 pub fn answer(call: &Call) -> Result<Response, Problem> {
     let (route, names) = find(call.request)?;
+    // One that cannot be a key is a slip, also where nothing would be done twice.
+    call.key()?;
     scope::check(&call.world(), call.request, route, names.first().copied().unwrap_or_default())?;
     let body = (route.take)(call, &names).map_err(route.told_as)?;
     Ok(Response { status: route.status, body })

@@ -167,6 +167,11 @@ pub fn cannot_open(error: &RunError) -> Failure {
     }
 }
 
+/// Nothing is wrong with the server: the project is not in a state in which a fleet could work.
+fn not_ready(failure: Failure) -> Problem {
+    Problem::from(failure).with_status(409, "NOT_READY")
+}
+
 impl Control for Arc<Switch> {
     fn status(&self) -> FleetStatus {
         let url = self.front.get().map(|front| front.url.clone());
@@ -199,12 +204,12 @@ impl Control for Arc<Switch> {
             return Err(Problem::new(409, "RUNNING", "a fleet is at work here already")
                 .hint("`adj ps` shows it, `adj stop` stops it"));
         }
-        let ready = run::ready(&self.layout).map_err(Problem::from)?;
+        let ready = run::ready(&self.layout).map_err(not_ready)?;
         for note in ready.notes {
             let _ = self.notices.send(note);
         }
         let wanted = Wanted { in_force: ready.in_force, workers, once: false, until_idle: false };
-        let runner = Switch::open(self, wanted).map_err(|error| Problem::from(cannot_open(&error)))?;
+        let runner = Switch::open(self, wanted).map_err(|error| not_ready(cannot_open(&error)))?;
         let switch = self.clone();
         tokio::runtime::Handle::current().spawn(async move { switch.run(runner).await });
         Ok(())

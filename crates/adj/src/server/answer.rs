@@ -70,7 +70,7 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
     }
     let Caller { actor, run, reads_only, .. } = asking;
     let request = Request {
-        method: method(&parts.method)?,
+        method: method(&parts.method, &path)?,
         path,
         query: query(parts.uri.query().unwrap_or_default())?.to_owned(),
         body: Value::Null,
@@ -87,7 +87,7 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
         let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
         let end = place.served.project.world().seq;
         if after > end {
-            return Err(Problem::bad(format!("there is no record {after}: the log ends with {end}"))
+            return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
                 .hint("follow from `after=0`, or from the last record that you have seen in this log"));
         }
         let (house, place, parts) = (house.clone(), place.clone(), parts.clone());
@@ -103,6 +103,7 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
             return Ok(respond_kept(document, &format!("\"{:x}-{version}\"", started()), seen.as_deref()));
         }
     }
+    api::routes::is_known(&request)?;
     let mut body = json_body(request.method, &parts.headers, body).await?;
     hide(&mut body, &place.served.tokens);
     Ok(answered(place, Request { body, ..request }, seen.as_deref()).await)
@@ -169,8 +170,14 @@ pub(super) fn answer(served: &Served, request: &Request) -> api::Response {
 
 pub(super) fn respond_problem(problem: &Problem) -> Response {
     let mut response = respond(problem.status, &api::routes::document(&problem.document()));
+    let headers = response.headers_mut();
     if let Some(seconds) = problem.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == 405
+        && let Ok(methods) = HeaderValue::from_str(&problem.methods.join(", "))
+    {
+        headers.insert(header::ALLOW, methods);
     }
     response
 }
@@ -299,7 +306,7 @@ struct Enter {
 
 /// A link becomes a session, or a session ends.
 async fn session(door: &TcpDoor, parts: &Parts, body: Body) -> Result<Response, Problem> {
-    let (method, now) = (method(&parts.method)?, runtime::clock::now());
+    let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
     let (secret, seconds) = match method {
         Method::Post => {
             let body = json_body(method, &parts.headers, body).await?;
@@ -322,11 +329,9 @@ async fn session(door: &TcpDoor, parts: &Parts, body: Body) -> Result<Response, 
             (String::new(), 0)
         }
         _ => {
-            return Err(Problem::new(
-                405,
-                "NO_SUCH_METHOD",
-                "a session is begun by POST and ended by DELETE",
-            ));
+            let detail = "a session is begun by POST and ended by DELETE";
+            let problem = Problem::new(405, "NO_SUCH_METHOD", detail);
+            return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
         }
     };
     let secure = if door.secure { "; Secure" } else { "" };
@@ -339,14 +344,17 @@ async fn session(door: &TcpDoor, parts: &Parts, body: Body) -> Result<Response, 
     Ok(response)
 }
 
-fn method(method: &axum::http::Method) -> Result<Method, Problem> {
+fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
     match method.as_str() {
-        "GET" => Ok(Method::Get),
+        // What is not sent of the answer is left out on the way.
+        "GET" | "HEAD" => Ok(Method::Get),
         "POST" => Ok(Method::Post),
         "PATCH" => Ok(Method::Patch),
         "DELETE" => Ok(Method::Delete),
         other => {
-            Err(Problem::new(405, "NO_SUCH_METHOD", format!("nothing here takes {}", other.escape_debug())))
+            let methods = api::routes::methods_at(path);
+            let detail = format!("nothing here takes {}", other.escape_debug());
+            Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
         }
     }
 }
@@ -363,7 +371,8 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 
 /// What a form, a script without leave, or a slip would send is refused before it is read.
 async fn json_body(method: Method, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
-    if matches!(method, Method::Post | Method::Patch) && !is_json(headers) {
+    let changes = matches!(method, Method::Post | Method::Patch);
+    if changes && !is_json(headers) && !is_empty(headers) {
         return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
     }
     let too_large = || Problem::new(413, "TOO_LARGE", format!("a body holds {BODY_BYTES_MAX} bytes at most"));
@@ -414,6 +423,14 @@ fn hide_in(body: &mut Value, hashes: &[String]) {
         Value::Object(members) => members.values_mut().for_each(|value| hide_in(value, hashes)),
         _ => {}
     }
+}
+
+/// Nothing is sent, and nothing is said of what it would be.
+fn is_empty(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).map(HeaderValue::as_bytes);
+    !headers.contains_key(header::CONTENT_TYPE)
+        && !headers.contains_key(header::TRANSFER_ENCODING)
+        && matches!(length, None | Some(b"0"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

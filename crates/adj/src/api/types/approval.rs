@@ -65,6 +65,8 @@ pub struct Decided {
 /// A person's answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("not" = {"required": ["raiseTurns", "raiseUsd"],
+    "properties": {"raiseTurns": {"type": "integer"}, "raiseUsd": {"type": "number"}}}))]
 pub struct Decide {
     pub approve: bool,
     /// Why; it is told to whoever asked.

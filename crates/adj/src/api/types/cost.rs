@@ -24,6 +24,7 @@ pub struct Spend {
 pub struct Query {
     /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["task", "step", "agent", "day", "worker", "run"]))]
     pub by: Option<String>,
 }
 

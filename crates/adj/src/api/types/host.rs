@@ -1,6 +1,6 @@
 //! What is not in the log: changes, saved work, transcripts, prompts, settings, and what was found on this machine.
 
-use super::{Cursor, Limit, flag, is_false};
+use super::{Cursor, Limit, Name, flag, is_false};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,12 +68,18 @@ pub struct SavedDiff {
 /// Where saved work is put: a branch or a folder that is not there yet. A branch is made up where neither is named.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("not" = {"required": ["branch", "folder"],
+    "properties": {"branch": {"type": "string"}, "folder": {"type": "string"}}}))]
 pub struct RestoreWish {
+    /// `TASK/EFFECT`, as the list of saved work has it.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_-]*$"))]
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub branch: Option<String>,
-    /// An absolute path.
+    /// An absolute path, of a folder that is not there yet.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", regex(pattern = "^/"))]
     pub folder: Option<PathBuf>,
 }
 

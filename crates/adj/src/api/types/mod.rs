@@ -71,6 +71,27 @@ impl Paging {
     }
 }
 
+/// A name, for the schema: a text in the strict alphabet that all names and ids share.
+pub struct Name;
+
+impl Name {
+    pub const PATTERN: &str = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$";
+}
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": Name::PATTERN, "maxLength": machines::names::NAME_LENGTH_MAX})
+    }
+}
+
 /// Where a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub u64);
@@ -115,7 +136,7 @@ impl JsonSchema for Cursor {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
+        json_schema!({"type": "string", "pattern": "^[0-9]{1,18}$"})
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tasks: what stands on the board, what is known of each, and what can be asked of one.
 
 use super::cost::Spend;
-use super::{Cursor, Limit, Words};
+use super::{Cursor, Limit, Name, Words};
 use kernel::world::ProposalState;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
 use schemars::JsonSchema;
@@ -13,6 +13,7 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     /// Only tasks of these statuses, with commas between them.
+    #[schemars(with = "Option<Statuses>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Only tasks of this agent.
@@ -24,6 +25,26 @@ pub struct ListQuery {
     /// Items in a page: 1 to 1000, 100 where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+/// Statuses with commas between them, for the schema.
+struct Statuses;
+
+impl JsonSchema for Statuses {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Statuses".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        use machines::Wire;
+        let names: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
+        let one = format!("({})", names.join("|"));
+        schemars::json_schema!({"type": "string", "pattern": format!("^{one}(,{one})*$")})
+    }
 }
 
 /// What stands on the board of a task.
@@ -306,30 +327,37 @@ pub struct Add {
     pub body: String,
     /// Made up where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub id: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<TaskType>>")]
     pub task_type: Option<String>,
     /// From 0, the most urgent, to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 4))]
     pub priority: Option<u8>,
     /// The closed task that this one takes up again.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub reopens: Option<String>,
     /// The open task that this is another try at; what is left out is taken from there. The first that is done ends the
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub try_of: Option<String>,
     /// 3 to 6 bullets.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 3, max = 6))]
     pub plan: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<String>,
     /// Tasks that must be done first.
     #[serde(default)]
+    #[schemars(with = "Vec<Name>")]
     pub depends_on: Vec<String>,
     /// The agent that does it, if not the fleet's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub agent: Option<String>,
 }
 
@@ -343,9 +371,11 @@ pub struct Edit {
     pub body: Option<String>,
     /// From 0, the most urgent, to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 4))]
     pub priority: Option<u8>,
     /// 3 to 6 bullets, in place of those that there are.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 3, max = 6))]
     pub plan: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<String>,
@@ -421,6 +451,7 @@ pub struct ApprovalRecord {
     pub approved_by: Option<String>,
     /// A time such as 2026-01-01T00:00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub approved_at: Option<Value>,
     #[serde(default)]
     pub decision_note: String,
@@ -443,6 +474,7 @@ pub struct NewComment {
 #[serde(deny_unknown_fields)]
 pub struct NewDependency {
     /// The task that must be done first.
+    #[schemars(with = "Name")]
     pub on: String,
 }
 

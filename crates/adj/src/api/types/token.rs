@@ -1,5 +1,6 @@
 //! Tokens that people make, and links for browsers.
 
+use super::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,7 @@ impl std::fmt::Display for TokenRole {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewToken {
     /// Who uses it. What is done with it is written down under this name.
+    #[schemars(with = "Name")]
     pub name: String,
     pub role: TokenRole,
     /// It ends after so many days; without this it holds until it is revoked.

@@ -52,10 +52,14 @@ impl From<Choice> for Offered {
 #[allow(dead_code, reason = "only its schema is used")]
 struct Named {
     code: Codes,
+    #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     worker: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
     /// The task that is depended on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<String>,
 }
 

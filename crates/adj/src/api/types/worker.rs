@@ -1,6 +1,6 @@
 //! Workers, and what a person does with one.
 
-use super::Words;
+use super::{Name, Words};
 use machines::worker::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,15 +95,18 @@ pub enum Activity {
 pub struct Spawn {
     /// The next free letter where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub name: Option<String>,
     /// Which agent it is, if not the fleet's.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub agent: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Assign {
+    #[schemars(with = "Name")]
     pub task: String,
     /// What was not clear before.
     #[serde(skip_serializing_if = "Option::is_none")]
