@@ -18,8 +18,9 @@ const HEAD: &str = "\
      `ADJ_WRITE_DOCS=1 cargo test --workspace --bin adj reference`. -->
 # HTTP interface
 
-`adj run` answers HTTP on the socket `.git/adjutant/socket/adj.sock`; every path below stands behind `/api/v1`. A command in
-another terminal asks there, and where no fleet runs the same code answers in the command itself.
+`adj run` answers HTTP on the socket `.git/adjutant/socket/adj.sock`, and `adj serve` also at an address ([server.md](server.md));
+every path below stands behind `/api/v1`. A command in another terminal asks there, and where no process runs the same code
+answers in the command itself.
 
 - **Token**: `Authorization: Bearer TOKEN`. A person's is in `.git/adjutant/token`, an agent's in its `ADJ_TOKEN`. Without
   one the answer is 401. The token says who asks and which role that is; no body or header can say otherwise.
