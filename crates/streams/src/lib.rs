@@ -1,0 +1,191 @@
+//! The Durable Streams protocol as a library: append-only streams over HTTP, durable when acknowledged.
+//!
+//! [`Streams::open`] takes a folder, [`Streams::answer`] takes a request. Who may ask is decided outside and told by
+//! [`Access`]; TLS, listening and authentication are not done here.
+
+mod base64;
+mod body;
+mod content;
+mod cursor;
+mod json;
+mod lifetime;
+mod live;
+mod name;
+mod offset;
+mod problem;
+mod read;
+mod reply;
+mod sse;
+mod source;
+mod stall;
+mod store;
+mod subscriptions;
+mod target;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use tokio::sync::Semaphore;
+
+pub use body::{Body, Cut, Upload};
+pub use source::{Feed, FeedError, Items, Source};
+pub use stall::Stall;
+pub use store::OpenError;
+
+use problem::Problem;
+use store::Store;
+
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl Access {
+    pub const NOTHING: Access = Access { read: false, write: false };
+    pub const READ: Access = Access { read: true, write: false };
+    pub const ALL: Access = Access { read: true, write: true };
+}
+
+/// The limits, each with its default.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the streams are mounted, for `Stream-Forked-From` and for addresses in answers: `/v1/stream`.
+    pub mount: String,
+    /// How the outside calls this server (`https://host`), if the request's `Host` does not tell.
+    pub public_url: Option<String>,
+    /// Longest wait of a long-poll: 25 s.
+    pub long_poll: Duration,
+    /// After how long an event stream is ended, so that its reader comes anew: 60 s.
+    pub sse_close_after: Duration,
+    /// How long a reader may leave what was sent to it before it is cut off: 10 s.
+    pub stall: Duration,
+    /// Largest body of a request: 8 MiB.
+    pub body_limit: usize,
+    /// Longest time in which a body must have come: 30 s.
+    pub body_timeout: Duration,
+    /// About how much one answer holds: 1 MiB.
+    pub read_limit: usize,
+    /// Most readers that wait at the same time: 10,000.
+    pub live_readers_max: usize,
+    /// The origin whose pages may use the answers, or `*`: none.
+    pub allow_origin: Option<String>,
+    /// Whether webhooks may go to this machine itself over plain HTTP: no.
+    pub loopback_webhooks: bool,
+    /// Streams that are fed by the program.
+    pub source: Option<Arc<dyn Source>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            mount: "/v1/stream".to_owned(),
+            public_url: None,
+            long_poll: Duration::from_secs(25),
+            sse_close_after: Duration::from_secs(60),
+            stall: Duration::from_secs(10),
+            body_limit: 8 * 1024 * 1024,
+            body_timeout: Duration::from_secs(30),
+            read_limit: 1024 * 1024,
+            live_readers_max: 10_000,
+            allow_origin: None,
+            loopback_webhooks: false,
+            source: None,
+        }
+    }
+}
+
+/// How much of requests' bodies may be in memory, in units of 1 KiB: 64 MiB, and never less than two bodies.
+const BODIES_KIB: usize = 64 * 1024;
+
+/// The streams of one folder. Cheap to clone.
+#[derive(Clone)]
+pub struct Streams(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub store: Store,
+    pub options: Options,
+    /// Places for readers that wait.
+    pub places: Arc<Semaphore>,
+    /// Room for bodies of requests, in KiB.
+    pub room: Arc<Semaphore>,
+    pub feeds: target::FeedTails,
+}
+
+impl Streams {
+    /// Opens the streams in `folder`, which is made if it is not there. Must be called inside a tokio runtime.
+    pub fn open(folder: &Path, options: Options) -> Result<Streams, OpenError> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
+        let (store, deliveries) = Store::open(folder)?;
+        runtime.spawn(subscriptions::webhook::deliver(deliveries, store.jobs(), store.keys.clone()));
+        let room = BODIES_KIB.max(2 * kib(options.body_limit));
+        Ok(Streams(Arc::new(Inner {
+            store,
+            places: Arc::new(Semaphore::new(options.live_readers_max)),
+            room: Arc::new(Semaphore::new(room)),
+            feeds: target::FeedTails::default(),
+            options,
+        })))
+    }
+
+    /// Answers one request. `path` is what stands behind the mount point in the request's path, not decoded, without the
+    /// slash between them. For a HEAD request the answer has no body.
+    pub async fn answer<B: Upload>(&self, path: &str, request: Request<B>, access: Access) -> Response<Body> {
+        let response = match self.route(path, request, access).await {
+            Ok(response) => response,
+            Err(problem) => problem.response(),
+        };
+        reply::finish(response, self.0.options.allow_origin.as_deref())
+    }
+
+    /// How many transactions were committed, for those who measure.
+    pub fn commits(&self) -> u64 {
+        self.0.store.commits()
+    }
+
+    async fn route<B: Upload>(&self, path: &str, request: Request<B>, access: Access) -> Result<Response<Body>, Problem> {
+        let method = request.method().clone();
+        if method == Method::OPTIONS {
+            return Ok(reply::preflight());
+        }
+        if path == name::RESERVED || path.strip_prefix(name::RESERVED).is_some_and(|rest| rest.starts_with('/')) {
+            return subscriptions::answer(&self.0, path, request, access).await;
+        }
+        let name = name::from_raw(path)?;
+        // The same prefix in another spelling is still reserved.
+        if name.split('/').next() == Some(name::RESERVED) {
+            return Err(Problem::new(400, "RESERVED_PATH", "paths under __ds belong to the protocol"));
+        }
+        match method {
+            Method::GET | Method::HEAD if !access.read => Err(forbidden("read")),
+            Method::GET => read::get(&self.0, &name, &request).await,
+            Method::HEAD => read::head(&self.0, &name).await,
+            Method::PUT | Method::POST | Method::DELETE if !access.write => Err(forbidden("write")),
+            Method::PUT | Method::POST | Method::DELETE if target::claimed(&self.0, &name) => {
+                Err(Problem::new(
+                    403,
+                    "READ_ONLY",
+                    format!("`{name}` is fed by the server itself and can only be read"),
+                ))
+            }
+            Method::PUT => write::put(&self.0, name, request).await,
+            Method::POST => write::post(&self.0, name, request).await,
+            Method::DELETE => write::delete(&self.0, name).await,
+            other => Err(Problem::new(405, "METHOD_NOT_ALLOWED", format!("{other} is not a method of a stream"))
+                .header("allow", reply::METHODS)),
+        }
+    }
+}
+
+pub(crate) fn forbidden(what: &str) -> Problem {
+    Problem::new(403, "FORBIDDEN", format!("this caller may not {what} streams"))
+}
+
+/// Permits for so many bytes.
+pub(crate) fn kib(bytes: usize) -> usize {
+    bytes.div_ceil(1024) + 1
+}

@@ -1,0 +1,320 @@
+//! GET and HEAD: what is there, what comes next, and events as they come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::body::Body;
+use crate::content::Kind;
+use crate::lifetime::Lifetime;
+use crate::live::Batch;
+use crate::offset::{self, Start};
+use crate::problem::Problem;
+use crate::reply::{self, set};
+use crate::store::meta::Meta;
+use crate::store::page::Page;
+use crate::target::{self, Target, Waiting};
+use crate::{Inner, cursor, sse};
+
+/// Frames that wait for a reader; behind them it is the reader's turn.
+const FRAMES_WAITING_MAX: usize = 4;
+
+/// The query of a read.
+struct Query {
+    start: Option<Start>,
+    live: Live,
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Live {
+    No,
+    LongPoll,
+    Sse,
+}
+
+impl Query {
+    fn parse(query: &str) -> Result<Query, Problem> {
+        let mut parsed = Query { start: None, live: Live::No, cursor: None };
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*key {
+                "offset" if parsed.start.is_some() => {
+                    return Err(Problem::invalid("there is more than one offset in the query"));
+                }
+                "offset" => {
+                    let start = Start::parse(&value).ok_or_else(|| {
+                        Problem::new(400, "INVALID_OFFSET", "the offset is malformed; use one that this server gave, -1 or now")
+                    })?;
+                    parsed.start = Some(start);
+                }
+                "live" => {
+                    parsed.live = match &*value {
+                        "long-poll" => Live::LongPoll,
+                        "sse" => Live::Sse,
+                        _ => return Err(Problem::invalid("live must be long-poll or sse")),
+                    }
+                }
+                "cursor" => parsed.cursor = Some(value.into_owned()),
+                _ => {} // Extensions of others are none of our business.
+            }
+        }
+        if parsed.live != Live::No && parsed.start.is_none() {
+            return Err(Problem::invalid("a live read needs an offset; -1 is the beginning"));
+        }
+        Ok(parsed)
+    }
+
+    fn cursor(&self) -> u64 {
+        cursor::answer(self.cursor.as_deref(), SystemTime::now())
+    }
+}
+
+pub async fn get<B>(inner: &Arc<Inner>, path: &str, request: &Request<B>) -> Result<Response<Body>, Problem> {
+    let query = Query::parse(request.uri().query().unwrap_or_default())?;
+    let target = target::find(inner, path)?;
+    let start = query.start.unwrap_or(Start::At(offset::START));
+    match query.live {
+        Live::No => catch_up(inner, &target, start, request.headers()).await,
+        Live::LongPoll => long_poll(inner, &target, start, &query).await,
+        Live::Sse => events(inner, target, start, query).await,
+    }
+}
+
+pub async fn head(inner: &Inner, path: &str) -> Result<Response<Body>, Problem> {
+    let mut response = reply::status(StatusCode::OK);
+    let headers = response.headers_mut();
+    set(headers, "cache-control", "no-store");
+    match target::find(inner, path)? {
+        Target::Fed { feed, .. } => {
+            set(headers, "content-type", "application/json");
+            set(headers, "stream-next-offset", offset::text(*feed.head().borrow()));
+            if feed.closed() {
+                set(headers, "stream-closed", "true");
+            }
+        }
+        Target::Stored { path } => {
+            let meta = inner.store.read(move |db, shared| Meta::visible(db, shared, &path)).await?;
+            set(headers, "content-type", &meta.content_type);
+            set(headers, "stream-next-offset", offset::text(meta.tail));
+            match &meta.lifetime {
+                Lifetime::Unlimited => {}
+                Lifetime::Idle(seconds) => set(headers, "stream-ttl", seconds.to_string()),
+                Lifetime::Until { text, .. } => set(headers, "stream-expires-at", text),
+            }
+            if meta.closed {
+                set(headers, "stream-closed", "true");
+            }
+        }
+    }
+    Ok(response)
+}
+
+async fn catch_up(
+    inner: &Inner,
+    target: &Target,
+    start: Start,
+    request: &HeaderMap,
+) -> Result<Response<Body>, Problem> {
+    let page = target.page(inner, start).await?;
+    if start == Start::Tail {
+        let mut response = page_response(&page, page.kind().body(&page.kept));
+        set(response.headers_mut(), "cache-control", "no-store");
+        return Ok(response);
+    }
+    let tag = entity_tag(&page);
+    let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut response = if known.is_some_and(|known| matches_tag(known, &tag)) {
+        let mut response = page_response(&page, Bytes::new());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        page_response(&page, page.kind().body(&page.kept))
+    };
+    set(response.headers_mut(), "etag", tag);
+    set(response.headers_mut(), "cache-control", caching(&page));
+    Ok(response)
+}
+
+/// What is full stays as it is, and may be kept for a while. What reaches the end is asked for anew, and costs nothing when
+/// its tag is still the same: a cached end would hide what was appended since.
+fn caching(page: &Page) -> &'static str {
+    if page.up_to_date() || page.mortal {
+        "private, no-cache"
+    } else {
+        "private, max-age=60, stale-while-revalidate=300"
+    }
+}
+
+fn entity_tag(page: &Page) -> String {
+    let closed = if page.closed() { ":c" } else { "" };
+    format!("\"{}:{}:{}{closed}\"", page.stream, page.from, page.next)
+}
+
+fn matches_tag(known: &str, tag: &str) -> bool {
+    known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+}
+
+fn page_response(page: &Page, body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::full(body));
+    let headers = response.headers_mut();
+    set(headers, "content-type", &page.content_type);
+    set(headers, "stream-next-offset", offset::text(page.next));
+    if page.up_to_date() {
+        set(headers, "stream-up-to-date", "true");
+    }
+    if page.closed() {
+        set(headers, "stream-closed", "true");
+    }
+    response
+}
+
+/// A place among the readers that wait, for as long as it is held.
+fn place(inner: &Inner) -> Result<OwnedSemaphorePermit, Problem> {
+    inner.places.clone().try_acquire_owned().map_err(|_| {
+        Problem::new(429, "TOO_MANY_READERS", "too many readers are waiting already; try again later")
+            .header("retry-after", 5)
+    })
+}
+
+async fn long_poll(
+    inner: &Inner,
+    target: &Target,
+    start: Start,
+    query: &Query,
+) -> Result<Response<Body>, Problem> {
+    let _place = place(inner)?;
+    let deadline = Instant::now() + inner.options.long_poll;
+    let mut waiting = target.wait(inner).await?;
+    let mut batch = Arc::new(Batch::new(target.page(inner, start).await?));
+    let position = batch.page.from;
+    while batch.page.next == position && !batch.page.closed() {
+        if timeout_at(deadline, waiting.grown()).await.is_err() {
+            break;
+        }
+        batch = target.next(inner, &waiting, position).await?;
+    }
+
+    let page = &batch.page;
+    let mut response = if page.next > position {
+        let mut response = page_response(page, batch.body());
+        set(response.headers_mut(), "etag", entity_tag(page));
+        response
+    } else {
+        let mut response = page_response(page, Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response.headers_mut().remove(header::CONTENT_TYPE);
+        response
+    };
+    if !page.closed() {
+        set(response.headers_mut(), "stream-cursor", query.cursor().to_string());
+    }
+    set(response.headers_mut(), "cache-control", "no-store");
+    Ok(response)
+}
+
+async fn events(
+    inner: &Arc<Inner>,
+    target: Target,
+    start: Start,
+    query: Query,
+) -> Result<Response<Body>, Problem> {
+    let place = place(inner)?;
+    let waiting = target.wait(inner).await?;
+    let first = target.page(inner, start).await?;
+    let binary = first.kind() == Kind::Binary;
+
+    let (frames, body) = mpsc::channel(FRAMES_WAITING_MAX);
+    let cut = Arc::new(AtomicBool::new(false));
+    let reader =
+        Reader { inner: inner.clone(), target, waiting, query, frames, cut: cut.clone(), _place: place };
+    tokio::spawn(reader.run(first));
+
+    let mut response = Response::new(Body::frames(body, cut));
+    let headers = response.headers_mut();
+    set(headers, "content-type", "text/event-stream");
+    set(headers, "cache-control", "no-cache");
+    if binary {
+        set(headers, "stream-sse-data-encoding", "base64");
+    }
+    Ok(response)
+}
+
+/// One reader of events.
+struct Reader {
+    inner: Arc<Inner>,
+    target: Target,
+    waiting: Waiting,
+    query: Query,
+    frames: mpsc::Sender<Bytes>,
+    cut: Arc<AtomicBool>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The reader is gone, or was cut off.
+struct Gone;
+
+impl Reader {
+    async fn run(mut self, first: Page) {
+        let deadline = Instant::now() + self.inner.options.sse_close_after;
+        let mut batch = Arc::new(Batch::new(first));
+        let mut told = false;
+        loop {
+            let position = batch.page.next;
+            let news = batch.page.next > batch.page.from || batch.page.closed() || !told;
+            if news && self.send(&batch).await.is_err() {
+                return;
+            }
+            told = true;
+            if batch.page.closed() {
+                return;
+            }
+            let next = if batch.page.up_to_date() {
+                tokio::select! {
+                    () = self.waiting.grown() => {}
+                    () = tokio::time::sleep_until(deadline) => return,
+                    () = self.frames.closed() => return,
+                }
+                self.target.next(&self.inner, &self.waiting, position).await
+            } else {
+                // On the way to the end everyone is elsewhere; there is nothing to share.
+                let page = self.target.page(&self.inner, Start::At(position)).await;
+                page.map(|page| Arc::new(Batch::new(page)))
+            };
+            match next {
+                Ok(next) => batch = next,
+                // The stream is gone: the reader comes back and is told why.
+                Err(_) => return,
+            }
+        }
+    }
+
+    async fn send(&self, batch: &Batch) -> Result<(), Gone> {
+        if batch.page.next > batch.page.from {
+            self.frame(batch.event()).await?;
+        }
+        self.frame(sse::control(sse::Control {
+            next: batch.page.next,
+            cursor: self.query.cursor(),
+            up_to_date: batch.page.up_to_date(),
+            closed: batch.page.closed(),
+        }))
+        .await
+    }
+
+    /// Gives a frame to the connection. A reader that takes nothing for too long loses its place.
+    async fn frame(&self, frame: Bytes) -> Result<(), Gone> {
+        match timeout(self.inner.options.stall, self.frames.send(frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Gone),
+            Err(_) => {
+                self.cut.store(true, Ordering::Release);
+                Err(Gone)
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A few connections that read, lent out to threads that may block.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::Fault;
+use crate::problem::Problem;
+
+/// Reads are short and mostly answered from memory; more connections would only hold more of it.
+const CONNECTIONS: usize = 4;
+
+pub struct Readers {
+    free: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub fn open(file: &Path) -> Result<Readers, rusqlite::Error> {
+        let free = (0..CONNECTIONS).map(|_| super::schema::reader(file)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Readers { free: Arc::new(Mutex::new(free)), permits: Arc::new(Semaphore::new(CONNECTIONS)) })
+    }
+
+    pub async fn read<T, F>(&self, look: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let permit = self.permits.clone().acquire_owned().await.map_err(Problem::failed)?;
+        let free = self.free.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(db) = taken else {
+                return Err(Fault::Refused(Problem::failed("no connection is left")));
+            };
+            let answer = snapshot(&db, look);
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            drop(permit);
+            answer
+        });
+        match looked.await.map_err(Problem::failed)? {
+            Ok(answer) => Ok(answer),
+            Err(Fault::Refused(problem)) => Err(problem),
+            Err(Fault::Failed(error)) => Err(Problem::failed(error)),
+        }
+    }
+}
+
+/// Everything that `look` sees is of one moment.
+fn snapshot<T>(db: &Connection, look: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+    let transaction = db.unchecked_transaction()?;
+    let answer = look(&transaction)?;
+    transaction.commit()?;
+    Ok(answer)
+}

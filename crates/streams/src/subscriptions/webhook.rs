@@ -1,0 +1,88 @@
+//! Sending webhooks: signed, one try each, with what came of it told to the writer.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::keys::Keys;
+use super::{address, rules};
+use crate::store::now;
+use crate::store::writer::Jobs;
+
+/// Most webhooks under way at the same time.
+const AT_ONCE: usize = 64;
+/// Longest time that a receiver may take to answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+/// Longest answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// A webhook that is to be sent.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub subscription: String,
+    pub generation: u64,
+    pub wake_id: String,
+    pub url: String,
+    pub body: Bytes,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiver has done everything that the wake told of.
+    Done,
+    /// The receiver will call back.
+    Accepted,
+    Failed,
+}
+
+/// Sends what the writer hands over, until there is no writer.
+pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: Weak<Jobs>, keys: Keys) {
+    let at_once = Arc::new(Semaphore::new(AT_ONCE));
+    while let Some(delivery) = deliveries.recv().await {
+        let Ok(permit) = at_once.clone().acquire_owned().await else { return };
+        let (jobs, keys) = (jobs.clone(), keys.clone());
+        tokio::spawn(async move {
+            let outcome = match timeout(ANSWER_TIME_MAX, send(&delivery, &keys)).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(_)) | Err(_) => Outcome::Failed,
+            };
+            drop(permit);
+            if let Some(jobs) = jobs.upgrade() {
+                // If this is not written, the lease runs out and the subscription is woken again.
+                let _ = jobs.run(move |turn| Ok(rules::delivered(turn, &delivery, outcome)?)).await;
+            }
+        });
+    }
+}
+
+async fn send(delivery: &Delivery, keys: &Keys) -> Result<Outcome, Box<dyn std::error::Error + Send + Sync>> {
+    // The address was checked when the subscription was made, and says itself where to connect: no name is looked up.
+    let target = address::check(&delivery.url, true)?;
+    let uri: http::Uri = delivery.url.parse()?;
+    let request = Request::post(uri.path_and_query().map_or("/", |path| path.as_str()))
+        .header(header::HOST, uri.authority().map_or("", |authority| authority.as_str()))
+        .header(header::CONTENT_TYPE, "application/json")
+        .header("webhook-signature", keys.signature(now() / 1000, &delivery.body))
+        .body(Full::new(delivery.body.clone()))?;
+    let stream = TcpStream::connect(target).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let connection = tokio::spawn(connection);
+    let response = sender.send_request(request).await?;
+    if !response.status().is_success() {
+        connection.abort();
+        return Ok(Outcome::Failed);
+    }
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await?.to_bytes();
+    connection.abort();
+    let done = serde_json::from_slice::<Value>(&body).is_ok_and(|answer| answer["done"] == Value::Bool(true));
+    Ok(if done { Outcome::Done } else { Outcome::Accepted })
+}

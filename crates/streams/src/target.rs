@@ -1,0 +1,158 @@
+//! One way to read both kinds of stream: those in the store, and those that a source feeds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::{BufMut, BytesMut};
+use tokio::sync::watch;
+
+use crate::Inner;
+use crate::json;
+use crate::live::{Batch, Last, Tail};
+use crate::offset::{LIMIT, Start};
+use crate::problem::Problem;
+use crate::source::{Feed, FeedError};
+use crate::store::meta::Meta;
+use crate::store::page::{self, Page};
+
+/// What readers of one feed got last.
+#[derive(Default)]
+pub struct FeedTails(Mutex<HashMap<String, Weak<Last>>>);
+
+/// A stream that can be read.
+#[derive(Clone)]
+pub enum Target {
+    Stored { path: String },
+    Fed { path: String, feed: Arc<dyn Feed> },
+}
+
+/// A place at the end of a stream.
+pub struct Waiting {
+    grown: watch::Receiver<u64>,
+    shared: Shared,
+}
+
+enum Shared {
+    Stored(Arc<Tail>),
+    Fed(Arc<Last>),
+}
+
+impl Waiting {
+    /// Comes back when there may be something new.
+    pub async fn grown(&mut self) {
+        if self.grown.changed().await.is_err() {
+            // A feed that nobody feeds any more stays as it is; the reader's own time limit ends the wait.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn last(&self) -> &Last {
+        match &self.shared {
+            Shared::Stored(tail) => &tail.last,
+            Shared::Fed(last) => last,
+        }
+    }
+}
+
+/// Whether clients may not write here.
+pub fn claimed(inner: &Inner, path: &str) -> bool {
+    inner.options.source.as_ref().is_some_and(|source| source.claims(path) || source.find(path).is_some())
+}
+
+pub fn find(inner: &Inner, path: &str) -> Result<Target, Problem> {
+    let Some(source) = &inner.options.source else {
+        return Ok(Target::Stored { path: path.to_owned() });
+    };
+    match source.find(path) {
+        Some(feed) => Ok(Target::Fed { path: path.to_owned(), feed }),
+        None if source.claims(path) => Err(Problem::not_found(path)),
+        None => Ok(Target::Stored { path: path.to_owned() }),
+    }
+}
+
+impl Target {
+    /// About as much as one answer may hold, from `start` on.
+    pub async fn page(&self, inner: &Inner, start: Start) -> Result<Page, Problem> {
+        let limit = inner.options.read_limit;
+        match self {
+            Target::Stored { path } => {
+                let path = path.clone();
+                inner.store.read(move |db, shared| page::read(db, shared, &path, start, limit)).await
+            }
+            Target::Fed { feed, .. } => {
+                let feed = feed.clone();
+                let read = tokio::task::spawn_blocking(move || fed_page(&*feed, start, limit));
+                read.await.map_err(Problem::failed)?
+            }
+        }
+    }
+
+    /// A place at the end of this stream; to be taken before reading.
+    pub async fn wait(&self, inner: &Inner) -> Result<Waiting, Problem> {
+        match self {
+            Target::Stored { path } => {
+                let path = path.clone();
+                let stream =
+                    inner.store.read(move |db, shared| Ok(Meta::visible(db, shared, &path)?.id)).await?;
+                let (tail, grown) = inner.store.shared.live.wait(stream);
+                Ok(Waiting { grown, shared: Shared::Stored(tail) })
+            }
+            Target::Fed { path, feed } => {
+                let mut tails = inner.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = tails.get(path).and_then(Weak::upgrade).unwrap_or_else(|| {
+                    tails.retain(|_, last| last.strong_count() > 0);
+                    let last = Arc::new(Last::default());
+                    tails.insert(path.clone(), Arc::downgrade(&last));
+                    last
+                });
+                Ok(Waiting { grown: feed.head(), shared: Shared::Fed(last) })
+            }
+        }
+    }
+
+    /// What follows `position` for readers that waited there: read once, taken by all.
+    pub async fn next(&self, inner: &Inner, waiting: &Waiting, position: u64) -> Result<Arc<Batch>, Problem> {
+        let mut last = waiting.last().lock().await;
+        if let Some(batch) = last.as_ref()
+            && batch.page.from == position
+            && (batch.page.next > position || batch.page.closed())
+        {
+            return Ok(batch.clone());
+        }
+        let batch = Arc::new(Batch::new(self.page(inner, Start::At(position)).await?));
+        *last = Some(batch.clone());
+        Ok(batch)
+    }
+}
+
+fn fed_page(feed: &dyn Feed, start: Start, limit: usize) -> Result<Page, Problem> {
+    // Asked before reading: what is closed now has nothing to come behind what is read next.
+    let closed = feed.closed();
+    let head = *feed.head().borrow();
+    let from = match start {
+        Start::At(position) => position,
+        Start::Tail => head,
+    };
+    if from > LIMIT {
+        return Err(Problem::new(400, "INVALID_OFFSET", "the offset lies behind the end of the stream"));
+    }
+    let read = feed.read(from, limit).map_err(|error| match error {
+        FeedError::Gone => Problem::new(410, "OFFSET_GONE", error.to_string()),
+        FeedError::Failed(_) => Problem::failed(error),
+    })?;
+    let mut kept = BytesMut::with_capacity(read.items.iter().map(|(_, item)| item.len() + 1).sum());
+    for (_, item) in &read.items {
+        kept.extend_from_slice(item);
+        kept.put_u8(json::END);
+    }
+    Ok(Page {
+        stream: 0,
+        content_type: "application/json".to_owned(),
+        mortal: false,
+        from,
+        next: read.next,
+        tail: if read.end { read.next } else { head.max(read.next + 1) },
+        stream_closed: closed,
+        kept: kept.freeze(),
+    })
+}
