@@ -1,8 +1,8 @@
 //! PUT, POST and DELETE.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
 use crate::body::{Body, Upload};
 use crate::content::Kind;
@@ -19,6 +19,8 @@ use crate::{Inner, json, kib, name, offset};
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 /// Longest name of a producer, and longest Stream-Seq.
 const TEXT_MAX: usize = 1024;
+/// How much of a body that is too large is read before the connection is closed on it.
+const DISCARDED_MAX: usize = 64 * 1024 * 1024;
 
 pub async fn put<B: Upload>(inner: &Inner, path: String, request: Request<B>) -> Result<Response<Body>, Problem> {
     let headers = request.headers();
@@ -102,28 +104,45 @@ pub async fn body<B: Upload>(
     request: Request<B>,
 ) -> Result<(Bytes, tokio::sync::OwnedSemaphorePermit), Problem> {
     let limit = inner.options.body_limit;
-    let too_large = || Problem::new(413, "BODY_TOO_LARGE", format!("the body has more than {limit} bytes"));
     let announced = request
         .headers()
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse::<usize>().ok());
-    if announced.is_some_and(|announced| announced > limit) {
-        return Err(too_large());
-    }
-    let announced = match request.body().is_end_stream() {
-        true => 0,
-        false => announced.unwrap_or(limit),
-    };
-    let permits = u32::try_from(kib(announced)).unwrap_or(u32::MAX);
+    let expected = if request.body().is_end_stream() { 0 } else { announced.unwrap_or(limit) };
+    // What is too large is thrown away as it comes, and takes no room.
+    let kept = if expected > limit { 0 } else { expected };
+    let permits = u32::try_from(kib(kept)).unwrap_or(u32::MAX);
     let room = inner.room.clone().acquire_many_owned(permits).await.map_err(Problem::failed)?;
-    let collected = Box::pin(Limited::new(request.into_body(), limit).collect());
-    match tokio::time::timeout(inner.options.body_timeout, collected).await {
+    match tokio::time::timeout(inner.options.body_timeout, collected(request.into_body(), kept, limit)).await {
         Err(_) => Err(Problem::new(408, "BODY_TOO_SLOW", "the body did not come in time")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Problem::invalid(format!("the body did not come whole: {error}"))),
-        Ok(Ok(collected)) => Ok((collected.to_bytes(), room)),
+        Ok(body) => Ok((body?, room)),
     }
+}
+
+/// Gathers a body of at most `most` bytes. A larger one is read to its end, within reason: a client that is still writing
+/// when the connection closes never sees why.
+async fn collected<B: Upload>(body: B, most: usize, limit: usize) -> Result<Bytes, Problem> {
+    let mut body = std::pin::pin!(body);
+    let mut gathered = BytesMut::new();
+    let mut come = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let error: Box<dyn std::error::Error + Send + Sync> = error.into();
+            Problem::invalid(format!("the body did not come whole: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        come += data.len();
+        if come <= most {
+            gathered.extend_from_slice(&data);
+        } else if come > DISCARDED_MAX {
+            break;
+        }
+    }
+    if come > most {
+        return Err(Problem::new(413, "BODY_TOO_LARGE", format!("the body has more than {limit} bytes")));
+    }
+    Ok(gathered.freeze())
 }
 
 /// The address of the stream root, as the client knows it.
