@@ -38,7 +38,12 @@ mod tests {
     #[test]
     fn the_vectors_of_the_standard_come_out() {
         for (bytes, text) in [
-            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
         ] {
             assert_eq!(standard(bytes.as_bytes()), text);

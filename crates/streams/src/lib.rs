@@ -15,12 +15,14 @@ mod offset;
 mod problem;
 mod read;
 mod reply;
-mod sse;
 mod source;
+mod sse;
 mod stall;
 mod store;
 mod subscriptions;
 mod target;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::path::Path;
@@ -135,10 +137,14 @@ impl Streams {
     /// Answers one request. `path` is what stands behind the mount point in the request's path, not decoded, without the
     /// slash between them. For a HEAD request the answer has no body.
     pub async fn answer<B: Upload>(&self, path: &str, request: Request<B>, access: Access) -> Response<Body> {
-        let response = match self.route(path, request, access).await {
+        let head = request.method() == Method::HEAD;
+        let mut response = match self.route(path, request, access).await {
             Ok(response) => response,
             Err(problem) => problem.response(),
         };
+        if head {
+            *response.body_mut() = Body::empty();
+        }
         reply::finish(response, self.0.options.allow_origin.as_deref())
     }
 
@@ -147,12 +153,19 @@ impl Streams {
         self.0.store.commits()
     }
 
-    async fn route<B: Upload>(&self, path: &str, request: Request<B>, access: Access) -> Result<Response<Body>, Problem> {
+    async fn route<B: Upload>(
+        &self,
+        path: &str,
+        request: Request<B>,
+        access: Access,
+    ) -> Result<Response<Body>, Problem> {
         let method = request.method().clone();
         if method == Method::OPTIONS {
             return Ok(reply::preflight());
         }
-        if path == name::RESERVED || path.strip_prefix(name::RESERVED).is_some_and(|rest| rest.starts_with('/')) {
+        if path == name::RESERVED
+            || path.strip_prefix(name::RESERVED).is_some_and(|rest| rest.starts_with('/'))
+        {
             return subscriptions::answer(&self.0, path, request, access).await;
         }
         let name = name::from_raw(path)?;
@@ -175,8 +188,10 @@ impl Streams {
             Method::PUT => write::put(&self.0, name, request).await,
             Method::POST => write::post(&self.0, name, request).await,
             Method::DELETE => write::delete(&self.0, name).await,
-            other => Err(Problem::new(405, "METHOD_NOT_ALLOWED", format!("{other} is not a method of a stream"))
-                .header("allow", reply::METHODS)),
+            other => {
+                Err(Problem::new(405, "METHOD_NOT_ALLOWED", format!("{other} is not a method of a stream"))
+                    .header("allow", reply::METHODS))
+            }
         }
     }
 }

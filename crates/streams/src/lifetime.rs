@@ -9,10 +9,7 @@ pub enum Lifetime {
     /// Seconds after the last read or write.
     Idle(u64),
     /// Milliseconds since 1970, and the text in which it was asked for.
-    Until {
-        at: u64,
-        text: String,
-    },
+    Until { at: u64, text: String },
 }
 
 impl Lifetime {

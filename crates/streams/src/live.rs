@@ -4,6 +4,7 @@
 //! first that wakes; the others take the same bytes.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -21,36 +22,61 @@ pub struct Tail {
 /// What the readers of one stream got last.
 pub type Last = tokio::sync::Mutex<Option<Arc<Batch>>>;
 
+/// Things that somebody holds, by name. What nobody holds is cleared now and then, so that a new name costs little.
+pub struct Held<K, V>(Mutex<(HashMap<K, Weak<V>>, usize)>);
+
+/// How many names there are before the first clearing.
+const NAMES_MIN: usize = 64;
+
+impl<K, V> Default for Held<K, V> {
+    fn default() -> Self {
+        Held(Mutex::new((HashMap::new(), NAMES_MIN)))
+    }
+}
+
+impl<K: Eq + Hash, V> Held<K, V> {
+    /// The thing of this name, made if nobody holds it.
+    pub fn hold(&self, name: K, make: impl FnOnce() -> V) -> Arc<V> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (names, clear_at) = &mut *held;
+        if let Some(thing) = names.get(&name).and_then(Weak::upgrade) {
+            return thing;
+        }
+        if names.len() >= *clear_at {
+            names.retain(|_, thing| thing.strong_count() > 0);
+            *clear_at = NAMES_MIN.max(2 * names.len());
+        }
+        let thing = Arc::new(make());
+        names.insert(name, Arc::downgrade(&thing));
+        thing
+    }
+
+    pub fn get(&self, name: &K) -> Option<Arc<V>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(name).and_then(Weak::upgrade)
+    }
+}
+
 /// The ends at which somebody waits.
 #[derive(Default)]
-pub struct Registry(Mutex<HashMap<i64, Weak<Tail>>>);
+pub struct Registry(Held<i64, Tail>);
 
 impl Registry {
     /// A place at the end of a stream. Whoever takes it before reading misses nothing.
     pub fn wait(&self, stream: i64) -> (Arc<Tail>, watch::Receiver<u64>) {
-        let mut tails = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = tails.get(&stream).and_then(Weak::upgrade).unwrap_or_else(|| {
-            // Places that nobody holds are cleared when a new one is made.
-            tails.retain(|_, tail| tail.strong_count() > 0);
-            let tail = Arc::new(Tail { grown: watch::Sender::new(0), last: Last::default() });
-            tails.insert(stream, Arc::downgrade(&tail));
-            tail
-        });
+        let tail = self.0.hold(stream, || Tail { grown: watch::Sender::new(0), last: Last::default() });
         let receiver = tail.grown.subscribe();
         (tail, receiver)
     }
 
     /// Wakes who waits, behind the commit of something new.
     pub fn wake(&self, stream: i64) {
-        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).and_then(Weak::upgrade);
-        if let Some(tail) = tail {
+        if let Some(tail) = self.0.get(&stream) {
             tail.grown.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
     pub fn has_readers(&self, stream: i64) -> bool {
-        let tails = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tails.get(&stream).is_some_and(|tail| tail.strong_count() > 0)
+        self.0.get(&stream).is_some()
     }
 }
 
@@ -74,5 +100,22 @@ impl Batch {
     /// The data event.
     pub fn event(&self) -> Bytes {
         self.event.get_or_init(|| sse::data(&self.page.kind().event(&self.page.kept))).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_is_cleared() {
+        let held = Held::default();
+        let kept = held.hold(0, || ());
+        for name in 1..10 * NAMES_MIN {
+            held.hold(name, || ());
+        }
+        let names = held.0.lock().unwrap().0.len();
+        assert!(names <= NAMES_MIN + 1, "{names} names are kept");
+        assert!(Arc::ptr_eq(&held.hold(0, || ()), &kept));
     }
 }

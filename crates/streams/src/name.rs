@@ -68,8 +68,29 @@ mod tests {
     fn names_that_could_mean_something_else_are_refused() {
         let long = "a".repeat(LENGTH_MAX + 1);
         for bad in [
-            "", "/", "a//b", "a/", "..", "a/../b", "a/%2e%2e/b", "a..b", ".", "a%2Fb", "a%2fb", "a%00b", "a%0ab",
-            "a b", "a%20b", "a%ffb", "a\\b", "ä", "a%C3%A4", "a?b", "a;b", "a%25b", &long,
+            "",
+            "/",
+            "a//b",
+            "a/",
+            "..",
+            "a/../b",
+            "a/%2e%2e/b",
+            "a..b",
+            ".",
+            "a%2Fb",
+            "a%2fb",
+            "a%00b",
+            "a%0ab",
+            "a b",
+            "a%20b",
+            "a%ffb",
+            "a\\b",
+            "ä",
+            "a%C3%A4",
+            "a?b",
+            "a;b",
+            "a%25b",
+            &long,
         ] {
             assert!(from_raw(bad).is_err(), "{bad:?}");
         }

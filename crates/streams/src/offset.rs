@@ -62,7 +62,9 @@ mod tests {
 
     #[test]
     fn an_offset_that_was_not_given_out_is_no_position() {
-        for bad in ["", "1", "a", "0000000000000000_000000000000000x", "0000000000000000-0000000000000000", " "] {
+        for bad in
+            ["", "1", "a", "0000000000000000_000000000000000x", "0000000000000000-0000000000000000", " "]
+        {
             assert_eq!(Start::parse(bad), None, "{bad:?}");
         }
         assert_eq!(position("9999999999999999_9999999999999999"), Some(u64::MAX));

@@ -32,7 +32,11 @@ impl Problem {
     }
 
     pub fn gone(path: &str) -> Self {
-        Problem::new(410, "STREAM_GONE", format!("stream `{path}` was deleted; its forks still read its data"))
+        Problem::new(
+            410,
+            "STREAM_GONE",
+            format!("stream `{path}` was deleted; its forks still read its data"),
+        )
     }
 
     pub fn invalid(detail: impl Into<String>) -> Self {

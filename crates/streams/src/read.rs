@@ -48,7 +48,11 @@ impl Query {
                 }
                 "offset" => {
                     let start = Start::parse(&value).ok_or_else(|| {
-                        Problem::new(400, "INVALID_OFFSET", "the offset is malformed; use one that this server gave, -1 or now")
+                        Problem::new(
+                            400,
+                            "INVALID_OFFSET",
+                            "the offset is malformed; use one that this server gave, -1 or now",
+                        )
                     })?;
                     parsed.start = Some(start);
                 }

@@ -1,23 +1,21 @@
 //! One way to read both kinds of stream: those in the store, and those that a source feeds.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use tokio::sync::watch;
 
 use crate::Inner;
 use crate::json;
-use crate::live::{Batch, Last, Tail};
+use crate::live::{Batch, Held, Last, Tail};
 use crate::offset::{LIMIT, Start};
 use crate::problem::Problem;
 use crate::source::{Feed, FeedError};
 use crate::store::meta::Meta;
 use crate::store::page::{self, Page};
 
-/// What readers of one feed got last.
-#[derive(Default)]
-pub struct FeedTails(Mutex<HashMap<String, Weak<Last>>>);
+/// What readers of each feed got last.
+pub type FeedTails = Held<String, Last>;
 
 /// A stream that can be read.
 #[derive(Clone)]
@@ -98,13 +96,7 @@ impl Target {
                 Ok(Waiting { grown, shared: Shared::Stored(tail) })
             }
             Target::Fed { path, feed } => {
-                let mut tails = inner.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let last = tails.get(path).and_then(Weak::upgrade).unwrap_or_else(|| {
-                    tails.retain(|_, last| last.strong_count() > 0);
-                    let last = Arc::new(Last::default());
-                    tails.insert(path.clone(), Arc::downgrade(&last));
-                    last
-                });
+                let last = inner.feeds.hold(path.clone(), Last::default);
                 Ok(Waiting { grown: feed.head(), shared: Shared::Fed(last) })
             }
         }

@@ -22,7 +22,11 @@ const TEXT_MAX: usize = 1024;
 /// How much of a body that is too large is read before the connection is closed on it.
 const DISCARDED_MAX: usize = 64 * 1024 * 1024;
 
-pub async fn put<B: Upload>(inner: &Inner, path: String, request: Request<B>) -> Result<Response<Body>, Problem> {
+pub async fn put<B: Upload>(
+    inner: &Inner,
+    path: String,
+    request: Request<B>,
+) -> Result<Response<Body>, Problem> {
     let headers = request.headers();
     let lifetime = Lifetime::parse(text(headers, "stream-ttl")?, text(headers, "stream-expires-at")?)?;
     let asked = Create {
@@ -51,7 +55,11 @@ pub async fn put<B: Upload>(inner: &Inner, path: String, request: Request<B>) ->
     Ok(response)
 }
 
-pub async fn post<B: Upload>(inner: &Inner, path: String, request: Request<B>) -> Result<Response<Body>, Problem> {
+pub async fn post<B: Upload>(
+    inner: &Inner,
+    path: String,
+    request: Request<B>,
+) -> Result<Response<Body>, Problem> {
     let headers = request.headers();
     let close = closes(headers);
     let content_type = content_type(headers)?;
@@ -59,7 +67,9 @@ pub async fn post<B: Upload>(inner: &Inner, path: String, request: Request<B>) -
     let seq = text(headers, "stream-seq")?.map(str::to_owned);
     let (body, _room) = body(inner, request).await?;
     if body.is_empty() && !close {
-        return Err(Problem::invalid("there is nothing to append; an empty body only goes with Stream-Closed: true"));
+        return Err(Problem::invalid(
+            "there is nothing to append; an empty body only goes with Stream-Closed: true",
+        ));
     }
     let data = (!body.is_empty()).then(|| kept(content_type.as_deref(), body));
     let closes_only = data.is_none();
@@ -114,7 +124,8 @@ pub async fn body<B: Upload>(
     let kept = if expected > limit { 0 } else { expected };
     let permits = u32::try_from(kib(kept)).unwrap_or(u32::MAX);
     let room = inner.room.clone().acquire_many_owned(permits).await.map_err(Problem::failed)?;
-    match tokio::time::timeout(inner.options.body_timeout, collected(request.into_body(), kept, limit)).await {
+    match tokio::time::timeout(inner.options.body_timeout, collected(request.into_body(), kept, limit)).await
+    {
         Err(_) => Err(Problem::new(408, "BODY_TOO_SLOW", "the body did not come in time")),
         Ok(body) => Ok((body?, room)),
     }
@@ -162,7 +173,9 @@ fn fork(inner: &Inner, headers: &HeaderMap) -> Result<Option<ForkAsked>, Problem
     let sub = text(headers, "stream-fork-sub-offset")?;
     let Some(from) = text(headers, "stream-forked-from")? else {
         if anchor.is_some() || sub.is_some() {
-            return Err(Problem::invalid("Stream-Fork-Offset and Stream-Fork-Sub-Offset need Stream-Forked-From"));
+            return Err(Problem::invalid(
+                "Stream-Fork-Offset and Stream-Fork-Sub-Offset need Stream-Forked-From",
+            ));
         }
         return Ok(None);
     };
@@ -181,14 +194,16 @@ fn fork(inner: &Inner, headers: &HeaderMap) -> Result<Option<ForkAsked>, Problem
     };
     let sub = match sub {
         None => 0,
-        Some(text) => lifetime::seconds(text)
-            .ok_or_else(|| Problem::invalid("Stream-Fork-Sub-Offset must be a whole number without leading zeros"))?,
+        Some(text) => lifetime::seconds(text).ok_or_else(|| {
+            Problem::invalid("Stream-Fork-Sub-Offset must be a whole number without leading zeros")
+        })?,
     };
     Ok(Some(ForkAsked { from, anchor, sub }))
 }
 
 fn producer(headers: &HeaderMap) -> Result<Option<Producer>, Problem> {
-    let named = (text(headers, "producer-id")?, text(headers, "producer-epoch")?, text(headers, "producer-seq")?);
+    let named =
+        (text(headers, "producer-id")?, text(headers, "producer-epoch")?, text(headers, "producer-seq")?);
     let (id, epoch, seq) = match named {
         (None, None, None) => return Ok(None),
         (Some(id), Some(epoch), Some(seq)) => (id, epoch, seq),

@@ -63,7 +63,9 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
     if let Some(seq) = &asked.seq
         && meta.seq.as_deref().is_some_and(|last| seq.as_bytes() <= last)
     {
-        return Err(Problem::new(409, "SEQUENCE_CONFLICT", "Stream-Seq must be greater than the last one").into());
+        return Err(
+            Problem::new(409, "SEQUENCE_CONFLICT", "Stream-Seq must be greater than the last one").into()
+        );
     }
     let data = match asked.data {
         Some(data) => data?,
@@ -73,7 +75,9 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
     let tail = write_chunks(turn.db, &meta, &data)?;
     if let Some(producer) = &asked.producer {
         turn.db
-            .prepare_cached("INSERT OR REPLACE INTO producers (stream, id, epoch, seq) VALUES (?1, ?2, ?3, ?4)")?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO producers (stream, id, epoch, seq) VALUES (?1, ?2, ?3, ?4)",
+            )?
             .execute((meta.id, &producer.id, signed(producer.epoch), signed(producer.seq)))?;
     }
     let closer = asked.producer.as_ref().filter(|_| asked.close);
@@ -105,11 +109,7 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
 }
 
 /// A closed stream takes nothing more; whoever closed it may say so again.
-fn append_to_closed(
-    meta: &Meta,
-    asked: &Append,
-    known: Option<(u64, u64)>,
-) -> Result<Appended, Fault> {
+fn append_to_closed(meta: &Meta, asked: &Append, known: Option<(u64, u64)>) -> Result<Appended, Fault> {
     let again = |producer| Appended { tail: meta.tail, closed: true, duplicate: true, producer };
     if let Some(producer) = &asked.producer {
         if meta.closer.as_ref() == Some(producer) {

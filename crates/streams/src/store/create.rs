@@ -113,7 +113,9 @@ struct Planned {
 fn planned_fork(turn: &Turn<'_>, asked: &Create, fork: &ForkAsked) -> Result<Planned, Fault> {
     let source = match Meta::visible(turn.db, turn.shared, &fork.from) {
         Err(Fault::Refused(problem)) if problem.status == 410 => {
-            return Err(Problem::new(409, "SOURCE_DELETED", "the source was deleted and cannot be forked").into());
+            return Err(
+                Problem::new(409, "SOURCE_DELETED", "the source was deleted and cannot be forked").into()
+            );
         }
         found => found?,
     };
@@ -128,7 +130,9 @@ fn planned_fork(turn: &Turn<'_>, asked: &Create, fork: &ForkAsked) -> Result<Pla
         .into());
     }
     if source.fork_depth >= FORK_DEPTH_MAX {
-        return Err(Problem::invalid(format!("forks of forks go {FORK_DEPTH_MAX} levels deep at most")).into());
+        return Err(
+            Problem::invalid(format!("forks of forks go {FORK_DEPTH_MAX} levels deep at most")).into()
+        );
     }
     let fork_at = page::fork_position(turn.db, &source, fork.anchor.unwrap_or(source.tail), fork.sub)?;
     Ok(Planned {
@@ -143,7 +147,9 @@ fn planned_fork(turn: &Turn<'_>, asked: &Create, fork: &ForkAsked) -> Result<Pla
 /// A PUT on what is there already is fine when it asks for the same.
 fn repeated(turn: &mut Turn<'_>, there: &Meta, asked: &Create) -> Result<Created, Fault> {
     if there.deleted {
-        return Err(Problem::new(409, "STREAM_GONE", "the stream was deleted and its forks still need it").into());
+        return Err(
+            Problem::new(409, "STREAM_GONE", "the stream was deleted and its forks still need it").into()
+        );
     }
     let differs = |what: &str| -> Fault {
         Problem::conflict(format!("stream `{}` exists with another {what}", there.path)).into()

@@ -150,7 +150,8 @@ impl Gathered {
 
 /// The place that a fork asks for: `sub` bytes or messages behind `anchor`, inside the append that begins there.
 pub fn fork_position(db: &Connection, source: &Meta, anchor: u64, sub: u64) -> Result<u64, Fault> {
-    let beyond = || Problem::new(400, "OFFSET_BEYOND_END", "the place to fork at lies behind the end of the source");
+    let beyond =
+        || Problem::new(400, "OFFSET_BEYOND_END", "the place to fork at lies behind the end of the source");
     if anchor > source.tail {
         return Err(beyond().into());
     }

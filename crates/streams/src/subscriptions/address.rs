@@ -14,7 +14,8 @@ pub fn check(url: &str, loopback: bool) -> Result<SocketAddr, String> {
     match uri.scheme_str() {
         Some("http") => {}
         Some("https") => {
-            return Err("webhooks over https are not supported by this server; use a pull-wake subscription".to_owned());
+            return Err("webhooks over https are not supported by this server; use a pull-wake subscription"
+                .to_owned());
         }
         _ => return Err("the webhook's address must begin with http://".to_owned()),
     }
@@ -46,10 +47,23 @@ mod tests {
         assert_eq!(check("http://localhost/hook", true).unwrap(), "127.0.0.1:80".parse().unwrap());
         assert!(check("http://127.0.0.1:8080/hook", false).is_err());
         for bad in [
-            "http://10.0.0.1/hook", "http://192.168.1.1/", "http://169.254.169.254/latest", "http://[::1]/", "http://0.0.0.0/",
-            "http://127.0.1.1/", "http://2130706433/", "http://0x7f000001/", "http://127.1/", "http://example.com/",
-            "http://localhost.example.com/", "http://user@127.0.0.1/", "https://example.com/", "ftp://127.0.0.1/", "/hook",
-            "file:///etc/passwd", "",
+            "http://10.0.0.1/hook",
+            "http://192.168.1.1/",
+            "http://169.254.169.254/latest",
+            "http://[::1]/",
+            "http://0.0.0.0/",
+            "http://127.0.1.1/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://127.1/",
+            "http://example.com/",
+            "http://localhost.example.com/",
+            "http://user@127.0.0.1/",
+            "https://example.com/",
+            "ftp://127.0.0.1/",
+            "/hook",
+            "file:///etc/passwd",
+            "",
         ] {
             assert!(check(bad, true).is_err(), "{bad}");
         }

@@ -37,7 +37,8 @@ pub struct Config {
 
 impl Config {
     pub fn parse(body: &[u8], loopback: bool) -> Result<Config, Refusal> {
-        let asked: Value = serde_json::from_slice(body).map_err(|error| invalid(format!("the body is not JSON: {error}")))?;
+        let asked: Value = serde_json::from_slice(body)
+            .map_err(|error| invalid(format!("the body is not JSON: {error}")))?;
         let delivery = match asked["type"].as_str() {
             Some("webhook") => Delivery::Webhook,
             Some("pull-wake") => Delivery::PullWake,
@@ -121,8 +122,10 @@ fn check_name(path: &str) -> Result<(), Refusal> {
 
 /// A pattern is a name in which segments may be stars.
 fn check_pattern(pattern: &str) -> Result<(), Refusal> {
-    let without_stars: Vec<&str> =
-        pattern.split('/').map(|segment| if segment == "*" || segment == "**" { "x" } else { segment }).collect();
+    let without_stars: Vec<&str> = pattern
+        .split('/')
+        .map(|segment| if segment == "*" || segment == "**" { "x" } else { segment })
+        .collect();
     check_name(&without_stars.join("/"))
 }
 
@@ -150,7 +153,8 @@ mod tests {
     fn the_same_wish_in_other_words_is_the_same_text() {
         let one = parsed(r#"{"type":"pull-wake","streams":["b","a","b"],"wake_stream":"w"}"#).unwrap();
         let other =
-            parsed(r#"{"wake_stream":"w","lease_ttl_ms":30000,"streams":["a","b"],"type":"pull-wake"}"#).unwrap();
+            parsed(r#"{"wake_stream":"w","lease_ttl_ms":30000,"streams":["a","b"],"type":"pull-wake"}"#)
+                .unwrap();
         assert_eq!(one.text(), other.text());
         assert_eq!(Config::stored(&one.text()), one);
     }
@@ -158,8 +162,13 @@ mod tests {
     #[test]
     fn what_is_missing_or_out_of_range_is_refused() {
         for bad in [
-            "", "[]", "{}", r#"{"type":"mail","pattern":"*"}"#, r#"{"type":"pull-wake","pattern":"*"}"#,
-            r#"{"type":"pull-wake","wake_stream":"w"}"#, r#"{"type":"webhook","pattern":"*"}"#,
+            "",
+            "[]",
+            "{}",
+            r#"{"type":"mail","pattern":"*"}"#,
+            r#"{"type":"pull-wake","pattern":"*"}"#,
+            r#"{"type":"pull-wake","wake_stream":"w"}"#,
+            r#"{"type":"webhook","pattern":"*"}"#,
             r#"{"type":"pull-wake","wake_stream":"w","pattern":"*","lease_ttl_ms":999}"#,
             r#"{"type":"pull-wake","wake_stream":"w","pattern":"*","lease_ttl_ms":600001}"#,
             r#"{"type":"pull-wake","wake_stream":"../w","pattern":"*"}"#,

@@ -40,7 +40,11 @@ impl Keys {
             Ok(key.to_vec())
         })?;
         let kid = thumbprint(&signing);
-        Ok(Keys { signing: Arc::new(signing), tokens: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &token_key)), kid })
+        Ok(Keys {
+            signing: Arc::new(signing),
+            tokens: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &token_key)),
+            kid,
+        })
     }
 
     /// The key that receivers check with.
@@ -124,7 +128,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let digits: Vec<u8> =
+        text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
     digits.len().is_multiple_of(2).then(|| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect())
 }
 
@@ -159,7 +164,8 @@ mod tests {
         let header = keys.signature(1234, b"body");
         assert!(header.starts_with(&format!("t=1234,kid={},ed25519=", keys.kid)));
         let signature = keys.signing.sign(b"1234.body");
-        let public = ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, keys.signing.public_key());
+        let public =
+            ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, keys.signing.public_key());
         assert!(public.verify(b"1234.body", signature.as_ref()).is_ok());
         assert!(public.verify(b"1235.body", signature.as_ref()).is_err());
         assert!(header.ends_with(&base64::url_safe(signature.as_ref())));

@@ -80,7 +80,9 @@ pub async fn answer<B: Upload>(
         // Whoever holds a wake shows it by its token; nothing else is asked.
         (&Method::POST, Route::Callback | Route::Ack) => told(inner, id, request, rules::report).await?,
         (&Method::POST, Route::Release) => told(inner, id, request, rules::let_go).await?,
-        (&Method::PUT | &Method::POST | &Method::DELETE, _) if !access.write => return Err(forbidden("write")),
+        (&Method::PUT | &Method::POST | &Method::DELETE, _) if !access.write => {
+            return Err(forbidden("write"));
+        }
         (&Method::PUT, Route::One) => create(inner, id, request).await?,
         (&Method::DELETE, Route::One) => ruled(inner, move |turn| rules::remove(turn, &id)).await?,
         (&Method::POST, Route::Streams) => link(inner, id, request).await?,
@@ -164,7 +166,9 @@ async fn read(inner: &Inner, id: String) -> Result<Answered, Problem> {
     let kid = inner.store.keys.kid.clone();
     let name = id.clone();
     let described = inner.store.read(move |db, _| Ok(described(db, &id, &kid)?)).await?;
-    Ok(described.map(|described| reply::json(StatusCode::OK, &described)).ok_or_else(|| rules::unknown(&name)))
+    Ok(described
+        .map(|described| reply::json(StatusCode::OK, &described))
+        .ok_or_else(|| rules::unknown(&name)))
 }
 
 fn described(db: &rusqlite::Connection, id: &str, kid: &str) -> Result<Option<Value>, rusqlite::Error> {

@@ -204,7 +204,7 @@ fn has_pending(db: &Connection, subscription: &str) -> Result<bool, rusqlite::Er
 }
 
 /// A stream has grown: whoever looks for it is linked to it, and woken if it sleeps.
-pub fn appended(turn: &mut Turn<'_>, path: &str, before: u64, tail: u64) -> Result<(), Fault> {
+pub fn appended(turn: &mut Turn<'_>, path: &str, before: u64, tail: u64) -> Result<(), rusqlite::Error> {
     let watching = turn.patterns.list(turn.db)?;
     if watching.is_empty() {
         return Ok(());
@@ -231,7 +231,10 @@ pub fn appended(turn: &mut Turn<'_>, path: &str, before: u64, tail: u64) -> Resu
         .query_map((path, signed(tail)), |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for subscription in asleep {
-        consider(turn, &subscription)?;
+        // A subscription that cannot be woken is no reason to refuse the append.
+        if let Err(Fault::Failed(error)) = consider(turn, &subscription) {
+            return Err(error);
+        }
     }
     Ok(())
 }
@@ -324,7 +327,7 @@ fn write_wake_event(turn: &mut Turn<'_>, mut subscription: Subscription, stream:
         .execute((channel.id, signed(tail), channel.lifetime.due(turn.now).map(signed)))?;
     turn.changed.push(channel.id);
     // Somebody may wait for wake events of others. It ends: each is woken once, and then no longer idle.
-    appended(turn, &path, channel.tail, tail)
+    Ok(appended(turn, &path, channel.tail, tail)?)
 }
 
 /// What came of a webhook. One of an earlier wake changes nothing.
@@ -354,7 +357,12 @@ pub fn delivered(turn: &mut Turn<'_>, delivery: &Delivery, outcome: Outcome) -> 
     Ok(())
 }
 
-fn acknowledge(db: &Connection, subscription: &str, path: &str, position: u64) -> Result<(), rusqlite::Error> {
+fn acknowledge(
+    db: &Connection,
+    subscription: &str,
+    path: &str,
+    position: u64,
+) -> Result<(), rusqlite::Error> {
     db.prepare_cached("UPDATE links SET acked = max(acked, ?3) WHERE subscription = ?1 AND path = ?2")?
         .execute((subscription, path, signed(position)))?;
     Ok(())
@@ -378,7 +386,8 @@ pub fn sweep(turn: &mut Turn<'_>) -> Result<(), rusqlite::Error> {
 
 fn expire(turn: &mut Turn<'_>, id: &str) -> Result<(), Fault> {
     let Some(mut subscription) = Subscription::load(turn.db, id)? else { return Ok(()) };
-    if subscription.phase == Phase::Leased && subscription.lease_until.is_some_and(|until| until <= turn.now) {
+    if subscription.phase == Phase::Leased && subscription.lease_until.is_some_and(|until| until <= turn.now)
+    {
         subscription.release();
         subscription.save(turn.db)?;
     }
@@ -439,7 +448,11 @@ pub fn report(turn: &mut Turn<'_>, id: &str, report: &Report) -> Result<Ruling, 
     let links = links(turn.db, id, i64::MAX)?;
     for (path, position) in &report.acks {
         if links.iter().any(|link| link.path == *path && *position > link.tail) {
-            return Ok(Err(refuse(400, "INVALID_OFFSET", format!("the ack lies behind the end of `{path}`"))));
+            return Ok(Err(refuse(
+                400,
+                "INVALID_OFFSET",
+                format!("the ack lies behind the end of `{path}`"),
+            )));
         }
     }
     for (path, position) in &report.acks {
@@ -473,7 +486,9 @@ fn fenced(turn: &mut Turn<'_>, id: &str, report: &Report) -> Result<Result<Subsc
     let Some(subscription) = Subscription::load(turn.db, id)? else { return Ok(Err(unknown(id))) };
     let generation = match turn.keys.check(&report.token, id, turn.now) {
         Ok(generation) => generation,
-        Err(TokenError::Invalid) => return Ok(Err(refuse(401, "TOKEN_INVALID", "the token is not one of this subscription"))),
+        Err(TokenError::Invalid) => {
+            return Ok(Err(refuse(401, "TOKEN_INVALID", "the token is not one of this subscription")));
+        }
         Err(TokenError::Expired) => return Ok(Err(refuse(401, "TOKEN_EXPIRED", "the token has expired"))),
     };
     let current = subscription.phase == Phase::Leased
@@ -492,12 +507,21 @@ pub fn unknown(id: &str) -> Refusal {
 }
 
 /// Makes a subscription. `true` when it is new.
-pub fn create(turn: &mut Turn<'_>, id: &str, config: &Config, base: &str) -> Result<Result<bool, Refusal>, Fault> {
+pub fn create(
+    turn: &mut Turn<'_>,
+    id: &str,
+    config: &Config,
+    base: &str,
+) -> Result<Result<bool, Refusal>, Fault> {
     if let Some(there) = Subscription::load(turn.db, id)? {
         return Ok(if there.config == *config {
             Ok(false)
         } else {
-            Err(refuse(409, "SUBSCRIPTION_ALREADY_EXISTS", "the subscription exists with another configuration"))
+            Err(refuse(
+                409,
+                "SUBSCRIPTION_ALREADY_EXISTS",
+                "the subscription exists with another configuration",
+            ))
         });
     }
     turn.db
