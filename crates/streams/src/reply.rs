@@ -47,6 +47,8 @@ pub fn preflight() -> Response<Body> {
 pub fn finish(mut response: Response<Body>, origin: Option<&str>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // A stream may say that it is a web page. Opened as one, it runs nothing and has no origin.
+    set(headers, "content-security-policy", "default-src 'none'; sandbox");
     match origin {
         Some(origin) => {
             set(headers, "cross-origin-resource-policy", "cross-origin");

@@ -52,6 +52,7 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
     if let Some(producer) = &asked.producer {
         let standing = standing(known, producer)?;
         if let Standing::Duplicate { seq } = standing {
+            meta.touch(turn.shared);
             return Ok(Appended {
                 tail: meta.tail,
                 closed: false,

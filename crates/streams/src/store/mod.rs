@@ -159,8 +159,15 @@ impl Touches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).copied()
     }
 
-    pub fn take(&self) -> HashMap<i64, u64> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// All of them, to be put down.
+    pub fn all(&self) -> HashMap<i64, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// These are committed. What came since then stays.
+    pub fn settled(&self, committed: &HashMap<i64, u64>) {
+        let mut touches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        touches.retain(|stream, due| committed.get(stream) != Some(due));
     }
 
     pub fn forget(&self, stream: i64) {

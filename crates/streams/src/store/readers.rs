@@ -1,26 +1,31 @@
 //! A few connections that read, lent out to threads that may block.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::Fault;
+use super::{Fault, schema};
 use crate::problem::Problem;
 
 /// Reads are short and mostly answered from memory; more connections would only hold more of it.
 const CONNECTIONS: usize = 4;
 
 pub struct Readers {
+    file: PathBuf,
     free: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
 
 impl Readers {
     pub fn open(file: &Path) -> Result<Readers, rusqlite::Error> {
-        let free = (0..CONNECTIONS).map(|_| super::schema::reader(file)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Readers { free: Arc::new(Mutex::new(free)), permits: Arc::new(Semaphore::new(CONNECTIONS)) })
+        let free = (0..CONNECTIONS).map(|_| schema::reader(file)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Readers {
+            file: file.to_owned(),
+            free: Arc::new(Mutex::new(free)),
+            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+        })
     }
 
     pub async fn read<T, F>(&self, look: F) -> Result<T, Problem>
@@ -29,11 +34,13 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         let permit = self.permits.clone().acquire_owned().await.map_err(Problem::failed)?;
-        let free = self.free.clone();
+        let (free, file) = (self.free.clone(), self.file.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(db) = taken else {
-                return Err(Fault::Refused(Problem::failed("no connection is left")));
+            // One that was lost in a panic is replaced.
+            let db = match taken {
+                Some(db) => db,
+                None => schema::reader(&file)?,
             };
             let answer = snapshot(&db, look);
             free.lock().unwrap_or_else(PoisonError::into_inner).push(db);

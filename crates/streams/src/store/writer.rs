@@ -152,7 +152,7 @@ impl Writer {
     }
 
     fn transact(&mut self, db: &mut Connection, work: Work) -> Result<(), rusqlite::Error> {
-        let touches = if work.flush { self.shared.touches.take() } else { Default::default() };
+        let touches = if work.flush { self.shared.touches.all() } else { Default::default() };
         if work.jobs.is_empty() && !work.sweep && touches.is_empty() {
             return Ok(());
         }
@@ -166,9 +166,9 @@ impl Writer {
             deliveries: Vec::new(),
             patterns: &mut self.patterns,
         };
-        for (stream, due) in touches {
+        for (stream, due) in &touches {
             let update = "UPDATE streams SET due = ?2 WHERE id = ?1 AND ttl IS NOT NULL AND due < ?2";
-            turn.db.prepare_cached(update)?.execute((stream, signed(due)))?;
+            turn.db.prepare_cached(update)?.execute((stream, signed(*due)))?;
         }
         let mut answers = Vec::with_capacity(work.jobs.len());
         for job in work.jobs {
@@ -181,6 +181,7 @@ impl Writer {
         let (changed, deliveries) = (turn.changed, turn.deliveries);
         transaction.commit()?;
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        self.shared.touches.settled(&touches);
         for answer in answers {
             answer();
         }

@@ -66,6 +66,11 @@ async fn every_answer_keeps_browsers_from_guessing_and_other_sites_from_reading(
         let answer = call(&bench.streams, method, path, &[("origin", "https://elsewhere.example")], "").await;
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{method} {path}");
         assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{method} {path}");
+        assert_eq!(
+            answer.header("content-security-policy"),
+            "default-src 'none'; sandbox",
+            "{method} {path}"
+        );
         assert_eq!(answer.header("access-control-allow-origin"), "", "{method} {path}");
     }
 }

@@ -151,3 +151,38 @@ async fn the_file_with_the_keys_is_for_its_owner_only() {
     let mode = bench.folder().join("streams.db").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
+
+/// A file that cannot grow stands for a full disk; the limit goes with the connection.
+#[tokio::test]
+async fn a_transaction_that_fails_counts_for_nothing_and_the_store_goes_on() {
+    let bench = Bench::new(Options::default());
+    bench.put("a", "text/plain", "kept").await;
+    let full = bench.streams.0.store.write(|turn| {
+        let pages: i64 = turn.db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        turn.db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+        Ok(())
+    });
+    full.await.unwrap();
+    let answer = bench.post("a", "text/plain", "x".repeat(1024 * 1024)).await;
+    assert_eq!((answer.status, answer.json()["code"].as_str()), (500, Some("STORE_FAILED")));
+    assert_eq!(bench.get("a").await.text(), "kept");
+    assert_eq!(bench.post("a", "text/plain", " and more").await.status, 204);
+    assert_eq!(bench.reopened().get("a").await.text(), "kept and more");
+}
+
+#[tokio::test]
+async fn reads_that_prolong_a_life_are_put_down() {
+    let bench = Bench::new(Options::default());
+    call(&bench.streams, "PUT", "a", &[("stream-ttl", "60")], "x").await;
+    let due = |bench: &Bench| -> i64 {
+        let db = rusqlite::Connection::open(bench.folder().join("streams.db")).unwrap();
+        db.query_row("SELECT due FROM streams WHERE path = 'a'", [], |row| row.get(0)).unwrap()
+    };
+    let before = due(&bench);
+    while crate::store::now() as i64 + 60_000 <= before {
+        tokio::task::yield_now().await;
+    }
+    bench.get("a").await;
+    let bench = bench.reopened();
+    assert!(due(&bench) > before);
+}
