@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test quick test-agents many lines bench soak cuts lint doc
+.PHONY: help demo test quick test-agents test-streams many lines bench soak cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	$(CARGO) build -p adj --bins --examples
 	crates/adj/tests/agents/claude.sh
 	crates/adj/tests/agents/codex.sh
+
+test-streams: ## Run the public suite of the Durable Streams protocol (needs npm and a network)
+	$(CARGO) build -p adjutant-streams --example serve
+	conformance/streams/run.sh
 
 many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
 	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::many
