@@ -38,6 +38,17 @@ impl Jobs {
         T: Send + 'static,
         F: FnOnce(&mut Turn<'_>) -> Result<T, Fault> + Send + 'static,
     {
+        // Without an answer there was no commit: the sender went with the transaction.
+        self.hand_over(work)?.await.map_err(|_| Problem::failed("its transaction was not committed"))?
+    }
+
+    /// Hands work over without waiting for what comes of it. Whoever waits must not keep the writer's door open meanwhile:
+    /// the store ends when nobody holds it.
+    pub fn hand_over<T, F>(&self, work: F) -> Result<oneshot::Receiver<Result<T, Problem>>, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Turn<'_>) -> Result<T, Fault> + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |turn| {
             let result = match work(turn) {
@@ -54,8 +65,7 @@ impl Jobs {
             }))
         });
         self.0.send(job).map_err(|_| Problem::failed("its writer has ended"))?;
-        // Without an answer there was no commit: the sender went with the transaction.
-        answered.await.map_err(|_| Problem::failed("its transaction was not committed"))?
+        Ok(answered)
     }
 }
 

@@ -58,7 +58,7 @@ pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: We
             drop(permit);
             if let Some(jobs) = jobs.upgrade() {
                 // If this is not written, the lease runs out and the subscription is woken again.
-                let _ = jobs.run(move |turn| rules::delivered(turn, &delivery, outcome)).await;
+                let _ = jobs.hand_over(move |turn| rules::delivered(turn, &delivery, outcome));
             }
         });
     }
