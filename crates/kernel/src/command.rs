@@ -505,8 +505,6 @@ pub struct Commit {
     /// The rules that were used and the rows that were taken, for whoever counts them.
     pub rules: Vec<Rule>,
     pub rows: Vec<(&'static str, usize)>,
-    /// What the runs that it moved tell their readers, in order.
-    pub published: Vec<(RunId, run::StreamEvent)>,
     /// The World after it.
     pub world: crate::World,
 }

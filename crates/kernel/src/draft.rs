@@ -8,6 +8,7 @@ use crate::dispatch::{channel_of, plan_source};
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::handle::fnv;
+use crate::published;
 use crate::rules::{self, Rule};
 use crate::words::{CommentKind, EffectEnd};
 use crate::world::{Holder, Run, Task, Worker};
@@ -29,7 +30,6 @@ pub(crate) struct Draft<'c> {
     events: Vec<Event>,
     rules: Vec<Rule>,
     rows: Vec<(&'static str, usize)>,
-    published: Vec<(RunId, run::StreamEvent)>,
     sessions: u64,
 }
 
@@ -41,7 +41,6 @@ impl<'c> Draft<'c> {
             events: Vec::new(),
             rules: Vec::new(),
             rows: Vec::new(),
-            published: Vec::new(),
             sessions: 0,
         }
     }
@@ -51,18 +50,10 @@ impl<'c> Draft<'c> {
         self.events = commit.events;
         self.rules = commit.rules;
         self.rows = commit.rows;
-        self.published = commit.published;
     }
 
     pub(crate) fn finish(self, answer: Result<Reply, Refusal>) -> Commit {
-        Commit {
-            events: self.events,
-            answer,
-            rules: self.rules,
-            rows: self.rows,
-            published: self.published,
-            world: self.world,
-        }
+        Commit { events: self.events, answer, rules: self.rules, rows: self.rows, world: self.world }
     }
 
     pub fn at(&self) -> Millis {
@@ -248,6 +239,7 @@ impl<'c> Draft<'c> {
         let before = machine.clone();
         machine.inner_mut().task = self.facts_for(run);
         let from = machine.name();
+        let stood = published::stood(run, &machine, &event);
         let row = row_of(&machine, &event);
         let effects = machine.advance(&event, Some(by))?;
         machine.inner_mut().task = None;
@@ -255,23 +247,22 @@ impl<'c> Draft<'c> {
             return Ok(false);
         }
         self.rows.extend(row.map(|row| (run::Run::NAME, row)));
-        self.emit(RunMoved {
+        let moved = RunMoved {
             id: id.clone(),
             from: SmolStr::new_static(from),
             to: SmolStr::new_static(machine.name()),
             state: machine.inner().state,
             input: event.clone(),
-        });
+            stood: Some(stood),
+        };
+        debug_assert_eq!(published::moved(&moved), published::asked(&effects), "{moved:?}");
+        self.emit(moved);
         rules::carry_out_run(self, id, &event, effects);
         Ok(true)
     }
 
     pub fn step_run(&mut self, id: &RunId, event: run::Event) -> Result<bool, Refusal> {
         self.move_run(id, Wrapped::Inner(event))
-    }
-
-    pub fn publish(&mut self, id: &RunId, event: run::StreamEvent) {
-        self.published.push((id.clone(), event));
     }
 
     /// Moves an agent's place in a channel, and says where it stands then.

@@ -12,7 +12,7 @@ use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
-use machines::suspended::Wrapped;
+use machines::suspended::{Suspension, Wrapped};
 use machines::task::{ApprovalCause, TaskType};
 use machines::{architect, run, task, turn, worker};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,11 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis>,
     } in |e| of_task(&e.id);
     WorkerMoved = "worker_moved" { name: WorkerName, from: worker::State, to: worker::State, at: Millis, input: worker::Event } in |e| of_worker(&e.name);
-    RunMoved = "run_moved" { id: RunId, from: SmolStr, to: SmolStr, state: run::State, input: Wrapped<run::Event> } in |e| of_run(&e.id);
+    RunMoved = "run_moved" {
+        id: RunId, from: SmolStr, to: SmolStr, state: run::State, input: Wrapped<run::Event>,
+        /// Where it stood before, so that what it told its readers can be told again from this event alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")] stood: Option<Stood>,
+    } in |e| of_run(&e.id);
     TurnMoved = "turn_moved" { channel: ChannelName, agent: AgentName, from: turn::State, to: turn::State, input: turn::Event } in |e| format!("channel/{}", e.channel);
     ArchitectMoved = "architect_moved" { from: SmolStr, to: SmolStr, state: architect::State, input: Wrapped<architect::Event> } in |_| "architect".to_owned();
 
@@ -308,6 +312,20 @@ events! {
     ChannelSaid = "channel_said" { channel: ChannelName, at: Millis, to: Option<AgentName>, kind: SaidKind, text: String } in |e| format!("channel/{}", e.channel);
     /// What the architect is to do next, or to have done for it.
     ArchitectAsked = "architect_asked" { what: ArchitectWork, request: Option<SmolStr> } in |_| "architect".to_owned();
+}
+
+/// What a run's readers are told that neither its event nor its new state says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stood {
+    pub task: TaskId,
+    pub turn: u32,
+    pub max_turns: u32,
+    /// The session that it works in, where it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SmolStr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
 }
 
 machines::wire_enum! {

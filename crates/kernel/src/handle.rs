@@ -44,7 +44,6 @@ fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<C
     match &kept.answer {
         Answer::Refused(refusal) => Err(refusal.clone()),
         Answer::Done(reply) => Ok(Commit {
-            published: Vec::new(),
             events: Vec::new(),
             answer: Ok(Reply { replayed: true, ..reply.clone() }),
             rules: Vec::new(),

@@ -20,6 +20,7 @@ pub mod effect;
 pub mod event;
 mod handle;
 pub mod invariants;
+pub mod published;
 mod rules;
 mod shell;
 pub mod waiting;

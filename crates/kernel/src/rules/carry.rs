@@ -121,7 +121,8 @@ pub(crate) fn carry_out_run(d: &mut Draft, id: &RunId, event: &Wrapped<run::Even
                 drop_question(d, id);
                 d.clear_timer(&Timer::Suspension { run: id.clone() });
             }
-            run::Effect::Publish { event } => d.publish(id, event),
+            // Read from the log by `published`, in its order: what is stored is never told before it is.
+            run::Effect::Publish { .. } => {}
         }
     }
 }
@@ -134,7 +135,9 @@ fn audit_reported(d: &mut Draft, id: &RunId, call: &run::ToolCall) {
         run::ToolStatus::Error => false,
         run::ToolStatus::Pending | run::ToolStatus::Running => return,
     };
-    audit_result(d, id, &call.id, &call.tool, ok, call.output.as_deref().unwrap_or_default(), 0);
+    // A duration is in milliseconds; one that is no number of them is none.
+    let millis = call.duration.filter(|millis| *millis >= 0.0).map_or(0, |millis| millis as u64);
+    audit_result(d, id, &call.id, &call.tool, ok, call.output.as_deref().unwrap_or_default(), millis);
 }
 
 /// What the task's row asks for: each is said on the task.

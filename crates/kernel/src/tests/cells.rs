@@ -26,7 +26,8 @@ pub(super) fn trace(commit: &Commit) {
     SEEN.with_borrow_mut(|seen| {
         let Some(seen) = seen else { return };
         seen.decided.extend(commit.events.iter().map(|event| format!("{} {}", event.kind(), event.encode())));
-        seen.decided.extend(commit.published.iter().map(|(run, event)| format!("{run} {event:?}")));
+        let published = commit.events.iter().flat_map(crate::published::of);
+        seen.decided.extend(published.map(|(run, event)| format!("{run} {event:?}")));
         seen.rows.extend(commit.rows.iter().copied());
         // What a row changes of its own machine is decided too, though it asks for nothing.
         let world = &commit.world;

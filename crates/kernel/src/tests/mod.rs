@@ -4,6 +4,7 @@
 mod cells;
 mod commands;
 mod permissions;
+mod published;
 mod rooms;
 mod sabotage;
 mod samples;

@@ -369,6 +369,15 @@ pub enum StreamEvent {
 pub enum ToolEvent {
     #[serde(rename = "tool:start")]
     Start { id: SmolStr, tool: SmolStr, input: serde_json::Map<String, Value> },
+    #[serde(rename = "tool:result")]
+    Result {
+        id: SmolStr,
+        tool: SmolStr,
+        output: String,
+        /// In milliseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
