@@ -175,6 +175,11 @@ impl Handle {
         self.on_log(move |log| log.read(after, limit))
     }
 
+    pub fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, SubmitError> {
+        let stream = stream.to_owned();
+        self.on_log(move |log| log.read_stream(&stream, after, through))
+    }
+
     pub fn lease(
         &self,
         owner: &str,

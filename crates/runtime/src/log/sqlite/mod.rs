@@ -326,6 +326,17 @@ impl Log for SqliteLog {
         scan_rows(&view, Head { seq: after, hash }, head, visit)
     }
 
+    fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, LogError> {
+        let connection = self.connection()?;
+        let view = Transaction::new_unchecked(connection, TransactionBehavior::Deferred)
+            .map_err(|error| failure("read", error))?;
+        let head = tally(&view)?.head;
+        if after > head.seq {
+            return Err(LogError::Beyond { after, last: head.seq });
+        }
+        stream_rows(&view, stream, after, through.min(head.seq))
+    }
+
     fn lease(
         &mut self,
         owner: &str,
@@ -651,6 +662,38 @@ fn scan_rows(
         }
     }
     chain.check_end(head)
+}
+
+/// Without an index: the stream is the first text of a row, so that the rest of another stream's row is not read.
+fn stream_rows(
+    connection: &Connection,
+    stream: &str,
+    after: Seq,
+    through: Seq,
+) -> Result<Vec<Record>, LogError> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT seq, stream, version, at, actor, command, kind, data, hash
+             FROM records WHERE seq > ?1 AND seq <= ?2 AND stream = ?3 ORDER BY seq",
+        )
+        .map_err(|error| failure("read", error))?;
+    let mut rows = statement
+        .query(rusqlite::params![after as i64, through as i64, stream])
+        .map_err(|error| failure("read", error))?;
+    let mut records: Vec<Record> = Vec::new();
+    loop {
+        let next = records.last().map_or(after, |record| record.seq) + 1;
+        let Some(row) = rows.next().map_err(|error| unreadable_record(next, error))? else { break };
+        let mut record = Record::default();
+        read_row(row, &mut record).map_err(|error| unreadable_record(next, error))?;
+        let before = record.seq.saturating_sub(1);
+        let Some(hash) = hash_at(connection, before)? else {
+            return Err(LogError::Corrupt { seq: before, why: "it is missing".to_owned() });
+        };
+        Chain::after(Head { seq: before, hash }).check(&record)?;
+        records.push(record);
+    }
+    Ok(records)
 }
 
 fn read_row(row: &rusqlite::Row<'_>, record: &mut Record) -> rusqlite::Result<()> {
