@@ -56,6 +56,9 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
         Ask::Recover { .. } => (sends(worker::Kind::Recover), "report what recovery found"),
 
         Ask::OpenRun { .. } => (has(AGENTS), "start a run: only an agent reports its own life"),
+        Ask::StartRun { .. } => {
+            (sends(worker::Kind::Spawn) && sends(worker::Kind::Assign), "start a run of an agent")
+        }
         Ask::RunEvent { run, event } => {
             let holder = world.run(run).map(|run| &run.holder);
             let own = matches!(holder, Some(Holder::Outside(owner)) if actor.is_agent(owner));

@@ -1,7 +1,7 @@
 //! What somebody can do next, as a code with parameters. Nothing here knows how it is done: each door words it, the command
 //! line as a command, a page as a button.
 
-use machines::names::{ApprovalId, TaskId, WorkerName};
+use machines::names::{ApprovalId, RunId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 
 macro_rules! choices {
@@ -40,6 +40,8 @@ choices! {
     ShowRequest { approval: ApprovalId } = "show_request", "shows the whole request";
     ExplainTask { task: TaskId } = "explain_task", "says what it waits for, and what went wrong";
     ExplainWorker { worker: WorkerName } = "explain_worker", "says what it waits for, and what went wrong";
+    ResumeRun { run: RunId } = "resume_run", "lets its agent go on where it was";
+    AbortRun { run: RunId } = "abort_run", "ends the run; its work is saved";
     RetryTask { task: TaskId } = "retry_task", "tries it again at once, on the same branch";
     RetryLanding { task: TaskId } = "retry_landing", "looks at once whether it can land now";
     RetryWorker { worker: WorkerName } = "retry_worker", "tries again at once, on the same branch";

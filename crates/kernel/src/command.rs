@@ -159,6 +159,11 @@ pub enum Ask {
         prompt: String,
         options: Option<run::Options>,
     },
+    /// A person has an agent begin a task now, with a worker of its own.
+    StartRun {
+        agent: AgentName,
+        task: TaskId,
+    },
     RunEvent {
         run: RunId,
         event: run::Event,

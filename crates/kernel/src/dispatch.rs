@@ -173,6 +173,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         }
 
         Ask::OpenRun { task, prompt, options } => rules::open_outside_run(d, task, prompt, options.as_ref())?,
+        Ask::StartRun { agent, task } => rules::start_by_person(d, agent, task)?,
         Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
 
         Ask::Configure { config } => {

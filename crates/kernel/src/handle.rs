@@ -66,6 +66,7 @@ pub fn scope(ask: &Ask) -> SmolStr {
         | Ask::RestartTask { id, .. }
         | Ask::UndoTask { id, .. }
         | Ask::OpenRun { task: id, .. }
+        | Ask::StartRun { task: id, .. }
         | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
         _ => SmolStr::new_static("project"),
     }

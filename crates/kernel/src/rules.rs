@@ -37,7 +37,7 @@ pub(crate) use {
     outside_runs::{open_outside_run, run_event},
     people::{
         assign_by_person, ended_by_person, has_live_process, person_comments, person_moves, restart, retry,
-        retry_task, undo,
+        retry_task, start_by_person, undo,
     },
     proposals::{accept_proposal, propose},
     recovery::recover,

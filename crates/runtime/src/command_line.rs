@@ -31,6 +31,8 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::CompleteAsIs { approval } => vec!["adj", "approve", approval.as_str(), "--complete"],
         Choice::DenyRequest { approval } => vec!["adj", "deny", approval.as_str(), "--note", TEXT],
         Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
+        Choice::ResumeRun { run } => vec!["adj", "resume", run.as_str()],
+        Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
         Choice::RetryTask { task } | Choice::RetryLanding { task } => vec!["adj", "retry", task.as_str()],
@@ -68,7 +70,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::ShowQueue => vec!["adj", "queue"],
         Choice::ListTasks => vec!["adj", "task", "ls"],
         Choice::ListWorkers => vec!["adj", "ps"],
-        Choice::ListRuns => vec!["adj", "history"],
+        Choice::ListRuns => vec!["adj", "runs"],
         Choice::ListApprovals => vec!["adj", "approvals"],
         Choice::ListSaved => vec!["adj", "salvage", "list"],
     }

@@ -1,7 +1,6 @@
-//! Workers and runs.
+//! Workers and the fleet.
 
 use super::types::fleet::{Fleet, MainState, MainTests, RunningTests, Start, Stop, Stopping};
-use super::types::run::{Open, Run, Sent};
 use super::types::token::Link;
 use super::types::waiting::Offered;
 use super::types::why::{FleetWhy, Waits, WorkerWhy};
@@ -14,8 +13,7 @@ use kernel::words::Condition;
 use kernel::world::Worker;
 use kernel::{Ask, World};
 use machines::Millis;
-use machines::names::{AgentName, RunId, WorkerName};
-use serde_json::Value;
+use machines::names::{AgentName, WorkerName};
 use smol_str::SmolStr;
 
 type Shown = types::worker::Worker;
@@ -188,14 +186,19 @@ pub fn no_worker(named: &WorkerName) -> Problem {
 pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Problem> {
     let name = spawn.name.map(|name| field("name", &name)).transpose()?;
     let agent: Option<AgentName> = spawn.agent.map(|agent| field("agent", &agent)).transpose()?;
-    // A fleet keeps the rules as the settings are; where none runs, they may never have been read.
+    as_set(call)?;
+    let reply = call.submit(Ask::Spawn { name, agent })?;
+    worker(call, field("name", &reply.id.unwrap_or_default())?, Nothing {}, Nothing {})
+}
+
+/// A fleet keeps the rules as the settings are; where none runs, they may never have been read.
+pub fn as_set(call: &Call) -> Result<(), Problem> {
     let at_work = call.site.control.is_some_and(|control| control.status().running);
     let rules = call.site.host.rules().filter(|_| !at_work);
     if let Some(config) = rules.filter(|config| *config != *call.world().config) {
         call.submit_beside(Ask::Configure { config: Box::new(config) })?;
     }
-    let reply = call.submit(Ask::Spawn { name, agent })?;
-    worker(call, field("name", &reply.id.unwrap_or_default())?, Nothing {}, Nothing {})
+    Ok(())
 }
 
 pub fn why(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<WorkerWhy, Problem> {
@@ -296,41 +299,4 @@ fn act(call: &Call, name: &WorkerName, ask: Ask) -> Result<Acted, Problem> {
         // One of the fleet's own that is one too many retires when it has nothing to do.
         None => Acted::Retired(Retired { name: name.to_string(), status: Removed::Removed, task: None }),
     })
-}
-
-pub fn runs(call: &Call, (): (), query: types::run::ListQuery, _: Nothing) -> Result<Page<Run>, Problem> {
-    let world = call.world();
-    let task = query.task.as_deref();
-    let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
-    let wanted = wanted.filter(|run| world.task(&run.task).is_none_or(|task| call.sees(&world, task)));
-    Ok(Page::of(wanted.map(|run| view::run(&world, run)).collect(), query.after, query.limit))
-}
-
-pub fn run(call: &Call, id: RunId, _: Nothing, _: Nothing) -> Result<Run, Problem> {
-    let world = call.world();
-    let run = world.run(&id).ok_or_else(|| {
-        Problem::not_found(format!("there is no run `{id}`")).hint("`adj history` lists the runs")
-    })?;
-    Ok(view::run(&world, run))
-}
-
-pub fn open_run(call: &Call, (): (), _: Nothing, open: Open) -> Result<Run, Problem> {
-    let Open { task, prompt, options } = open;
-    let options = options.map(|options| machines::run::Options {
-        max_turns: options.max_turns,
-        allowed_tools: options.allowed_tools.map(|tools| tools.into_iter().map(SmolStr::from).collect()),
-        model: options.model,
-        temperature: options.temperature,
-    });
-    let reply = call.submit(Ask::OpenRun { task: field("task", &task)?, prompt, options })?;
-    run(call, field("id", &reply.id.unwrap_or_default())?, Nothing {}, Nothing {})
-}
-
-pub fn run_event(call: &Call, id: RunId, _: Nothing, Sent(event): Sent) -> Result<Run, Problem> {
-    let sent = machines::run::as_sent(Value::Object(event))
-        .map_err(|error| Problem::bad(format!("the event is not right: {}", error.message)))?;
-    let event: machines::run::Event = serde_json::from_value(sent)
-        .map_err(|error| Problem::bad(format!("the event is not right: {error}")))?;
-    call.submit(Ask::RunEvent { run: id.clone(), event })?;
-    run(call, id, Nothing {}, Nothing {})
 }

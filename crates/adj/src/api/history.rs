@@ -71,7 +71,7 @@ pub fn of_worker(call: &Call, name: WorkerName, query: Query, _: Nothing) -> Res
 
 pub fn of_run(call: &Call, id: RunId, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
     if call.world().run(&id).is_none() {
-        return Err(Problem::not_found(format!("there is no run `{id}`")));
+        return Err(super::runs::no_run(&id));
     }
     history(call, &query, &Of::Run(id))
 }

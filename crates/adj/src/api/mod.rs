@@ -12,6 +12,7 @@ mod problem;
 #[cfg(test)]
 mod reference;
 pub mod routes;
+mod runs;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ pub use view::{board_line, time, usd};
 pub enum Method {
     Get,
     Post,
+    Put,
     Patch,
     Delete,
 }
@@ -55,6 +57,7 @@ impl Method {
         match self {
             Method::Get => "GET",
             Method::Post => "POST",
+            Method::Put => "PUT",
             Method::Patch => "PATCH",
             Method::Delete => "DELETE",
         }
@@ -94,12 +97,26 @@ pub trait Project {
     fn world(&self) -> Arc<World>;
     /// Visits the records after `after`, in order.
     fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem>;
+    /// The records of one stream, in order.
+    fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
+        let mut records = Vec::new();
+        self.scan(0, &mut |record| {
+            if record.stream == stream {
+                records.push(record.clone());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
     fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
     /// Whether it still takes commands.
     fn lives(&self) -> bool {
         true
     }
 }
+
+/// So many records are looked through for those of a stream before commands are decided again.
+const STREAM_SPAN: Seq = 50_000;
 
 impl Project for Handle {
     fn world(&self) -> Arc<World> {
@@ -116,6 +133,18 @@ impl Project for Handle {
                 return Ok(());
             }
         }
+    }
+
+    fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
+        let head = self.head()?.seq;
+        let mut records = Vec::new();
+        let mut after = 0;
+        while after < head {
+            let through = head.min(after + STREAM_SPAN);
+            records.extend(self.read_stream(stream, after, through)?);
+            after = through;
+        }
+        Ok(records)
     }
 
     fn submit(&self, command: Command) -> Result<Answer, SubmitError> {
@@ -152,6 +181,11 @@ impl Project for Reading {
     fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {
         let Some(log) = &self.log else { return Ok(()) };
         log.scan(after, visit).map_err(Problem::from)
+    }
+
+    fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
+        let Some(log) = &self.log else { return Ok(Vec::new()) };
+        log.read_stream(stream, 0, Seq::MAX).map_err(Problem::from)
     }
 
     fn submit(&self, _: Command) -> Result<Answer, SubmitError> {

@@ -48,6 +48,11 @@ impl Problem {
         Problem::new(400, "BAD_REQUEST", detail)
     }
 
+    /// A report that lacks something, by the field.
+    pub fn missing(error: machines::machine::FieldError) -> Problem {
+        Problem::new(422, "MISSING_FIELD", error.message.clone()).errors(vec![FieldError::from(error)])
+    }
+
     pub fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(404, "NOT_FOUND", detail)
     }

@@ -5,7 +5,9 @@
 //! gives are the handler's types.
 
 use super::types::{self, Nothing};
-use super::{Call, Method, Problem, Request, Response, board, fleet, history, host, scope, tokens, waiting};
+use super::{
+    Call, Method, Problem, Request, Response, board, fleet, history, host, runs, scope, tokens, waiting,
+};
 use kernel::World;
 use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -71,11 +73,12 @@ fn table() -> Vec<Subject> {
             route(Post,   "/workers/{worker}/merge",         Kernel,        fleet::merge,               "Approve the task that a worker has, or has handed over"),
         ]),
         subject("Runs", vec![
-            route(Get,    "/runs",                           ItsPart,       fleet::runs,                "List the runs"),
-            creates(Post, "/runs",                           Kernel,        fleet::open_run,            "Open a run for an agent that the fleet does not start"),
-            route(Get,    "/runs/{run}",                     ReadsRun,      fleet::run,                 "Show a run"),
+            route(Get,    "/runs",                           ItsPart,       runs::list,                 "List the runs"),
+            creates(Post, "/runs",                           Kernel,        runs::open,                 "Open a run for an agent that the fleet does not start, or have a worker of an agent begin one"),
+            route(Get,    "/runs/{run}",                     ReadsRun,      runs::show,                 "Show a run"),
             route(Get,    "/runs/{run}/history",             ReadsRun,      history::of_run,            "List what happened in a run"),
-            route(Post,   "/runs/{run}/events",              Kernel,        fleet::run_event,           "Report an event of a run"),
+            route(Get,    "/runs/{run}/tools",               ReadsRun,      runs::tools,                "List the calls of a run's tools: the audit"),
+            route(Post,   "/runs/{run}/events",              Kernel,        runs::event,                "Report an event of a run; people pause, resume and abort"),
         ]),
         subject("The fleet", vec![
             route(Get,    "/fleet",                          Everyone,      fleet::status,              "Show whether a fleet runs, and how main's own tests stand"),

@@ -4,8 +4,9 @@ use super::types;
 use kernel::budget::{Unpriced, unpriced};
 use kernel::world::{Approval, AskedCall, Holder, Run, Spend, Task, Total, Worker};
 use kernel::{Actor, World};
-use machines::Millis;
+use machines::machine::Meta;
 use machines::task::{ChecklistItem, Status, Submission};
+use machines::{Machine, Millis};
 use types::cost::Spend as Spent;
 use types::task::{TaskLine, TaskWhole};
 use types::worker::{Activity, WorkerLine, WorkerWhole};
@@ -324,6 +325,38 @@ pub fn run(world: &World, run: &Run) -> types::run::Run {
         question: run.question.as_ref().map(|question| text(&question.approval)),
         tool_calls: run.audit.calls,
         cost: spend(world, &run.spend),
+        pause_reason: machine.pause_reason,
+        last_error: machine.last_error.as_ref().map(|error| types::run::LastError {
+            code: text(&error.code),
+            message: error.message.clone(),
+            recoverable: error.recoverable,
+        }),
+        approval: decides(world, run).map(approval),
+        meta: state_meta(run),
+    }
+}
+
+/// The question that a run's task waits for, where it is about this run.
+fn decides<'w>(world: &'w World, run: &Run) -> Option<&'w Approval> {
+    let task = world.task(&run.task).filter(|task| task.run.as_ref() == Some(&run.id))?;
+    let asked = world.approvals.get(task.approval.as_ref()?)?;
+    asked.decided.is_none().then_some(asked)
+}
+
+fn state_meta(run: &Run) -> types::run::StateMeta {
+    use machines::suspended::Suspends;
+    let facts = match run.is_suspended() {
+        true => <machines::run::Run as Suspends>::meta(),
+        false => <machines::run::Run as Machine>::meta(run.state()),
+    };
+    let is = |name: &str| facts.iter().any(|(known, fact)| *known == name && *fact == Meta::Is(true));
+    types::run::StateMeta {
+        can_start: is("canStart"),
+        has_active_task: is("hasActiveTask"),
+        resources_allocated: is("resourcesAllocated"),
+        can_execute_tools: is("canExecuteTools"),
+        awaiting_input: is("awaitingInput"),
+        requires_decision: is("requiresDecision"),
     }
 }
 

@@ -22,6 +22,7 @@ mod process;
 mod project;
 mod review;
 mod run;
+mod runs;
 mod salvage;
 mod screen;
 mod serve;
@@ -105,6 +106,18 @@ enum Command {
     Spawn(fleet::Spawn),
     /// Assign a task to a worker
     Assign(worker::Assign),
+    /// Start an agent on a task now
+    Start(runs::Start),
+    /// List runs: each agent at work on a task
+    Runs(runs::Runs),
+    /// Pause a run: its agent stops until you resume it
+    Pause(runs::Pause),
+    /// Resume a paused or failed run
+    Resume(runs::Resume),
+    /// Abort a run; its work is saved
+    Abort(runs::Abort),
+    /// List the tool calls of a run
+    Tools(runs::Tools),
     /// Show the latest messages and tool calls of an agent
     Peek(transcript::Peek),
     /// Show the transcript of an agent
@@ -228,6 +241,12 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Ps => fleet::ps(context),
         Command::Spawn(command) => fleet::spawn(&command, context),
         Command::Assign(command) => worker::assign(&command, context),
+        Command::Start(command) => runs::start(&command, context),
+        Command::Runs(command) => runs::runs(&command, context),
+        Command::Pause(command) => runs::pause(&command, context),
+        Command::Resume(command) => runs::resume(&command, context),
+        Command::Abort(command) => runs::abort(&command, context),
+        Command::Tools(command) => runs::tools(&command, context),
         Command::Peek(command) => transcript::peek(&command, context),
         Command::Logs(command) => transcript::logs(&command, context),
         Command::Shell(command) => shell::run(&command, context),

@@ -11,7 +11,7 @@ use kernel::why::{last_line, last_lines};
 use kernel::words::LandingEnd;
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
-use machines::task::{BlockReason, Status};
+use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::{Wire, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -384,7 +384,12 @@ impl Story {
             }
             Event::ApprovalAsked(asked) => {
                 let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-                let text = format!("{task}{0} (adj approve {1}, or adj deny {1})", asked.question, asked.id);
+                let paused = asked.run.as_ref().filter(|_| asked.cause == ApprovalCause::Escalation);
+                let answers = match paused {
+                    Some(run) => format!("adj resume {run}, or adj abort {run}"),
+                    None => format!("adj approve {0}, or adj deny {0}", asked.id),
+                };
+                let text = format!("{task}{} ({answers})", asked.question);
                 // All of it where it is more than the line says: whoever answers has seen what runs.
                 let whole = asked.what.as_ref().filter(|call| asked.question != brief(call));
                 let more: String = whole.map(shown_call).unwrap_or_default();

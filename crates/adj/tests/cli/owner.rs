@@ -16,19 +16,19 @@ use super::server::Server;
 use serde_json::{Value, json};
 
 /// An owner that runs nothing and listens. It ends when this is dropped.
-struct Owner {
+pub(super) struct Owner {
     child: Child,
     input: Option<ChildStdin>,
     /// The token that it minted, where it was asked to.
-    token: Option<String>,
+    pub(super) token: Option<String>,
 }
 
 impl Owner {
-    fn start(here: &Repository) -> Owner {
+    pub(super) fn start(here: &Repository) -> Owner {
         Owner::start_with(here, &[])
     }
 
-    fn start_with(here: &Repository, options: &[&str]) -> Owner {
+    pub(super) fn start_with(here: &Repository, options: &[&str]) -> Owner {
         let mut command = here.command(&[&["internal", "serve"], options].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
@@ -60,13 +60,13 @@ fn token(here: &Repository) -> String {
 }
 
 /// A raw request: the head as it is given, without its last empty line, and what follows.
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     head: String,
-    body: Value,
+    pub(super) body: Value,
 }
 
-fn raw(here: &Repository, head: &str, body: &[u8]) -> Answer {
+pub(super) fn raw(here: &Repository, head: &str, body: &[u8]) -> Answer {
     let mut stream = UnixStream::connect(socket(here)).unwrap();
     let head = head.replace('\n', "\r\n");
     stream.write_all(format!("{head}\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
@@ -130,6 +130,20 @@ const DAY: &[&str] = &[
     "assign A c-3",
     "assign A c-2",
     "assign Q c-2",
+    "runs",
+    "runs --task c-3",
+    "runs --task c-9",
+    "start coder c-3",
+    "start coder c-9",
+    "start nobody c-2",
+    "start claude c-2",
+    "pause c-2",
+    "pause c-3.9",
+    "resume c-3 --max-turns 300",
+    "resume A",
+    "abort c-2",
+    "tools c-3",
+    "tools Q",
     "why c-3",
     "why A",
     "state",
@@ -140,6 +154,13 @@ const DAY: &[&str] = &[
     "undo Q",
     "shell c-1 -- true",
     "shell Q -- true",
+    "pause A",
+    "waiting",
+    "resume c-3 --feedback go-on",
+    "assign A c-3",
+    "abort c-3 --reason enough",
+    "task move c-3 IN_PROGRESS --clarification go-on",
+    "assign A c-3",
     "kill A",
     "kill A",
     "retry A",

@@ -9,6 +9,7 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::budgets::raise_budget;
 use super::landing::tidy_up;
+use super::outside_runs::{give_back_outside, resume_outside};
 use super::people::{answer_waiting, back_to_review, canceled};
 use super::release::{abort_run, release};
 use crate::choice::Choice;
@@ -138,11 +139,18 @@ pub(super) fn decided_for(
             d.rule(Rule::TurnLimitCompleted);
             leave_approval(d, id, Status::InProgress, note)?;
             let state = d.run(run)?.state();
+            if d.task(id)?.place.is_none() {
+                give_back_outside(d, id, run)?;
+            }
             if state == run::State::Paused {
                 let turns = d.run(run)?.machine.inner().current_turn.max(1);
                 d.step_run(run, run::Event::Resume { feedback: None, input: None, max_turns: None })?;
                 let result = "completed by a person".to_owned();
                 d.step_run(run, run::Event::Complete { result, diff: None, turn_count: turns })?;
+            }
+            // An agent outside has no tree of ours to look at: what it made, it hands in itself.
+            if d.task(id)?.place.is_none() {
+                return Ok(());
             }
             let gate = d.ask(Effect::RunGate { task: id.clone(), worker: None, max_steps_reached: false });
             d.emit(GateAlone { id: id.clone(), effect: Some(gate) });
@@ -160,6 +168,7 @@ pub(super) fn decided_for(
             after_approval(d, id, status, came_from)?;
             if to > limit {
                 d.emit(TurnsRaised { id: run.clone(), to: Some(to) });
+                resume_outside(d, id, run)?;
             } else {
                 // No run takes more turns than that: another one goes on in the same session.
                 abort_run(d, run, "it has taken all the turns that a run may take")?;
@@ -177,6 +186,9 @@ pub(super) fn decided_for(
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(&decision.note) });
             }
             after_approval(d, id, to, came_from)?;
+            if let Some(run) = &run {
+                resume_outside(d, id, run)?;
+            }
         }
         _ => denied(d, id, decision, note)?,
     }

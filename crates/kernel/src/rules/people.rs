@@ -1,13 +1,15 @@
 //! What people do with tasks and workers.
 
-use machines::names::{ApprovalId, EffectId, RunId, TaskId, WorkerName};
+use machines::machine::Code;
+use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Payload, Status};
 use machines::worker::ReleaseReason;
-use machines::{run, task, worker};
+use machines::{Wire, run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
 use super::claim::{claim, first_line, give_lease, plan_for, take_run};
+use super::fleet::free_name;
 use super::landing::{approve, land_again, reviewed_by_policy, tidy_up, unqueue};
 use super::next::wake;
 use super::outcome::ask_after;
@@ -15,11 +17,11 @@ use super::proposals::take_proposal;
 use super::release::{abort_run, ask_person, block, close_approval, drop_question, pause_run, release};
 use super::service::probe;
 use crate::choice::Choice;
-use crate::command::{Actor, Refusal};
-use crate::dispatch::check_text;
+use crate::command::{Actor, Refusal, Reply};
+use crate::dispatch::{check_text, run_reply, spawn};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
-use crate::event::{ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded};
+use crate::event::{AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded};
 use crate::why;
 use crate::words::{CommentKind, PersonNeeded, Verdict};
 use crate::world::Holder;
@@ -236,6 +238,36 @@ pub(crate) fn assign_by_person(
         d.move_task(id, &actor, Status::InProgress, payload)?;
     }
     claim(d, name, id)
+}
+
+/// A person has an agent begin a task: an idle worker of that agent takes it, or one that is made for it and retires like
+/// the fleet's own. Whoever goes on with the task later is of the same agent.
+pub(crate) fn start_by_person(d: &mut Draft, agent: &AgentName, id: &TaskId) -> Result<Reply, Refusal> {
+    let Some(task) = d.world.task(id) else {
+        let message = format!("there is no task `{id}`; choose another");
+        return Err(Refusal::new(404, Code::TaskNotFound.name(), message).next([Choice::ListTasks]));
+    };
+    if let Some(run) = d.world.run_of(id).filter(|run| task.lease.is_some() && run.is_open()) {
+        let message = format!("run `{}` of agent `{}` is under way on `{id}`", run.id, run.agent);
+        return Err(Refusal::new(409, Code::AgentAlreadyRunning.name(), message)
+            .hint("wait until it is over, or end it")
+            .next([Choice::AbortRun { run: run.id.clone() }]));
+    }
+    if d.world.wanted_agent(task) != Some(agent) {
+        d.emit(AgentWanted { id: id.clone(), agent: Some(agent.clone()) });
+    }
+    let of_agent = |name: &&WorkerName| d.world.worker(name).is_some_and(|worker| worker.agent == *agent);
+    let name = match d.world.idle.iter().find(of_agent).cloned() {
+        Some(name) => name,
+        None => {
+            let name = free_name(&d.world);
+            spawn(d, &name, agent, false, d.caller(false))?;
+            name
+        }
+    };
+    assign_by_person(d, &name, id, None)?;
+    let run = d.world.run_of(id).map(|run| run.id.clone());
+    run.map_or_else(|| Ok(Reply::default()), |run| run_reply(d, &run))
 }
 
 /// What a person asked of a worker that is not where it could be done, in the words of the command.

@@ -206,8 +206,13 @@ pub(super) fn turn_taken(
 }
 
 pub(super) fn audit_call(d: &mut Draft, run_id: &RunId, call: &run::ToolCall) {
-    let input = serde_json::Value::Object(call.input.clone()).to_string();
     let turn = d.world.run(run_id).map_or(0, |run| run.machine.inner().current_turn);
+    audit_call_at(d, run_id, call, turn);
+}
+
+/// The same of a turn that was not taken.
+pub(super) fn audit_call_at(d: &mut Draft, run_id: &RunId, call: &run::ToolCall, turn: u32) {
+    let input = serde_json::Value::Object(call.input.clone()).to_string();
     let digest = fnv(format!("{}\0{input}", call.tool).as_bytes());
     d.emit(ToolAudited {
         id: run_id.clone(),
@@ -215,7 +220,11 @@ pub(super) fn audit_call(d: &mut Draft, run_id: &RunId, call: &run::ToolCall) {
         tool: call.tool.clone(),
         turn,
         digest,
-        status: run::ToolStatus::Pending,
+        // How it ended is a row of its own, where that is reported with it.
+        status: match call.status {
+            run::ToolStatus::Running => run::ToolStatus::Running,
+            _ => run::ToolStatus::Pending,
+        },
         input: Some(input),
         output: None,
         millis: None,

@@ -233,7 +233,7 @@ fn an_agent_outside_reports_its_own_life() {
     let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
     let run = table.tell(outsider.clone(), open.clone()).unwrap();
     assert_eq!(run.state.as_deref(), Some("run.starting"));
-    assert_eq!(table.tell(outsider.clone(), open).unwrap_err().code, "AGENT_NO_AVAILABLE_TASK");
+    assert_eq!(table.tell(outsider.clone(), open).unwrap_err().code, "AGENT_ALREADY_RUNNING");
     let run = machines::names::RunId::new(run.id.unwrap()).unwrap();
     let step = |turn, tool: &str| Ask::RunEvent {
         run: run.clone(),

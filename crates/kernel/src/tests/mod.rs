@@ -6,6 +6,7 @@ mod commands;
 mod permissions;
 mod published;
 mod rooms;
+mod runs;
 mod sabotage;
 mod samples;
 mod scripts;

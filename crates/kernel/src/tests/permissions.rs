@@ -153,6 +153,10 @@ fn of_workers() -> Vec<Line> {
             let table = check(Table::new(config()), "ticket t1\n spawn A");
             (table, Ask::Assign { worker: a(), task: task("t1"), clarification: None })
         }),
+        line("Workers", "start a run", move || {
+            let table = check(Table::new(config()), "ticket t1");
+            (table, Ask::StartRun { agent: AgentName::new("coder").unwrap(), task: task("t1") })
+        }),
         line("Workers", "kill", move || (at_work(), Ask::Kill { worker: a() })),
         line("Workers", "retry", move || (stuck(), Ask::Retry { worker: a() })),
         line("Workers", "cleanup", move || (at_work(), Ask::Cleanup { worker: a(), force: true })),
@@ -433,6 +437,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::Clean { .. }
         | Ask::Recover { .. }
         | Ask::OpenRun { .. }
+        | Ask::StartRun { .. }
         | Ask::RunEvent { .. }
         | Ask::Configure { .. }
         | Ask::SeeDisk { .. }
@@ -443,7 +448,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 36,
+        | Ask::Outcome(_) => 37,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

@@ -4,7 +4,7 @@ use super::table::*;
 use crate::choice::Choice;
 use crate::waiting::{Facts, Kind, UntrustedSettings, Waiting, waiting};
 use crate::{Actor, Ask};
-use machines::Wire;
+use machines::{Wire, run};
 
 /// A project in which something of this kind waits; `t2` depends on `t1` wherever there is a `t1`.
 fn scenario(kind: Kind) -> (Table, Facts) {
@@ -18,6 +18,13 @@ fn scenario(kind: Kind) -> (Table, Facts) {
     let table = match kind {
         Kind::Review => after(plain(), "done\ngreen"),
         Kind::Approval => after(plain(), "asks t1 git push"),
+        Kind::PausedRun => {
+            let mut table = after(plain(), "turn");
+            let run = machines::names::RunId::new("t1.1").unwrap();
+            let event = run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
+            table.ann(Ask::RunEvent { run, event }).unwrap();
+            table
+        }
         Kind::TurnLimit => after(Table::with(|config| limited(config, 2)), "turn"),
         Kind::Budget => after(Table::with(|config| config.budget.task = Some(1_150)), "step"),
         Kind::StuckWorker => after(plain(), &format!("{}fails", "fails\nbackoff\n".repeat(4))),
@@ -134,6 +141,15 @@ fn a_red_call_waits_for_an_approval() {
         Kind::Approval,
         "approval [t1 q6] since 0 holds up [t1 t2], for a person: t1: The agent asks to use Bash: git push
          approve_request, deny_request, show_request, approve_always",
+    );
+}
+
+#[test]
+fn a_run_that_a_person_paused_waits_to_be_resumed() {
+    check_list(
+        Kind::PausedRun,
+        "paused_run [t1 q7] since 0 holds up [t1 t2], for a person: t1: Run t1.1 was paused by human:ann.
+         resume_run, abort_run",
     );
 }
 

@@ -297,7 +297,10 @@ pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
 fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
     let run = stage.world.task(id).and_then(|task| task.run.clone());
     let agent = stage.world.config.fleet.agent.clone();
-    match (stage.random.below(16), run) {
+    match (stage.random.below(17), run) {
+        (16, _) => {
+            ask(stage, Ask::StartRun { agent, task: id.clone() })?;
+        }
         (15, _) => {
             let new = NewTask { try_of: Some(id.clone()), ..NewTask::default() };
             ask(stage, Ask::AddTask(new))?;

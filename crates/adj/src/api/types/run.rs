@@ -1,8 +1,10 @@
 //! Runs: one agent at work on one task.
 
+use super::approval::Approval;
 use super::cost::Spend;
 use super::task::Holder;
-use super::{Cursor, Limit};
+use super::{Cursor, Limit, Words};
+use machines::run::{PauseReason, ToolStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -37,14 +39,85 @@ pub struct Run {
     pub question: Option<String>,
     pub tool_calls: u64,
     pub cost: Spend,
+    /// Why it is paused, where it is.
+    #[serde(default)]
+    #[schemars(with = "Option<Words<PauseReason>>")]
+    pub pause_reason: Option<PauseReason>,
+    #[serde(default)]
+    pub last_error: Option<LastError>,
+    /// What a person decides before it goes on, with what there is to choose.
+    #[serde(default)]
+    pub approval: Option<Approval>,
+    /// What its state means, as the run machine's table has it.
+    #[serde(default)]
+    pub meta: StateMeta,
 }
 
-/// A run of an agent that the fleet does not start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastError {
+    pub code: String,
+    pub message: String,
+    pub recoverable: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StateMeta {
+    pub can_start: bool,
+    pub has_active_task: bool,
+    pub resources_allocated: bool,
+    pub can_execute_tools: bool,
+    pub awaiting_input: bool,
+    pub requires_decision: bool,
+}
+
+/// A run as it stands after what was reported of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reported {
+    #[serde(flatten)]
+    pub run: Run,
+    /// `AGENT_TURN_LIMIT_EXCEEDED` where the report was taken and a person decides how it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// One call of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    pub id: String,
+    pub run: String,
+    pub task: String,
+    pub agent: String,
+    pub tool: String,
+    pub turn: u32,
+    #[schemars(with = "Words<ToolStatus>")]
+    pub status: ToolStatus,
+    /// `AGENT_TOOL_NOT_ALLOWED` where the call was refused before it ran.
+    pub code: Option<String>,
+    /// What the tool was given; null where a call was refused before its turn was reported.
+    pub input: Option<Value>,
+    /// The beginning of what it gave.
+    pub output: Option<String>,
+    /// In milliseconds.
+    pub duration: Option<u64>,
+    /// Who told of it.
+    pub actor: String,
+    pub at: String,
+    pub ended_at: Option<String>,
+}
+
+/// A run of an agent that the fleet does not start; with `agent`, one that a worker begins because a person says so.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OpenRun")]
 pub struct Open {
     pub task: String,
+    /// Whose worker begins it. An agent that opens a run of its own leaves it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     #[serde(default)]
     pub prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +130,7 @@ pub struct Open {
 #[schemars(rename = "RunOptions")]
 pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
+    pub max_turns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,7 @@ mod pull_requests;
 mod reach;
 mod reading;
 mod review;
+mod runs;
 mod settings;
 mod setup;
 mod shim;

@@ -1,0 +1,148 @@
+//! Runs: what is known of each, what agents outside report of theirs, and the audit of their calls.
+
+use super::types::run::{ListQuery, Open, Reported, Run, Sent, ToolCall};
+use super::types::{Nothing, Page, Paging};
+use super::{Call, Problem, field, time, view, wrong};
+use kernel::event::ToolAudited;
+use kernel::world::TOOL_NOT_ALLOWED;
+use kernel::{Actor, Ask, Event, Reply};
+use machines::names::{AgentName, RunId};
+use machines::run::ToolStatus;
+use runtime::log::Record;
+use serde_json::{Map, Value};
+use smol_str::SmolStr;
+
+pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Run>, Problem> {
+    let world = call.world();
+    let task = query.task.as_deref();
+    let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
+    let wanted = wanted.filter(|run| world.task(&run.task).is_none_or(|task| call.sees(&world, task)));
+    Ok(Page::of(wanted.map(|run| view::run(&world, run)).collect(), query.after, query.limit))
+}
+
+pub fn show(call: &Call, id: RunId, _: Nothing, _: Nothing) -> Result<Run, Problem> {
+    let world = call.world();
+    let run = world.run(&id).ok_or_else(|| no_run(&id))?;
+    Ok(view::run(&world, run))
+}
+
+pub fn no_run(id: &RunId) -> Problem {
+    Problem::not_found(format!("there is no run `{id}`")).hint("`adj runs` lists the runs")
+}
+
+/// An agent opens a run of its own; where a person names an agent, a worker of that agent begins one.
+pub fn open(call: &Call, (): (), _: Nothing, open: Open) -> Result<Reported, Problem> {
+    let Open { task, agent, prompt, options } = open;
+    let task = field("task", &task)?;
+    let agent: Option<AgentName> = agent.map(|agent| field("agent", &agent)).transpose()?;
+    let own = |agent: &AgentName| matches!(&call.request.actor, Actor::Agent { name, .. } if name == agent);
+    if let Some(agent) = agent.filter(|agent| !own(agent)) {
+        if options.is_some() || !prompt.is_empty() {
+            let message = "a worker's run has its prompt and limits from the task and the settings";
+            return Err(wrong(if options.is_some() { "options" } else { "prompt" }, message.to_owned()));
+        }
+        super::fleet::as_set(call)?;
+        let reply = call.submit(Ask::StartRun { agent, task })?;
+        return reported(call, reply);
+    }
+    let options = options.map(|options| machines::run::Options {
+        // What no number of turns is, is none that a run may have: the machine says which are.
+        max_turns: options.max_turns.map(|turns| u32::try_from(turns).unwrap_or(0)),
+        allowed_tools: options.allowed_tools.map(|tools| tools.into_iter().map(SmolStr::from).collect()),
+        model: options.model,
+        temperature: options.temperature,
+    });
+    let reply = call.submit(Ask::OpenRun { task, prompt, options })?;
+    reported(call, reply)
+}
+
+pub fn event(call: &Call, id: RunId, _: Nothing, Sent(mut event): Sent) -> Result<Reported, Problem> {
+    ["turn", "turnCount", "maxTurns"].into_iter().for_each(|name| counted(&mut event, name));
+    if let Some(Value::Object(options)) = event.get_mut("options") {
+        counted(options, "maxTurns");
+    }
+    let sent = machines::run::as_sent(Value::Object(event)).map_err(Problem::missing)?;
+    let event: machines::run::Event = serde_json::from_value(sent)
+        .map_err(|error| Problem::bad(format!("the event is not right: {error}")))?;
+    let reply = call.submit(Ask::RunEvent { run: id.clone(), event })?;
+    reported(call, Reply { id: Some(SmolStr::new(id.as_str())), ..reply })
+}
+
+/// A whole number that is no count is taken as the nearest one: the machine refuses that by its field.
+fn counted(members: &mut Map<String, Value>, name: &str) {
+    if let Some(number) = members.get(name).and_then(Value::as_i64) {
+        members.insert(name.to_owned(), Value::from(number.clamp(0, i64::from(u32::MAX))));
+    }
+}
+
+fn reported(call: &Call, reply: Reply) -> Result<Reported, Problem> {
+    let id = field("id", &reply.id.unwrap_or_default())?;
+    let run = show(call, id, Nothing {}, Nothing {})?;
+    Ok(Reported { run, code: reply.code.map(String::from), message: reply.message })
+}
+
+/// The audit of a run's calls, one row for each, read from its stream of the log.
+pub fn tools(call: &Call, id: RunId, paging: Paging, _: Nothing) -> Result<Page<ToolCall>, Problem> {
+    let world = call.world();
+    let run = world.run(&id).ok_or_else(|| no_run(&id))?;
+    let mut rows: Vec<ToolCall> = Vec::new();
+    for record in call.site.project.stream(&format!("run/{id}"))? {
+        if record.kind != "tool_audited" {
+            continue;
+        }
+        let Ok(Event::ToolAudited(audited)) = Event::decode(&record.kind, &record.data) else { continue };
+        add(&mut rows, &record, audited, run);
+    }
+    Ok(paging.page(rows))
+}
+
+/// A call is told of when it is made and when it has ended. Who asks before its turn is reported may be refused first.
+fn add(rows: &mut Vec<ToolCall>, record: &Record, audited: ToolAudited, run: &kernel::world::Run) {
+    let made = matches!(audited.status, ToolStatus::Pending | ToolStatus::Running);
+    let same = |row: &&mut ToolCall| {
+        row.id == audited.call.as_str() && if made { row.input.is_none() } else { row.ended_at.is_none() }
+    };
+    // An id that comes again is another call.
+    let known = rows.iter_mut().rev().find(same);
+    let row = match known {
+        Some(row) => row,
+        None => {
+            // What an agent of the fleet does is told by what it prints.
+            let actor = match record.actor.as_str() {
+                "system" => format!("system for {}", run.agent),
+                actor => actor.to_owned(),
+            };
+            rows.push(ToolCall {
+                id: audited.call.to_string(),
+                run: run.id.to_string(),
+                task: run.task.to_string(),
+                agent: run.agent.to_string(),
+                tool: audited.tool.to_string(),
+                turn: audited.turn,
+                status: audited.status,
+                code: None,
+                input: None,
+                output: None,
+                duration: None,
+                actor,
+                at: time(record.at),
+                ended_at: None,
+            });
+            rows.last_mut().unwrap_or_else(|| unreachable!("it was just put there"))
+        }
+    };
+    if let Some(input) = audited.input {
+        row.input = Some(serde_json::from_str(&input).unwrap_or(Value::String(input)));
+    }
+    if made {
+        return;
+    }
+    row.status = audited.status;
+    row.ended_at = Some(time(record.at));
+    if audited.output.as_deref() == Some(TOOL_NOT_ALLOWED) {
+        row.code = Some(TOOL_NOT_ALLOWED.to_owned());
+    } else {
+        row.output = audited.output;
+        row.duration = audited.millis;
+    }
+}
