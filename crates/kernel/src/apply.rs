@@ -360,6 +360,20 @@ impl World {
             }
             Event::AnswerKept(e) => self.answer_kept(e),
 
+            Event::AgentConnected(e) => {
+                self.agents.insert(e.agent.clone(), Connected { since: e.at, seen: e.at });
+                Ok(())
+            }
+            Event::HeartbeatSeen(e) => {
+                let there = self.agents.get_mut(&e.agent);
+                let there = there.ok_or_else(|| format!("agent `{}` is not connected", e.agent))?;
+                there.seen = e.at;
+                Ok(())
+            }
+            Event::AgentGone(e) => {
+                let gone = self.agents.remove(&e.agent);
+                gone.map(drop).ok_or_else(|| format!("agent `{}` is not connected", e.agent))
+            }
             Event::ChannelMade(e) => {
                 self.channels.insert(
                     e.name.clone(),

@@ -65,6 +65,8 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
             (may_send::<run::Run>(run::Run::kind(event), Caller { role, own }), "report events of this run")
         }
 
+        Ask::Presence { agent, .. } => (actor.is_agent(agent) || has(PEOPLE), "speak for another agent"),
+
         Ask::Configure { .. } => (has(PEOPLE), "change the configuration"),
         Ask::SeeDisk { .. } => (has(SYSTEM), "report the disk"),
         Ask::SeeMain { .. } => (has(SYSTEM), "report where main is"),

@@ -169,6 +169,12 @@ pub enum Ask {
         event: run::Event,
     },
 
+    /// An agent that Adjutant did not start comes, gives a sign of life, or goes.
+    Presence {
+        agent: AgentName,
+        what: Presence,
+    },
+
     Configure {
         config: Box<Config>,
     },
@@ -444,6 +450,15 @@ pub enum Happened {
     Failed {
         error: String,
     },
+}
+
+machines::wire_enum! {
+    /// What an agent outside says of itself.
+    pub enum Presence {
+        Connect = "connect",
+        Heartbeat = "heartbeat",
+        Disconnect = "disconnect",
+    }
 }
 
 machines::wire_enum! {

@@ -137,6 +137,11 @@ impl Proposals {
 }
 
 const PROPOSALS: u32 = 20;
+const HEARTBEAT_SECONDS: u32 = 60;
+
+fn is_usual_heartbeat(seconds: &u32) -> bool {
+    *seconds == HEARTBEAT_SECONDS
+}
 
 fn is_usual(proposals: &u32) -> bool {
     *proposals == PROPOSALS
@@ -174,6 +179,9 @@ pub struct Limits {
     pub lost_workers: u32,
     /// How long an outside owner keeps a task without a sign of life.
     pub outside_lease_seconds: u32,
+    /// How long an agent that is connected from outside is taken to be there without a heartbeat.
+    #[serde(skip_serializing_if = "is_usual_heartbeat")]
+    pub heartbeat_seconds: u32,
     /// How long a landing that the user's checkout holds up waits before it tries again.
     pub checkout_seconds: u32,
     /// The same call this often in a row is a loop.
@@ -260,6 +268,7 @@ impl Default for Limits {
             question_seconds: 600,
             lost_workers: 3,
             outside_lease_seconds: 120,
+            heartbeat_seconds: HEARTBEAT_SECONDS,
             checkout_seconds: 30,
             same_call: 3,
             tool_failures: 3,

@@ -176,6 +176,8 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::StartRun { agent, task } => rules::start_by_person(d, agent, task)?,
         Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
 
+        Ask::Presence { agent, what } => rules::presence(d, agent, *what)?,
+
         Ask::Configure { config } => {
             let problems = config.problems();
             if !problems.is_empty() {

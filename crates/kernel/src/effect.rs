@@ -100,6 +100,8 @@ pub enum Timer {
     Checkout { task: TaskId },
     /// A turn in a channel, or a wait in it, that lasts too long.
     Turn { channel: ChannelName, agent: AgentName },
+    /// An agent that is connected from outside gave no sign of life.
+    Heartbeat { agent: AgentName },
     /// The architect asked a person who does not answer.
     Escalation,
 }

@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::words::{EffectEnd, LandingEnd, PersonNeeded, Verdict};
+use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
@@ -101,6 +101,10 @@ fn of_task(id: &TaskId) -> String {
 
 fn of_run(id: &RunId) -> String {
     format!("run/{id}")
+}
+
+fn of_agent(name: &AgentName) -> String {
+    format!("agent/{name}")
 }
 
 fn of_worker(name: &WorkerName) -> String {
@@ -300,6 +304,11 @@ events! {
     /// They are to be run again; `forget`: what was known is void meanwhile.
     MainDoubted = "main_doubted" { why: SmolStr, forget: bool } in of_system;
     AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);
+
+    /// An agent that Adjutant did not start is there. It gives signs of life, not every one of which is written down.
+    AgentConnected = "agent_connected" { agent: AgentName, at: Millis } in |e| of_agent(&e.agent);
+    HeartbeatSeen = "heartbeat_seen" { agent: AgentName, at: Millis } in |e| of_agent(&e.agent);
+    AgentGone = "agent_gone" { agent: AgentName, at: Millis, why: GoneBecause } in |e| of_agent(&e.agent);
 
     ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);
     MemberAdded = "member_added" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);

@@ -307,6 +307,7 @@ impl Check<'_> {
                 .filter(|architect| architect.suspension().is_none() && escalated(architect.inner().state))
                 .map(|_| Timer::Escalation),
         );
+        needed.extend(world.agents.keys().map(|agent| Timer::Heartbeat { agent: agent.clone() }));
         needed.extend(world.suspended.iter().map(|run| Timer::Suspension { run: run.clone() }));
         for run in world.runs.values() {
             needed.extend(

@@ -15,6 +15,7 @@ mod next;
 mod outcome;
 mod outside_runs;
 mod people;
+mod presence;
 mod proposals;
 mod recovery;
 mod release;
@@ -39,6 +40,7 @@ pub(crate) use {
         assign_by_person, ended_by_person, has_live_process, person_comments, person_moves, restart, retry,
         retry_task, start_by_person, undo,
     },
+    presence::presence,
     proposals::{accept_proposal, propose},
     recovery::recover,
     tickets::{new_text, ticket_follows, ticket_missed, ticket_seen},
@@ -111,7 +113,7 @@ rules! {
     LoopDetected: "the same call, or the same few calls in turn, came `limits.same_call` times (3) with nothing between" => "run PAUSE, task BLOCKED (loop), worker idle";
     ToolFailures: "one tool failed `limits.tool_failures` times (3) in a row" => "run PAUSE, task BLOCKED (tool_failures), worker idle";
     TurnLimit: "the turn limit is reached" => "run PAUSE, task NEEDS_APPROVAL (turn_limit) with continue, complete and abort; worker idle";
-    TurnLimitContinued: "continue at the turn limit" => "the limit is raised; the next worker resumes the run";
+    TurnLimitContinued: "continue at the turn limit" => "the limit is raised; the next worker resumes the run, or it is resumed at once where its agent runs outside";
     TurnLimitCompleted: "complete at the turn limit" => "run RESUME and COMPLETE in one commit; the gate decides without a worker";
     TurnLimitAborted: "abort at the turn limit" => "run ABORT, task BLOCKED (manual) or CANCELED";
     ClaimedDone: "DONE in the final message, or no steps left" => "worker done, gate";
@@ -140,6 +142,8 @@ rules! {
     Recovered: "the owner starts again" => "each worker goes on, is repeated, or gives its task back, by what was found of it";
     Canceled: "task CANCELED" => "run ABORT where it lives, waiting call denied, worker idle, tree saved and removed, dequeued, ticket closed";
     TakenOut: "a person takes a task out of a worker's hands" => "run COMPLETE, PAUSE or ABORT, worker idle";
-    Escalated: "a task is escalated, or its run paused by a person" => "run PAUSE, task NEEDS_APPROVAL (escalation), worker idle";
-    OutsideRun: "an agent that runs outside starts or ends a run" => "it takes the lease, or gives it back";
+    Escalated: "a task is escalated, or its run paused by a person" => "run PAUSE, or ABORT before its first turn, task NEEDS_APPROVAL (escalation), worker idle";
+    AgentConnected: "an agent that runs outside connects" => "its places in channels are IDLE; it is there as long as its heartbeats come, which keep its leases too";
+    AgentGone: "an agent that runs outside disconnects, or misses its heartbeats" => "its places in channels are OFFLINE; run ERROR, lease ended, task stays IN_PROGRESS; where it was silent, as a lost worker";
+    OutsideRun: "an agent that runs outside starts or ends a run, or a person lets it go on" => "it takes the lease, or gives it back; what a person decided resumes its run and gives it the lease again";
 }

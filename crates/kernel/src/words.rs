@@ -5,6 +5,15 @@ use crate::config::Micros;
 use serde::{Deserialize, Serialize};
 
 machines::wire_enum! {
+    /// Why an agent that was connected is not there any more.
+    pub enum GoneBecause {
+        Disconnected = "disconnected",
+        /// It missed its heartbeats.
+        Silent = "silent",
+    }
+}
+
+machines::wire_enum! {
     /// What the gate found that is not for it to judge.
     pub enum GateFact {
         NoTests = "no_tests",

@@ -56,6 +56,9 @@ pub struct World {
     /// The open question about the day's budget. While it is open, nothing is claimed.
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
+    /// The agents that are connected from outside.
+    #[serde(default)]
+    pub agents: OrdMap<AgentName, Connected>,
     pub architect: Option<Arc<Suspendable<architect::Architect>>>,
     /// Answers given under an idempotency key, by scope and key.
     pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
@@ -723,6 +726,14 @@ pub struct Metered {
     pub cost: Micros,
     pub input_tokens: u64,
     pub output_tokens: u64,
+}
+
+/// An agent that is connected from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {
+    pub since: Millis,
+    /// Its last sign of life that was written down.
+    pub seen: Millis,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

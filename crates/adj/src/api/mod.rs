@@ -3,6 +3,7 @@
 //! A request is translated to a command or a question, and the answer to JSON: `routes.rs` has a row for each, `types` what
 //! they take and give. Nothing is decided here. The caller comes from the transport's credential, never from the body.
 
+mod agents;
 mod board;
 mod fleet;
 mod history;

@@ -6,17 +6,18 @@
 
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, board, fleet, history, host, runs, scope, tokens, waiting,
+    Call, Method, Problem, Request, Response, agents, board, fleet, history, host, runs, scope, tokens,
+    waiting,
 };
 use kernel::World;
-use machines::names::{ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-use Method::{Delete, Get, Patch, Post};
+use Method::{Delete, Get, Patch, Post, Put};
 use Who::{Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsRun, ReadsTask, ReadsWorker};
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
@@ -79,6 +80,13 @@ fn table() -> Vec<Subject> {
             route(Get,    "/runs/{run}/history",             ReadsRun,      history::of_run,            "List what happened in a run"),
             route(Get,    "/runs/{run}/tools",               ReadsRun,      runs::tools,                "List the calls of a run's tools: the audit"),
             route(Post,   "/runs/{run}/events",              Kernel,        runs::event,                "Report an event of a run; people pause, resume and abort"),
+        ]),
+        subject("Agents", vec![
+            route(Get,    "/agents",                         Everyone,      agents::list,               "List the agents of the settings, and those that are connected from outside"),
+            creates(Post, "/agents",                         Kernel,        agents::register,           "Connect an agent that the fleet does not start"),
+            route(Post,   "/agents/{agent}/connect",         Kernel,        agents::connect,            "Connect an agent by its name"),
+            route(Put,    "/agents/{agent}/heartbeat",       Kernel,        agents::heartbeat,          "Give a sign of life of a connected agent"),
+            route(Post,   "/agents/{agent}/disconnect",      Kernel,        agents::disconnect,         "Disconnect an agent"),
         ]),
         subject("The fleet", vec![
             route(Get,    "/fleet",                          Everyone,      fleet::status,              "Show whether a fleet runs, and how main's own tests stand"),
@@ -355,7 +363,7 @@ macro_rules! one_name {
     )*};
 }
 
-one_name!(TaskId, WorkerName, RunId, ApprovalId, EffectId);
+one_name!(AgentName, TaskId, WorkerName, RunId, ApprovalId, EffectId);
 
 /// A word of which there are few: whoever looks for it says that there is none.
 impl FromPath for String {

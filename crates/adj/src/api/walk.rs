@@ -59,6 +59,7 @@ impl Scene {
                 "{worker}" => names.worker.to_owned(),
                 "{run}" => names.run.to_owned(),
                 "{approval}" => names.approval.clone(),
+                "{agent}" => AGENT.to_owned(),
                 "{on}" => "c-9".to_owned(),
                 "{effect}" => "e1".to_owned(),
                 "{prompt}" => "init".to_owned(),
@@ -89,6 +90,9 @@ const CALLERS: [Caller; 4] = [
     Caller { name: "intern", role: Some(Role::Intern) },
 ];
 
+/// The agent of both tasks.
+const AGENT: &str = "coder";
+
 /// What a route needs to come as far as the rules.
 fn body(path: &str) -> Value {
     match path {
@@ -100,6 +104,7 @@ fn body(path: &str) -> Value {
         "/tasks/{task}/review" => json!({"approve": true}),
         "/approvals/{approval}/decision" => json!({"approve": true}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
+        "/agents" => json!({"name": AGENT}),
         "/runs" => json!({"task": "c-2"}),
         "/runs/{run}/events" => json!({"type": "PAUSE", "reason": "user_input"}),
         "/salvage/restore" => json!({"id": "c-1/e1"}),
@@ -135,6 +140,10 @@ POST /workers/{worker}/clean: every agent\n\
 POST /workers/{worker}/merge: every agent\n\
 POST /runs: person\n\
 POST /runs/{run}/events: every agent\n\
+POST /agents: nobody\n\
+POST /agents/{agent}/connect: nobody\n\
+PUT /agents/{agent}/heartbeat: nobody\n\
+POST /agents/{agent}/disconnect: nobody\n\
 POST /fleet/start: every agent\n\
 POST /fleet/stop: every agent\n\
 POST /fleet/test-main: every agent\n";

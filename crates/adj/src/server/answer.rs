@@ -349,6 +349,7 @@ fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
         // What is not sent of the answer is left out on the way.
         "GET" | "HEAD" => Ok(Method::Get),
         "POST" => Ok(Method::Post),
+        "PUT" => Ok(Method::Put),
         "PATCH" => Ok(Method::Patch),
         "DELETE" => Ok(Method::Delete),
         other => {

@@ -232,3 +232,26 @@ fn each_refusal_has_its_code_and_says_what_can_be_done() {
     assert!(late.body["hint"].as_str().unwrap().contains("canceled"), "{}", late.body);
     refused(&outside.open(json!({})), 409, "AGENT_NO_AVAILABLE_TASK");
 }
+
+/// Connecting, signs of life and going, as the list of agents shows them.
+#[test]
+fn an_agent_outside_connects_gives_signs_of_life_and_goes() {
+    let outside = Outside::new();
+    let coder = || {
+        let agents = outside.get("/agents");
+        agents["items"].as_array().unwrap().iter().find(|agent| agent["name"] == "coder").cloned().unwrap()
+    };
+    assert_eq!((&coder()["state"], &coder()["connectedSince"]), (&json!("OFFLINE"), &Value::Null));
+    let early = outside.ask("PUT /api/v1/agents/coder/heartbeat", &json!({}));
+    refused(&early, 409, "NOT_CONNECTED");
+    assert_eq!(outside.ask("POST /api/v1/agents", &json!({"name": "coder"})).status, 201);
+    outside.open(json!({}));
+    assert_eq!((&coder()["state"], &coder()["runs"]), (&json!("IDLE"), &json!(["c-1.1"])));
+    assert!(coder()["expectedBy"].is_string(), "{}", coder());
+    assert_eq!(outside.ask("PUT /api/v1/agents/coder/heartbeat", &json!({})).status, 200);
+    refused(&outside.ask("PUT /api/v1/agents/other/heartbeat", &json!({})), 403, "FORBIDDEN");
+    assert_eq!(outside.ask("POST /api/v1/agents/coder/disconnect", &json!({})).status, 200);
+    assert_eq!(coder()["state"], "OFFLINE");
+    assert_eq!(outside.get("/runs/c-1.1")["lastError"]["code"], "DISCONNECTED");
+    assert_eq!(outside.here.json(&["task", "show", "c-1"])["status"], "IN_PROGRESS");
+}

@@ -10,13 +10,14 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::landing::land_again;
 use super::next::wake;
+use super::presence::gone;
 use super::release::release;
 use super::step::{lost, seconds};
 use crate::Millis;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, RunNoted, WaitsForService};
-use crate::words::CommentKind;
+use crate::words::{CommentKind, GoneBecause};
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -196,6 +197,7 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
             d.comment(task, "system", CommentKind::Lost, "the outside owner gave no sign of life".to_owned());
             lost(d, task, "the outside owner gave no sign of life")
         }
+        Timer::Heartbeat { agent } => gone(d, agent, GoneBecause::Silent),
         Timer::Turn { channel, agent } => {
             let place = d.world.channels.get(channel).and_then(|channel| channel.places.get(agent));
             let event = match place.map(|place| place.state) {

@@ -4,6 +4,7 @@
 mod cells;
 mod commands;
 mod permissions;
+mod presence;
 mod published;
 mod rooms;
 mod runs;

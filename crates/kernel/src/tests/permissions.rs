@@ -344,6 +344,12 @@ fn lines() -> Vec<Line> {
     lines.extend(moves());
     lines.extend(of_workers());
     lines.extend(of_runs());
+    for what in Presence::ALL {
+        let own = AgentName::new("own").unwrap();
+        lines.push(line("Runs from outside", what.name(), move || {
+            (Table::new(config()), Ask::Presence { agent: own.clone(), what: *what })
+        }));
+    }
     lines.extend([
         plain(Ask::StartFleet { workers: 1 }),
         plain(Ask::StopFleet),
@@ -439,6 +445,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::OpenRun { .. }
         | Ask::StartRun { .. }
         | Ask::RunEvent { .. }
+        | Ask::Presence { .. }
         | Ask::Configure { .. }
         | Ask::SeeDisk { .. }
         | Ask::TestMain
@@ -448,7 +455,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 37,
+        | Ask::Outcome(_) => 38,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

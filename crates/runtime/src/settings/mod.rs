@@ -859,6 +859,7 @@ fn limits(scope: &Scope) -> Limits {
             question_seconds: seconds("question"),
             lost_workers: scope.number("lost_workers").unwrap_or_default(),
             outside_lease_seconds: seconds("outside_lease"),
+            heartbeat_seconds: seconds("heartbeat"),
             checkout_seconds: seconds("checkout"),
             same_call: scope.number("same_call").unwrap_or_default(),
             tool_failures: scope.number("tool_failures").unwrap_or_default(),

@@ -4,7 +4,7 @@
 use super::Fault;
 use super::played::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
-use kernel::command::{Ask, Decision, NewTask};
+use kernel::command::{Ask, Decision, NewTask, Presence};
 use kernel::config;
 use kernel::words::Raise;
 use kernel::{Actor, Millis};
@@ -409,6 +409,16 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
 pub fn outside_agent_acts(stage: &mut Stage, step: u32) -> Result<(), String> {
     let agent = outside_agent();
     let actor = Actor::Agent { name: agent.clone(), role: config::Role::Specialist };
+    // Some are connected and some are not; one that was taken for gone comes again.
+    let what = match (stage.world.agents.contains_key(&agent), stage.random.below(10)) {
+        (false, 0..4) => Some(Presence::Connect),
+        (true, 0) => Some(Presence::Disconnect),
+        (true, _) => Some(Presence::Heartbeat),
+        (false, _) => None,
+    };
+    if let Some(what) = what {
+        let _ = stage.submit(actor.clone(), Ask::Presence { agent: agent.clone(), what }, None)?;
+    }
     let mine = stage
         .world
         .tasks

@@ -3,6 +3,7 @@
 //! JSON in camelCase, times as text in RFC 3339 UTC, money in dollars. A member that a request brings and nobody knows is
 //! refused; one that an answer brings is passed over, so that a command can read what a newer owner says.
 
+pub mod agent;
 pub mod approval;
 pub mod cost;
 pub mod fleet;

@@ -232,6 +232,35 @@ fn an_agent_from_outside_that_gives_no_sign_of_life_loses_its_task_when_the_sett
     running.stop();
 }
 
+#[test]
+fn a_connected_agent_that_misses_its_heartbeats_loses_its_task_when_the_settings_say() {
+    let repository =
+        Repository::new("settings-heartbeat", &scenario(&[&format!("{HOLDS}, {DONE}")]), &["t-1"]);
+    repository.set(&[
+        ("workers = 2", "workers = 1"),
+        ("[test]", "[limits]\nheartbeat = \"1s\"\noutside_lease = \"10m\"\nlost_workers = 1\n[test]"),
+    ]);
+    let running = repository.start("run");
+    let token = repository.token_of("t-1");
+    repository.ticket("t-2", &[]);
+    repository.commit("A ticket");
+    repository.wait_task("t-2", "INBOX");
+    repository.ok("task assign t-2 player");
+    repository.ok("task move t-2 IN_PROGRESS --plan a --plan b --plan c");
+    let connected = repository.post(&token, "/agents/player/connect", &json!({}));
+    assert!(connected.contains("\"state\":\"IDLE\""), "{connected}");
+    let other = repository.post(&token, "/agents/other/connect", &json!({}));
+    assert!(other.starts_with("HTTP/1.1 403"), "an agent speaks for itself: {other}");
+    let answer = repository.post(&token, "/runs", &json!({ "task": "t-2", "prompt": "do it" }));
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    repository.wait_task("t-2", "BLOCKED");
+    blocked(&repository, "t-2", "lost_workers");
+    let late = repository.post(&token, "/agents/player/disconnect", &json!({}));
+    assert!(late.contains("NOT_CONNECTED"), "{late}");
+    repository.go("t-1");
+    running.stop();
+}
+
 /// What only we need is tried for as long as it takes; after so many tries somebody is told.
 #[test]
 fn the_settings_say_after_how_many_tries_a_person_is_told() {

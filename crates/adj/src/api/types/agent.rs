@@ -1,0 +1,36 @@
+//! Agents: those of the settings, and those that are connected from outside.
+
+use super::Words;
+use kernel::config::Role;
+use machines::turn::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    pub name: String,
+    /// Whether the settings have it.
+    pub configured: bool,
+    #[schemars(with = "Words<Role>")]
+    pub role: Role,
+    /// OFFLINE where nothing of it is there. Otherwise where it stands in its channels, of those in which it does most: ACTIVE,
+    /// WAITING, QUEUED or IDLE.
+    #[schemars(with = "Words<State>")]
+    pub state: State,
+    /// Since when it is connected from outside, where it is.
+    pub connected_since: Option<String>,
+    /// Its last heartbeat that was written down; not every one is.
+    pub last_seen: Option<String>,
+    /// By when the next heartbeat must have come.
+    pub expected_by: Option<String>,
+    /// Its runs that are under way, paused or failed.
+    pub runs: Vec<String>,
+}
+
+/// An agent that connects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connect {
+    pub name: String,
+}

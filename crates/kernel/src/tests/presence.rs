@@ -1,0 +1,100 @@
+//! Agents that are connected from outside.
+
+use super::commands::agent;
+use super::table::*;
+use crate::command::Presence;
+use crate::config::Role;
+use crate::{Actor, Ask, Refusal, Reply, Timer};
+use machines::names::{AgentName, ChannelName};
+use machines::task::{self, Payload, Status};
+use machines::turn;
+
+fn outsider() -> Actor {
+    agent("outsider", Role::Specialist)
+}
+
+fn named() -> AgentName {
+    AgentName::new("outsider").unwrap()
+}
+
+fn says(table: &mut Table, what: Presence) -> Result<Reply, Refusal> {
+    table.tell(outsider(), Ask::Presence { agent: named(), what })
+}
+
+/// Connected, and at work on a task.
+fn at_work() -> Table {
+    let mut table = check(Table::new(config()), "ticket t1");
+    says(&mut table, Presence::Connect).unwrap();
+    let assign = Payload { assignee_ids: Some(vec!["outsider".into()]), ..Payload::default() };
+    table.move_task(ann(), "t1", Status::Assigned, assign).unwrap();
+    let plan = task::WorkPlan::new(["look", "change", "test"]);
+    let plan = Payload { work_plan: Some(plan), ..Payload::default() };
+    table.move_task(outsider(), "t1", Status::InProgress, plan).unwrap();
+    let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
+    table.tell(outsider(), open).unwrap();
+    table
+}
+
+fn rings(table: &mut Table) {
+    table.ring(|timer| matches!(timer, Timer::Heartbeat { .. })).unwrap();
+}
+
+/// AgentConnected, AgentGone: silence loses the lease, and the third time blocks the task.
+#[test]
+fn an_agent_that_misses_its_heartbeats_loses_what_it_held() {
+    let mut table = at_work();
+    rings(&mut table);
+    assert_eq!(table.stands("task t1"), "task t1 IN_PROGRESS");
+    assert_eq!(table.stands("run t1.1"), "run t1.1 error");
+    assert!(table.world.agents.is_empty());
+    assert_eq!(table.world.task(&task("t1")).unwrap().lost_workers, 1);
+    assert_eq!(says(&mut table, Presence::Heartbeat).unwrap_err().code, "NOT_CONNECTED");
+}
+
+/// One that heartbeats keeps its task, however long it reports nothing else; most of them leave nothing in the log.
+#[test]
+fn heartbeats_keep_an_agent_and_its_lease_and_few_of_them_are_written_down() {
+    let mut table = at_work();
+    let before = table.world.seq;
+    for _ in 0..40 {
+        table.now += 10_000;
+        says(&mut table, Presence::Heartbeat).unwrap();
+    }
+    assert_eq!(table.stands("run t1.1"), "run t1.1 starting");
+    assert!(table.world.task(&task("t1")).unwrap().lease.is_some());
+    // Each that counts sets two timers anew.
+    let written = table.world.seq - before;
+    assert!((1..=40 / 3 * 5).contains(&written), "{written} events for 40 heartbeats");
+}
+
+/// AgentGone: it says so itself, so that no worker was lost.
+#[test]
+fn an_agent_that_disconnects_gives_its_task_back() {
+    let mut table = at_work();
+    says(&mut table, Presence::Disconnect).unwrap();
+    assert_eq!(table.stands("run t1.1"), "run t1.1 error");
+    assert_eq!(table.stands("task t1"), "task t1 IN_PROGRESS");
+    assert_eq!(table.world.task(&task("t1")).unwrap().lost_workers, 0);
+    assert!(table.world.timers.is_empty(), "{:?}", table.world.timers);
+}
+
+/// Its presence is one, its place in each channel its own.
+#[test]
+fn an_agent_s_places_in_channels_follow_its_presence() {
+    let mut table = Table::new(config());
+    let room = ChannelName::new("room").unwrap();
+    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    table.ann(Ask::AddMember { channel: room.clone(), agent: named() }).unwrap();
+    let state = |table: &Table| table.world.channels[&room].places[&named()].state;
+    says(&mut table, Presence::Connect).unwrap();
+    assert_eq!(state(&table), turn::State::Idle);
+    let assigned = Ask::TurnEvent { channel: room.clone(), agent: named(), event: turn::Event::Assigned };
+    table.tell(Actor::System, assigned).unwrap();
+    assert_eq!(state(&table), turn::State::Active);
+    rings(&mut table);
+    assert_eq!(state(&table), turn::State::Offline);
+    says(&mut table, Presence::Connect).unwrap();
+    assert_eq!(state(&table), turn::State::Idle, "it is not queued again by itself");
+    says(&mut table, Presence::Disconnect).unwrap();
+    assert_eq!(state(&table), turn::State::Offline);
+}
