@@ -10,7 +10,7 @@ use crate::why;
 use crate::words::CommentKind;
 use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Task, Worker};
 use machines::Millis;
-use machines::names::{AgentName, ApprovalId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::worker::State;
 use serde::{Deserialize, Serialize};
@@ -230,13 +230,9 @@ fn question(world: &World, approval: &Approval) -> Waiting {
             let complete = Choice::CompleteAsIs { approval: id() };
             (Kind::TurnLimit, vec![Choice::RaiseLimit { approval: id() }, complete, deny])
         }
-        ApprovalCause::Escalation if approval.run.is_some() => {
-            let of_run = |choice: fn(RunId) -> Choice| approval.run.clone().map(choice);
-            let resume = of_run(|run| Choice::ResumeRun { run });
-            (
-                Kind::PausedRun,
-                [resume, of_run(|run| Choice::AbortRun { run })].into_iter().flatten().collect(),
-            )
+        ApprovalCause::Escalation if let Some(run) = approval.paused_run() => {
+            let options = vec![Choice::ResumeRun { run: run.clone() }, Choice::AbortRun { run: run.clone() }];
+            (Kind::PausedRun, options)
         }
         ApprovalCause::RedAction | ApprovalCause::YellowAction | ApprovalCause::Escalation => {
             let of_call = |choice: Choice| approval.call.as_ref().map(|_| choice);

@@ -706,7 +706,10 @@ fn idle_workers(world: &World) -> String {
 /// A question that nobody has answered.
 fn asked(condition: Condition, approval: &Approval) -> Guard {
     let id = || approval.id.clone();
-    let next = [Choice::ApproveRequest { approval: id() }, Choice::DenyRequest { approval: id() }];
+    let next = match approval.paused_run() {
+        Some(run) => [Choice::ResumeRun { run: run.clone() }, Choice::AbortRun { run: run.clone() }],
+        None => [Choice::ApproveRequest { approval: id() }, Choice::DenyRequest { approval: id() }],
+    };
     guard(condition, false, format!("`{}`: {}", id(), approval.question)).next(next)
 }
 

@@ -965,6 +965,13 @@ impl Task {
     }
 }
 
+impl Approval {
+    /// The run that a person paused, where that is what the question is about.
+    pub fn paused_run(&self) -> Option<&RunId> {
+        self.run.as_ref().filter(|_| self.cause == ApprovalCause::Escalation)
+    }
+}
+
 impl Run {
     pub fn state(&self) -> run::State {
         self.machine.inner().state

@@ -31,6 +31,7 @@ fn a_paused_run_has_no_agent_until_a_person_resumes_it() {
     assert_eq!((&list[0]["kind"], &list[0]["task"]), (&json!("paused_run"), &json!("t-1")));
     let shown = repository.ok("waiting");
     assert!(shown.contains("→ adj resume t-1.1 ") && shown.contains("→ adj abort t-1.1 "), "{shown}");
+    assert!(repository.ok("why t-1").contains("adj resume t-1.1"), "{}", repository.ok("why t-1"));
     assert!(repository.ok("runs --task t-1").contains("paused (user_input)"));
 
     // Whatever its step waited for is there, and nobody goes on.
