@@ -2,6 +2,7 @@
 
 mod api;
 mod cli;
+mod mcp;
 mod real_host;
 mod server;
 

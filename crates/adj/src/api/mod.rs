@@ -5,6 +5,7 @@
 
 mod agents;
 mod board;
+mod caller;
 mod fleet;
 mod history;
 pub mod host;

@@ -6,8 +6,8 @@
 
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, agents, board, fleet, history, host, runs, scope, tokens,
-    waiting,
+    Call, Method, Problem, Request, Response, agents, board, caller, fleet, history, host, runs,
+    scope, tokens, waiting,
 };
 use kernel::World;
 use machines::names::{AgentName, ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
@@ -115,6 +115,7 @@ fn table() -> Vec<Subject> {
             creates(Post, "/links",                          People,        tokens::link,               "Make a link that lets a browser in once"),
         ]),
         subject("Settings and the machine", vec![
+            route(Get,    "/caller",                         Everyone,      caller::show,               "Say who the caller is, by the token"),
             route(Get,    "/config",                         Everyone,      host::config,               "Show the settings in force"),
             route(Get,    "/config/check",                   Everyone,      host::config_check,         "List what is wrong with adjutant.toml"),
             route(Get,    "/config/schema",                  Everyone,      host::config_schema,        "Show the JSON Schema of adjutant.toml"),

@@ -123,6 +123,11 @@ impl Failure {
         self.exit
     }
 
+    /// All that is said of it.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
     /// Which rule or fault it is, where the answer says so.
     pub fn code(&self) -> Option<&str> {
         self.document.code.as_deref()

@@ -17,6 +17,7 @@ mod keyboard;
 mod log;
 mod machine;
 mod man;
+mod mcp;
 mod named;
 mod process;
 mod project;
@@ -192,6 +193,9 @@ enum Command {
     Demo(demo::Demo),
     /// Simulate fleets with scripted agents, a virtual clock and injected faults
     Sim(sim::Sim),
+    /// Serve the tools of this project to an AI assistant: MCP on standard input and output
+    #[command(after_help = mcp::HELP)]
+    Mcp,
     /// Print a shell completion script
     Completions(completions::Completions),
     /// Print the manual page
@@ -282,6 +286,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Token(command) => token::run(command, context),
         Command::Demo(command) => demo::run(&command, context),
         Command::Sim(command) => sim::run(&command, context),
+        Command::Mcp => mcp::run(context),
         Command::Completions(command) => completions::run(&command, context),
         Command::Man(command) => man::run(&command, context),
         Command::Internal(command) => internal::run(command, context),

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod caller;
 pub mod cost;
 pub mod fleet;
 pub mod history;

@@ -1,0 +1,31 @@
+//! `adj mcp`: the project's tools for an AI assistant, over standard input and output.
+
+use std::sync::Arc;
+
+use super::project::Project;
+use super::{Context, Failure};
+use crate::api::Method;
+use crate::mcp::{Asked, Door, serve_stdio};
+use serde_json::Value;
+
+pub const HELP: &str = "\
+Example:
+  claude mcp add adjutant -- adj --project /path/to/repository mcp
+
+It serves the Model Context Protocol until its input ends, to whoever started it: an agent by its ADJ_TOKEN, else a person.
+The tools are listed by role. Agents that Adjutant starts have it already.";
+
+pub fn run(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    serve_stdio(Arc::new(project), context.out)
+}
+
+impl Door for Project {
+    fn ask(&self, asked: Asked) -> Result<Value, Failure> {
+        let Asked { method, path, query, body } = asked;
+        match method {
+            Method::Get => self.get_with(&path, &query),
+            method => Project::ask(self, method, &path, &body, None),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The way from a tool to the project: the same requests as REST, answered by the same handlers.
+
+use std::sync::Arc;
+
+use crate::api::{self, Control, Host, Method, Request, Site};
+use crate::cli::Failure;
+use crate::server::Caller;
+use serde_json::Value;
+
+/// What a tool asks. Who asks is known to the door.
+pub struct Asked {
+    pub method: Method,
+    /// After `/api/v1`.
+    pub path: String,
+    pub query: Vec<(&'static str, String)>,
+    /// `Null` where there is none.
+    pub body: Value,
+}
+
+/// Answers what tools ask. It may block: whoever calls it is on a thread of its own.
+pub trait Door: Send + Sync + 'static {
+    fn ask(&self, asked: Asked) -> Result<Value, Failure>;
+}
+
+/// The door of the process that owns the project, for a caller whose token it has seen.
+pub struct Inside {
+    pub project: Arc<dyn api::Project + Send + Sync>,
+    pub host: Arc<dyn Host>,
+    pub control: Arc<dyn Control>,
+    pub caller: Caller,
+}
+
+impl Door for Inside {
+    fn ask(&self, asked: Asked) -> Result<Value, Failure> {
+        let Asked { method, path, query, body } = asked;
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+        let Caller { actor, run } = self.caller.clone();
+        let request = Request {
+            method,
+            path: format!("/api/v1{path}"),
+            query,
+            body,
+            actor,
+            run,
+            id: runtime::clock::unique(),
+            at: runtime::clock::now(),
+            x_idempotency_key: None,
+            idempotency_key: None,
+        };
+        let site = Site { project: &*self.project, host: &*self.host, control: Some(&*self.control) };
+        let answer = api::answer(&site, &request);
+        match answer.status {
+            ..400 => Ok(answer.body),
+            status => Err(Failure::of_problem(status, answer.body)),
+        }
+    }
+}

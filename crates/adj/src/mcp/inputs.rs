@@ -1,0 +1,75 @@
+//! What tools take, where the body of a route does not say it already. The comments of the members are shown to models.
+
+use crate::api::types::Words;
+use crate::api::types::task::Move;
+use machines::task::Status;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListTasks {
+    /// Only tasks of these statuses.
+    #[serde(default)]
+    #[schemars(with = "Option<Vec<Words<Status>>>")]
+    pub status: Option<Vec<String>>,
+    /// Only tasks of this agent.
+    #[serde(default)]
+    pub assignee: Option<String>,
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// Tasks in a page: 1 to 1000, 100 where it is left out.
+    #[serde(default)]
+    pub limit: Option<u16>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneTask {
+    /// The task's id, such as t-1. An agent at work may leave it out: then it is its own task.
+    #[serde(default)]
+    pub task: Option<String>,
+}
+
+/// A move as its route takes it, and the task that is moved.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MoveTask {
+    /// The task's id, such as t-1.
+    pub task: String,
+    #[serde(flatten)]
+    pub moved: Move,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decide {
+    /// The id of a request that waits for an approval, such as q7. Give either this or a task.
+    #[serde(default)]
+    pub approval: Option<String>,
+    /// The id of a task in REVIEW.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// The tip that was looked at, for a task: another one is refused.
+    #[serde(default)]
+    pub tip: Option<String>,
+    /// Why. Whoever asked is told; work that goes back needs it.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// The task's id; without it, the whole fleet is explained.
+    #[serde(default)]
+    pub task: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// What the cost is summed up by: task, step, agent, day, worker or run. By task where it is left out.
+    #[serde(default)]
+    pub by: Option<String>,
+}

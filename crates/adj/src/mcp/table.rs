@@ -1,0 +1,114 @@
+//! Every tool: one row says its name, who may use it, what it takes, and what it is for.
+//!
+//! The rows are listed to a client by the role of its token, and the same rows say no to a call that is not for that role.
+//! Whatever a row lets through is a request like any other: scope and kernel decide.
+
+use std::sync::{Arc, LazyLock};
+
+use machines::machine::Role;
+use rmcp::model::{JsonObject, ToolAnnotations};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::calls::{self, Desk, Told};
+use super::inputs;
+use crate::api::types;
+use crate::cli::Failure;
+
+use Effect::{Changes, Reads};
+
+pub static TABLE: LazyLock<Vec<Tool>> = LazyLock::new(table);
+
+/// Whoever has a token.
+const ALL: &[Role] = &[Role::Intern, Role::Specialist, Role::Lead, Role::Human];
+const PEOPLE: &[Role] = &[Role::Human];
+/// Leads look at the work of others.
+const LEADS: &[Role] = &[Role::Lead, Role::Human];
+/// An intern proposes nothing.
+const NOT_INTERNS: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
+
+#[rustfmt::skip]
+fn table() -> Vec<Tool> {
+    vec![
+        //                              name           who          does     handler              title, and what it is for
+        tool::<inputs::ListTasks>(     "list_tasks",   ALL,         Reads,   calls::list_tasks,   "List tasks",
+            "List the tasks of the project with their status. Long lists come in pages: send `next` as `after` for the next one."),
+        tool::<inputs::OneTask>(       "show_task",    ALL,         Reads,   calls::show_task,    "Show a task",
+            "Show a task: what it says, its plan, status, branch, review, comments and cost, and where it may be moved. Of a task that is not its own an agent is told what stands on the board."),
+        tool::<types::task::Add>(      "create_task",  NOT_INTERNS, Changes, calls::create_task,  "Create a task",
+            "Add a task to the inbox. What an agent adds is a proposal: a person accepts it before anybody works on it."),
+        tool::<inputs::MoveTask>(      "move_task",    LEADS,       Changes, calls::move_task,    "Move a task",
+            "Move a task to another status. `show_task` lists the statuses that it may be moved to; some moves need a reason, a decision or feedback, and a refusal says which."),
+        tool::<inputs::Decide>(        "approve",      LEADS,       Changes, calls::approve,      "Approve",
+            "Approve a request that waits for a person (`approval`), or finished work in REVIEW (`task`), which is then merged, tested and brought to main."),
+        tool::<inputs::Decide>(        "deny",         LEADS,       Changes, calls::deny,         "Deny, or ask for changes",
+            "Deny a request that waits for a person (`approval`), or send work in REVIEW back (`task`) with what must be changed as `note`."),
+        tool::<inputs::Why>(           "why",          ALL,         Reads,   calls::why,          "Explain what something waits for",
+            "Explain what a task waits for and what to do about it; for a person, without a task, what stands in the way of the whole fleet."),
+        tool::<types::Nothing>(        "waiting",      PEOPLE,      Reads,   calls::waiting,      "List what waits for a person",
+            "List all that waits for a person or a service, what holds up most first, with what can be done about each."),
+        tool::<inputs::Cost>(          "cost",         PEOPLE,      Reads,   calls::cost,         "Sum up the cost",
+            "Sum up what was spent, in dollars and tokens."),
+    ]
+}
+
+/// A row.
+pub struct Tool {
+    pub name: &'static str,
+    pub who: &'static [Role],
+    effect: Effect,
+    pub title: &'static str,
+    pub about: &'static str,
+    input: fn() -> Arc<JsonObject>,
+    pub call: Handler,
+}
+
+/// May block.
+pub type Handler = fn(&Desk, Map<String, Value>) -> Result<Told, Failure>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Changes,
+}
+
+fn tool<Input: JsonSchema>(
+    name: &'static str,
+    who: &'static [Role],
+    effect: Effect,
+    call: Handler,
+    title: &'static str,
+    about: &'static str,
+) -> Tool {
+    Tool { name, who, effect, title, about, input: schema::<Input>, call }
+}
+
+/// Whole, without references to elsewhere: not every client follows them.
+fn schema<Input: JsonSchema>() -> Arc<JsonObject> {
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
+    let mut settings = settings.with(|settings| settings.inline_subschemas = true);
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<Input>();
+    schema.remove("title");
+    // What the type is called and is for is said by the tool itself.
+    schema.remove("description");
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+impl Tool {
+    pub fn is_for(&self, role: Role) -> bool {
+        self.who.contains(&role)
+    }
+
+    /// As a client is told of it.
+    pub fn described(&self) -> rmcp::model::Tool {
+        let reads = self.effect == Reads;
+        let hints = ToolAnnotations::new().read_only(reads).open_world(false).destructive(false);
+        rmcp::model::Tool::new(self.name, self.about, (self.input)()).with_title(self.title).annotate(hints)
+    }
+}
+
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TABLE.iter().find(|tool| tool.name == name)
+}
