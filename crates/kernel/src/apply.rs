@@ -4,7 +4,7 @@ use crate::event::*;
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
-use machines::names::{RunId, TaskId, WorkerName};
+use machines::names::{RequestId, RunId, TaskId, WorkerName};
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::{architect, run, task, turn, worker};
 use smol_str::SmolStr;
@@ -250,7 +250,13 @@ impl World {
             Event::StepUnderWay(e) => {
                 let agent = self.run(&e.id).and_then(|run| self.config.agents.get(&run.agent));
                 let model = agent.and_then(|agent| agent.model.clone());
+                let begun = e.effect.as_ref().and_then(|effect| self.effects.get(effect));
+                let step = begun.is_some_and(|effect| matches!(**effect, Effect::StartStep { .. }));
                 self.edit_run(&e.id, |run| {
+                    // What was said of the step before holds for that one.
+                    if step {
+                        run.claimed = None;
+                    }
                     run.step.clone_from(&e.effect);
                     if e.effect.is_some() {
                         run.metered = Metered::default();
@@ -290,6 +296,36 @@ impl World {
                 self.edit_task(&e.id, |task| task.allowed.push_back(Arc::new(e.call.clone())))
             }
             Event::QuestionDropped(e) => self.edit_run(&e.id, |run| run.question = None),
+
+            Event::Requested(e) => {
+                self.count();
+                let request = Request {
+                    id: e.id.clone(),
+                    kind: e.kind,
+                    task: e.task.clone(),
+                    run: e.run.clone(),
+                    by: e.by.clone(),
+                    asked_at: e.at,
+                    text: e.text.clone(),
+                    answer: None,
+                    told: false,
+                };
+                self.requests.insert(e.id.clone(), Arc::new(request));
+                Ok(())
+            }
+            Event::RequestAnswered(e) => {
+                let given = GivenAnswer { by: e.by.clone(), at: e.at, text: e.text.clone() };
+                self.edit_request(&e.id, |request| request.answer = Some(given))
+            }
+            Event::AnswerTold(e) => self.edit_request(&e.id, |request| request.told = true),
+            Event::PlanSubmitted(e) => self.edit_task(&e.id, |task| {
+                let (plan, source) = (e.plan.clone(), Some(task::PlanSource::Agent));
+                task.machine.work_plan = Some(task::WorkPlan { source, ..task::WorkPlan::new(plan) });
+            }),
+            Event::CompletionClaimed(e) => {
+                let claimed = Claimed { step: e.step.clone(), summary: e.summary.clone() };
+                self.edit_run(&e.id, |run| run.claimed = Some(claimed))
+            }
 
             Event::EffectAsked(e) => {
                 if let Effect::Timer { timer, .. } = &e.what {
@@ -687,6 +723,7 @@ impl World {
             model: None,
             retried: false,
             audit: Audit::default(),
+            claimed: None,
         };
         self.runs.insert(e.id.clone(), Arc::new(run));
         self.edit_task(&e.task, |task| {
@@ -782,6 +819,12 @@ impl World {
             }
             _ => Err(format!("a raise of the {} budget does not say whose", e.scope)),
         }
+    }
+
+    fn edit_request(&mut self, id: &RequestId, change: impl FnOnce(&mut Request)) -> Folded {
+        let request = self.requests.get_mut(id).ok_or_else(|| no("request", id))?;
+        change(Arc::make_mut(request));
+        Ok(())
     }
 
     fn approval_asked(&mut self, e: &ApprovalAsked) -> Folded {

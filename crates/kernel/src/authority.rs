@@ -10,6 +10,7 @@ use crate::dispatch::forbidden;
 use crate::draft::Ruled;
 use crate::world::Holder;
 use machines::machine::{Caller, Role, may_send};
+use machines::names::RunId;
 use machines::suspended::Wrapped;
 use machines::{Machine, Wire, architect, run, turn, worker};
 
@@ -19,6 +20,11 @@ const SYSTEM: &[Role] = &[Role::System];
 const LEADS: &[Role] = &[Role::Lead, Role::Human, Role::System];
 const AGENTS: &[Role] = &[Role::Intern, Role::Specialist, Role::Lead];
 const ALL: &[Role] = Role::ALL;
+
+/// Whether the caller is the agent whose run it is.
+fn is_of(world: &World, actor: &Actor, run: &RunId) -> bool {
+    matches!(actor, Actor::Agent { .. }) && world.run(run).is_none_or(|run| actor.is_agent(&run.agent))
+}
 
 /// Refuses what the caller may not ask, whatever the state of what it is about.
 pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
@@ -66,6 +72,21 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
         }
 
         Ask::Presence { agent, .. } => (actor.is_agent(agent) || has(PEOPLE), "speak for another agent"),
+        // It speaks for its own run and for no other.
+        Ask::SubmitPlan { run, .. } => {
+            (is_of(world, actor, run), "submit a plan: only the agent at work does")
+        }
+        Ask::ClaimDone { run, .. } => {
+            (is_of(world, actor, run), "say that a run is done: only its agent does")
+        }
+        Ask::AskApproval { run, .. } => (is_of(world, actor, run), "ask for a run: only its agent does"),
+        Ask::MakeRequest { run: Some(run), .. } => (is_of(world, actor, run), "ask for another's run"),
+        Ask::MakeRequest { run: None, .. } => (has(PEOPLE), "ask a question without being at work on a task"),
+        Ask::AnswerRequest { .. } => (has(HUMAN), "answer a question"),
+        Ask::ReceiveAnswer { id } => {
+            let asked = world.requests.get(id);
+            (asked.is_none_or(|asked| asked.by == actor.to_string()), "take an answer to what another asked")
+        }
 
         Ask::Configure { .. } => (has(PEOPLE), "change the configuration"),
         Ask::SeeDisk { .. } => (has(SYSTEM), "report the disk"),

@@ -5,9 +5,11 @@ use crate::choice::Choice;
 use crate::config::{Config, Micros};
 use crate::event::Event;
 use crate::rules::Rule;
-use crate::words::{GateFact, Raise, StepEnding};
+use crate::words::{GateFact, Raise, RequestKind, StepEnding};
 use machines::machine::{FieldError, Role};
-use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+};
 use machines::suspended::Wrapped;
 use machines::task::{Payload, Status, TaskType};
 use machines::{architect, run, task, turn, worker};
@@ -173,6 +175,40 @@ pub enum Ask {
     Presence {
         agent: AgentName,
         what: Presence,
+    },
+
+    // What an agent at work says of its own run, which is its credential's.
+    SubmitPlan {
+        run: RunId,
+        plan: Vec<String>,
+    },
+    /// The work is done, it says: the end of this step and the gate decide.
+    ClaimDone {
+        run: RunId,
+        summary: Option<String>,
+    },
+    /// It asks a person before it does something, as the policy would.
+    AskApproval {
+        run: RunId,
+        tool: SmolStr,
+        argument: String,
+        input: serde_json::Map<String, serde_json::Value>,
+    },
+
+    /// Something that is answered in words. An agent asks about its own task, a person about any, or about none.
+    MakeRequest {
+        kind: RequestKind,
+        task: Option<TaskId>,
+        run: Option<RunId>,
+        text: String,
+    },
+    AnswerRequest {
+        id: RequestId,
+        text: String,
+    },
+    /// Whoever asked has the answer.
+    ReceiveAnswer {
+        id: RequestId,
     },
 
     Configure {

@@ -47,6 +47,9 @@ pub struct Fleet {
     pub max_steps: u32,
     pub max_fix_rounds: u32,
     pub review: Review,
+    /// The agent's own plan takes the place of the one that a task begins with.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plan_by_agent: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,6 +230,7 @@ impl Default for Fleet {
             max_steps: machines::worker::STEPS_MAX,
             max_fix_rounds: machines::worker::FIX_ROUNDS_MAX,
             review: Review::Human,
+            plan_by_agent: false,
         }
     }
 }

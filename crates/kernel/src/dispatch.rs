@@ -6,7 +6,7 @@ use crate::draft::{Draft, Ruled};
 use crate::event::*;
 use crate::rules;
 use crate::words::CommentKind;
-use crate::world::Task;
+use crate::world::{AskedCall, Task};
 use crate::{World, authority};
 use machines::machine::Caller;
 use machines::names::{AgentName, RunId, TaskId, WorkerName};
@@ -177,6 +177,20 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
 
         Ask::Presence { agent, what } => rules::presence(d, agent, *what)?,
+        Ask::SubmitPlan { run, plan } => {
+            check_plan(Some(plan))?;
+            rules::submit_plan(d, run, plan)?
+        }
+        Ask::ClaimDone { run, summary } => rules::claim_done(d, run, summary.as_deref())?,
+        Ask::AskApproval { run, tool, argument, input } => {
+            let (tool, argument, input) = (tool.clone(), argument.clone(), input.clone());
+            rules::ask_approval(d, run, AskedCall { tool, argument, input })?
+        }
+        Ask::MakeRequest { kind, task, run, text } => {
+            rules::make_request(d, *kind, task.as_ref(), run.as_ref(), text)?
+        }
+        Ask::AnswerRequest { id, text } => rules::answer_request(d, id, text)?,
+        Ask::ReceiveAnswer { id } => rules::receive_answer(d, id)?,
 
         Ask::Configure { config } => {
             let problems = config.problems();
@@ -254,7 +268,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
     Ok(Ok(reply))
 }
 
-fn task_reply(d: &Draft, id: &TaskId) -> Result<Reply, Refusal> {
+pub(crate) fn task_reply(d: &Draft, id: &TaskId) -> Result<Reply, Refusal> {
     let status = d.task(id)?.status();
     Ok(Reply {
         id: Some(SmolStr::new(id.as_str())),

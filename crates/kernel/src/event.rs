@@ -7,11 +7,13 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, Verdict};
+use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
-use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+};
 use machines::suspended::{Suspension, Wrapped};
 use machines::task::{ApprovalCause, TaskType};
 use machines::{architect, run, task, turn, worker};
@@ -114,6 +116,11 @@ fn of_worker(name: &WorkerName) -> String {
 /// An effect is part of its task's history; one without a task is the system's.
 fn of_effect(task: Option<&TaskId>) -> String {
     task.map_or_else(|| SYSTEM.to_owned(), of_task)
+}
+
+/// A request is part of its task's history.
+fn of_request(task: Option<&TaskId>, id: &RequestId) -> String {
+    task.map_or_else(|| format!("request/{id}"), of_task)
 }
 
 const SYSTEM: &str = "system";
@@ -278,6 +285,18 @@ events! {
     CallAllowed = "call_allowed" { id: TaskId, call: AskedCall, approval: ApprovalId } in |e| of_task(&e.id);
     /// Nobody waits for the answer in the process any more; it goes into the next prompt.
     QuestionDropped = "question_dropped" { id: RunId } in |e| of_run(&e.id);
+
+    /// Somebody asks something that is answered in words. `task`: what it is about, `run`: whose agent asks.
+    Requested = "requested" {
+        id: RequestId, kind: RequestKind, task: Option<TaskId>, run: Option<RunId>, by: SmolStr, at: Millis, text: String,
+    } in |e| of_request(e.task.as_ref(), &e.id);
+    RequestAnswered = "request_answered" { id: RequestId, task: Option<TaskId>, by: SmolStr, at: Millis, text: String } in |e| of_request(e.task.as_ref(), &e.id);
+    /// The answer has reached whoever asked: it is not told again.
+    AnswerTold = "answer_told" { id: RequestId, task: Option<TaskId> } in |e| of_request(e.task.as_ref(), &e.id);
+    /// The agent's own plan takes the place of the one that it was given.
+    PlanSubmitted = "plan_submitted" { id: TaskId, run: RunId, plan: Vec<String> } in |e| of_task(&e.id);
+    /// The agent says in this step that the work is done. The step's end decides what that is worth.
+    CompletionClaimed = "completion_claimed" { id: RunId, step: EffectId, summary: Option<String> } in |e| of_run(&e.id);
 
     EffectAsked = "effect_asked" { id: EffectId, what: Effect } in |e| of_effect(e.what.task());
     /// Done, or no longer wanted.

@@ -142,6 +142,7 @@ impl Check<'_> {
             let moves = run.step.is_some()
                 || run.is_suspended()
                 || run.question.is_some()
+                || world.open_question(&run.id).is_some()
                 || !task.unfinished.is_empty()
                 || !world.main_is_green()
                 || task.in_doubt.is_some()

@@ -19,6 +19,7 @@ mod presence;
 mod proposals;
 mod recovery;
 mod release;
+mod requests;
 mod service;
 mod step;
 mod tickets;
@@ -43,6 +44,7 @@ pub(crate) use {
     presence::presence,
     proposals::{accept_proposal, propose},
     recovery::recover,
+    requests::{answer_request, ask_approval, claim_done, make_request, receive_answer, submit_plan},
     tickets::{new_text, ticket_follows, ticket_missed, ticket_seen},
 };
 
@@ -116,7 +118,7 @@ rules! {
     TurnLimitContinued: "continue at the turn limit" => "the limit is raised; the next worker resumes the run, or it is resumed at once where its agent runs outside";
     TurnLimitCompleted: "complete at the turn limit" => "run RESUME and COMPLETE in one commit; the gate decides without a worker";
     TurnLimitAborted: "abort at the turn limit" => "run ABORT, task BLOCKED (manual) or CANCELED";
-    ClaimedDone: "DONE in the final message, or no steps left" => "worker done, gate";
+    ClaimedDone: "DONE in the final message, a completion claimed during the step, or no steps left" => "worker done, gate";
     GateGreen: "the gate is green" => "task REVIEW with deliverable, checklist and cost; run COMPLETE; worker idle";
     PersonNeeded: "the gate is green, and the agent ran out of steps, no tests were found, or the branch changes adjutant.toml; or nothing was changed; or the task was handed in without the gate" => "a person must look at it, whatever the policy";
     GateRed: "the gate is red" => "worker working with the output, or stuck when no fix is left";
@@ -143,6 +145,9 @@ rules! {
     Canceled: "task CANCELED" => "run ABORT where it lives, waiting call denied, worker idle, tree saved and removed, dequeued, ticket closed";
     TakenOut: "a person takes a task out of a worker's hands" => "run COMPLETE, PAUSE or ABORT, worker idle";
     Escalated: "a task is escalated, or its run paused by a person" => "run PAUSE, or ABORT before its first turn, task NEEDS_APPROVAL (escalation), worker idle";
+    QuestionAsked: "an agent at work or a person asks a question" => "it waits for a person, and nothing is moved; no further step of the run begins before it is answered";
+    QuestionAnswered: "a person answers it" => "once; whoever waits for it has it at once, otherwise the next step's prompt tells it; a run that waited for it goes on";
+    PlanSubmitted: "an agent at work submits its plan, and the settings leave the plan to agents" => "it takes the place of the plan that the task was begun with, and is posted as a comment";
     AgentConnected: "an agent that runs outside connects" => "its places in channels are IDLE; it is there as long as its heartbeats come, which keep its leases too";
     AgentGone: "an agent that runs outside disconnects, or misses its heartbeats" => "its places in channels are OFFLINE; run ERROR, lease ended, task stays IN_PROGRESS; where it was silent, as a lost worker";
     OutsideRun: "an agent that runs outside starts or ends a run, or a person lets it go on" => "it takes the lease, or gives it back; what a person decided resumes its run and gives it the lease again";

@@ -8,9 +8,9 @@ use crate::choice::Choice;
 use crate::World;
 use crate::why;
 use crate::words::CommentKind;
-use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Task, Worker};
+use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Request, Task, Worker};
 use machines::Millis;
-use machines::names::{AgentName, ApprovalId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, RequestId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::worker::State;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ machines::wire_enum! {
         Approval = "approval",
         /// A person has paused a run.
         PausedRun = "paused_run",
+        /// Somebody asked something, and wants an answer in words.
+        Question = "question",
         /// A run has taken all its turns.
         TurnLimit = "turn_limit",
         /// A budget is used up.
@@ -87,6 +89,7 @@ pub struct About {
     pub task: Option<TaskId>,
     pub worker: Option<WorkerName>,
     pub approval: Option<ApprovalId>,
+    pub request: Option<RequestId>,
     pub service: Option<ServiceName>,
     /// The task that is depended on.
     pub dependency: Option<TaskId>,
@@ -115,6 +118,8 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
     let open = world.approvals.values().filter(|approval| approval.decided.is_none());
     list.extend(open.map(|approval| question(world, approval)));
+    let requests = world.requests.values().filter(|request| world.is_open_request(request));
+    list.extend(requests.map(|request| asked(world, request)));
     list.extend(denied_budgets(world, now));
     list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
     list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
@@ -261,6 +266,24 @@ fn question(world: &World, approval: &Approval) -> Waiting {
         who: Decider::Person,
         text: format!("{of}{}", approval.question),
         options,
+    }
+}
+
+/// A question that is answered in words.
+fn asked(world: &World, request: &Request) -> Waiting {
+    let of = request.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+    let cancel = request.task.as_ref().map(|task| Choice::CancelTask { task: task.clone() });
+    let answer = Choice::AnswerQuestion { request: request.id.clone() };
+    // In one line, and all of it: whoever answers has read it.
+    let text = request.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Waiting {
+        kind: Kind::Question,
+        about: About { task: request.task.clone(), request: Some(request.id.clone()), ..About::default() },
+        since: Some(request.asked_at),
+        blocks: held_up(world, request.task.clone()),
+        who: Decider::Person,
+        text: format!("{of}{} asks: {text}", request.by),
+        options: [Some(answer), cancel].into_iter().flatten().collect(),
     }
 }
 

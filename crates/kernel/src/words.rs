@@ -96,6 +96,14 @@ machines::wire_enum! {
 }
 
 machines::wire_enum! {
+    /// What is asked, and so how it is handled.
+    pub enum RequestKind {
+        /// Somebody wants to know something before going on.
+        Question = "question",
+    }
+}
+
+machines::wire_enum! {
     /// How a step ended well.
     pub enum StepEnding {
         /// The agent says DONE.

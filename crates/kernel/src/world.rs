@@ -7,9 +7,11 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
-use crate::words::{CommentKind, PersonNeeded, Verdict};
+use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
-use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+};
 use machines::suspended::Suspendable;
 use machines::task::{ApprovalCause, Status};
 use machines::{architect, run, task, turn, worker};
@@ -31,6 +33,9 @@ pub struct World {
     pub workers: OrdMap<WorkerName, Arc<Worker>>,
     pub runs: OrdMap<RunId, Arc<Run>>,
     pub approvals: OrdMap<ApprovalId, Arc<Approval>>,
+    /// What was asked to be answered in words.
+    #[serde(default)]
+    pub requests: OrdMap<RequestId, Arc<Request>>,
     /// The outbox: what was asked of the world and is not done. Timers too.
     pub effects: OrdMap<EffectId, Arc<Effect>>,
     /// Tries that failed, for effects that are tried again.
@@ -380,6 +385,17 @@ pub struct Run {
     /// The step in hand is a second try after a timeout or a lost session.
     pub retried: bool,
     pub audit: Audit,
+    /// The agent has said in the step under way, or in the last one, that the work is done.
+    #[serde(default)]
+    pub claimed: Option<Claimed>,
+}
+
+/// An agent's word that the work is done. It holds for the step that it was given in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claimed {
+    pub step: EffectId,
+    /// What was done, in its words.
+    pub summary: Option<String>,
 }
 
 /// A call that waits for a person.
@@ -388,6 +404,42 @@ pub struct Question {
     pub call: SmolStr,
     pub approval: ApprovalId,
 }
+
+/// What the calls are named by that an agent asks about itself, by a tool of ours: its program waits for no answer.
+pub const ASKED_BY_TOOL: &str = "adjutant:";
+
+impl Question {
+    pub fn is_by_tool(&self) -> bool {
+        self.call.starts_with(ASKED_BY_TOOL)
+    }
+}
+
+/// Something that somebody asks and that is answered in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub id: RequestId,
+    pub kind: RequestKind,
+    /// What it is about.
+    pub task: Option<TaskId>,
+    /// The run whose agent asks.
+    pub run: Option<RunId>,
+    pub by: SmolStr,
+    pub asked_at: Millis,
+    pub text: String,
+    pub answer: Option<GivenAnswer>,
+    /// The answer has reached whoever asked.
+    pub told: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GivenAnswer {
+    pub by: SmolStr,
+    pub at: Millis,
+    pub text: String,
+}
+
+/// Questions of one task, or of one person, that may wait for an answer at once.
+pub const REQUESTS_OPEN_MAX: usize = 20;
 
 /// What the audit says of a call whose tool is not allowed.
 pub const TOOL_NOT_ALLOWED: &str = "AGENT_TOOL_NOT_ALLOWED";
@@ -850,6 +902,18 @@ impl World {
 
     pub fn run_of(&self, task: &TaskId) -> Option<&Run> {
         self.run(self.task(task)?.run.as_ref()?)
+    }
+
+    /// Whether a request waits for its answer. What is asked about a task that is over is not answered any more.
+    pub fn is_open_request(&self, request: &Request) -> bool {
+        let closed = || request.task.as_ref().and_then(|id| self.task(id)).is_some_and(Task::is_final);
+        request.answer.is_none() && !closed()
+    }
+
+    /// The question that a run's agent has asked and that nobody has answered: no step of the run begins before that.
+    pub fn open_question(&self, run: &RunId) -> Option<&Request> {
+        let asked = self.requests.values().map(AsRef::as_ref);
+        asked.into_iter().find(|asked| asked.run.as_ref() == Some(run) && self.is_open_request(asked))
     }
 
     /// What main's own tests said under the settings that are in force.

@@ -105,6 +105,8 @@ name! {
     RunId,
     /// A question to a person.
     ApprovalId,
+    /// Something that somebody asks and that is answered in words.
+    RequestId,
     /// Something to do in the world.
     EffectId,
     /// A room with a queue of agents.

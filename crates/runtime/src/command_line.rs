@@ -33,6 +33,8 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
         Choice::ResumeRun { run } => vec!["adj", "resume", run.as_str()],
         Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
+        Choice::AnswerQuestion { request } => vec!["adj", "answer", request.as_str(), TEXT],
+        Choice::ListRequests => vec!["adj", "waiting"],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
         Choice::RetryTask { task } | Choice::RetryLanding { task } => vec!["adj", "retry", task.as_str()],

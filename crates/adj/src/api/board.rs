@@ -3,6 +3,7 @@
 use super::history::{self, Worked};
 use super::types::approval::{Approval, Decide};
 use super::types::cost::{Cost, Item, Spend};
+use super::types::request::ShowQuery;
 use super::types::task::{
     Add, Edit, Move, Moved, NewComment, NewDependency, NewPlan, Queue, Queued, Restart, Review, Reviewed,
     TaskLine, WayIn,
@@ -115,7 +116,7 @@ pub fn show(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
 }
 
 /// As much of a task as the caller may read.
-fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
+pub fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
     let world = call.world_as_set();
     let task = world.task(id).ok_or_else(|| no_ticket(call, id))?;
     match call.sees(&world, task) {
@@ -340,7 +341,10 @@ pub fn approvals(
     Ok(Page::of(items, query.after, query.limit))
 }
 
-pub fn approval(call: &Call, id: ApprovalId, _: Nothing, _: Nothing) -> Result<Approval, Problem> {
+pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Result<Approval, Problem> {
+    let known = call.world().approvals.contains_key(&id);
+    let decided = |world: &kernel::World| world.approvals.get(&id)?.decided.as_ref().map(drop);
+    let _ = super::requests::awaited(call, query.wait && known, decided);
     let world = call.world();
     let found = world.approvals.get(&id).ok_or_else(|| {
         Problem::not_found(format!("there is no approval `{id}`")).hint("`adj approvals` lists the open ones")
@@ -362,7 +366,7 @@ pub fn decide(call: &Call, id: ApprovalId, _: Nothing, decide: Decide) -> Result
     };
     let decision = Decision { approve, note, to, raise, complete, always };
     call.submit(Ask::Decide { id: id.clone(), decision })?;
-    approval(call, id, Nothing {}, Nothing {})
+    approval(call, id, ShowQuery::default(), Nothing {})
 }
 
 /// All that is approved and not on main yet: what is landing, what waits its turn, and what the checkout holds up.

@@ -19,5 +19,6 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         role: call.request.actor.role(),
         run: run.map(ToString::to_string),
         task,
+        question_seconds: world.config.limits.question_seconds,
     })
 }

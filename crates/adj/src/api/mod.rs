@@ -13,6 +13,7 @@ pub mod openapi;
 mod problem;
 #[cfg(test)]
 mod reference;
+mod requests;
 pub mod routes;
 mod runs;
 mod scope;

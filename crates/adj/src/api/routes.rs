@@ -6,11 +6,11 @@
 
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, agents, board, caller, fleet, history, host, runs,
+    Call, Method, Problem, Request, Response, agents, board, caller, fleet, history, host, requests, runs,
     scope, tokens, waiting,
 };
 use kernel::World;
-use machines::names::{AgentName, ApprovalId, BadName, EffectId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, BadName, EffectId, RequestId, RunId, TaskId, WorkerName};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 use Method::{Delete, Get, Patch, Post, Put};
-use Who::{Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsRun, ReadsTask, ReadsWorker};
+use Who::{Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsRequest, ReadsRun, ReadsTask, ReadsWorker};
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
 
@@ -58,6 +58,18 @@ fn table() -> Vec<Subject> {
             route(Get,    "/approvals",                      ItsPart,       board::approvals,           "List the questions that wait for a person"),
             route(Get,    "/approvals/{approval}",           ReadsApproval, board::approval,            "Show a question"),
             route(Post,   "/approvals/{approval}/decision",  Kernel,        board::decide,              "Answer a question"),
+        ]),
+        subject("Questions", vec![
+            route(Get,    "/requests",                       ItsPart,       requests::list,             "List the questions that wait for an answer in words"),
+            creates(Post, "/requests",                       Kernel,        requests::ask,              "Ask a question"),
+            route(Get,    "/requests/{request}",             ReadsRequest,  requests::show,             "Show a question, with its answer"),
+            route(Post,   "/requests/{request}/answer",      Kernel,        requests::answer,           "Answer a question in words"),
+            route(Post,   "/requests/{request}/receipt",     Kernel,        requests::receive,          "Say that the answer has reached whoever asked"),
+        ]),
+        subject("Agents at work", vec![
+            route(Post,   "/work/plan",                      Kernel,        requests::plan,             "Submit the plan of the task that the caller is at work on"),
+            route(Post,   "/work/claim",                     Kernel,        requests::claim,            "Say that the task is done; the end of the step and the gate decide"),
+            creates(Post, "/work/approvals",                 Kernel,        requests::wish,             "Ask a person before something is done"),
         ]),
         subject("Workers", vec![
             route(Get,    "/workers",                        ItsPart,       fleet::workers,             "List the workers"),
@@ -142,6 +154,7 @@ pub enum Who {
     ReadsTask,
     ReadsRun,
     ReadsApproval,
+    ReadsRequest,
     /// People, and the worker's own agent.
     ReadsWorker,
     People,
@@ -158,7 +171,7 @@ impl Who {
                 "people, and agents that may read the task: its own, its reviewer, whoever proposed it"
             }
             ReadsRun => "people, and agents that may read the run's task",
-            ReadsApproval => "people, and agents that may read the question's task",
+            ReadsApproval | ReadsRequest => "people, and agents that may read the question's task",
             ReadsWorker => "people, and the worker's own agent",
             People => "people only",
             Kernel => "as the rules decide",
@@ -364,7 +377,7 @@ macro_rules! one_name {
     )*};
 }
 
-one_name!(AgentName, TaskId, WorkerName, RunId, ApprovalId, EffectId);
+one_name!(AgentName, TaskId, WorkerName, RunId, ApprovalId, RequestId, EffectId);
 
 /// A word of which there are few: whoever looks for it says that there is none.
 impl FromPath for String {

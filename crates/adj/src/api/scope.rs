@@ -37,6 +37,13 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
             let task = run.and_then(|(_, run)| world.task(&run.task));
             task.is_none_or(|task| sees(world, request, task))
         }
+        Who::ReadsRequest => {
+            let asked = world.requests.iter().find(|(known, _)| known.as_str() == named);
+            asked.is_none_or(|(_, asked)| {
+                let task = asked.task.as_ref().and_then(|id| world.task(id));
+                task.is_some_and(|task| sees(world, request, task))
+            })
+        }
         Who::ReadsApproval => {
             let asked = world.approvals.iter().find(|(known, _)| known.as_str() == named);
             asked.is_none_or(|(_, asked)| {

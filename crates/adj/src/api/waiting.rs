@@ -13,12 +13,13 @@ pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Wait
 impl From<kernel::waiting::Waiting> for Waiting {
     fn from(waiting: kernel::waiting::Waiting) -> Waiting {
         let kernel::waiting::Waiting { kind, about, since, blocks, who, text, options } = waiting;
-        let kernel::waiting::About { task, worker, approval, service, dependency } = about;
+        let kernel::waiting::About { task, worker, approval, request, service, dependency } = about;
         Waiting {
             kind,
             task: task.map(|id| id.to_string()),
             worker: worker.map(|name| name.to_string()),
             approval: approval.map(|id| id.to_string()),
+            request: request.map(|id| id.to_string()),
             service: service.map(|name| name.to_string()),
             dependency: dependency.map(|id| id.to_string()),
             since: since.map(time),

@@ -14,6 +14,7 @@ struct Names {
     worker: &'static str,
     run: &'static str,
     approval: String,
+    request: String,
 }
 
 /// Two tasks, each with a worker and a run; where questions are wanted, both have one, and wait for it without their
@@ -45,8 +46,15 @@ impl Scene {
             let asked = asked["items"].as_array().unwrap().iter().find(|asked| asked["task"] == task);
             asked.map(|asked| asked["id"].as_str().unwrap().to_owned()).unwrap_or_default()
         };
-        let own = Names { task: "c-1", worker: "A", run: "c-1.1", approval: approval("c-1") };
-        let others = Names { task: "c-2", worker: "B", run: "c-2.1", approval: approval("c-2") };
+        let request = |task: &str| {
+            let (_, asked) = site.post("/requests", json!({"task": task, "text": "Which?"}));
+            asked["id"].as_str().unwrap().to_owned()
+        };
+        let names = |task, worker, run| {
+            let (approval, request) = (approval(task), request(task));
+            Names { task, worker, run, approval, request }
+        };
+        let (own, others) = (names("c-1", "A", "c-1.1"), names("c-2", "B", "c-2.1"));
         Scene { site, own, others }
     }
 
@@ -60,6 +68,7 @@ impl Scene {
                 "{run}" => names.run.to_owned(),
                 "{approval}" => names.approval.clone(),
                 "{agent}" => AGENT.to_owned(),
+                "{request}" => names.request.clone(),
                 "{on}" => "c-9".to_owned(),
                 "{effect}" => "e1".to_owned(),
                 "{prompt}" => "init".to_owned(),
@@ -103,6 +112,10 @@ fn body(path: &str) -> Value {
         "/tasks/{task}/dependencies" => json!({"on": "c-9"}),
         "/tasks/{task}/review" => json!({"approve": true}),
         "/approvals/{approval}/decision" => json!({"approve": true}),
+        "/requests" => json!({"text": "y"}),
+        "/requests/{request}/answer" => json!({"text": "y"}),
+        "/work/plan" => json!({"steps": ["a", "b", "c"]}),
+        "/work/approvals" => json!({"tool": "Bash"}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
         "/agents" => json!({"name": AGENT}),
         "/runs" => json!({"task": "c-2"}),
@@ -131,6 +144,12 @@ POST /tasks/{task}/retry: every agent\n\
 POST /tasks/{task}/restart: every agent\n\
 POST /tasks/{task}/review: every agent\n\
 POST /approvals/{approval}/decision: every agent\n\
+POST /requests: nobody\n\
+POST /requests/{request}/answer: every agent\n\
+POST /requests/{request}/receipt: every agent\n\
+POST /work/plan: person\n\
+POST /work/claim: person\n\
+POST /work/approvals: person\n\
 POST /workers: every agent\n\
 POST /workers/{worker}/assign: every agent\n\
 POST /workers/{worker}/kill: every agent\n\
@@ -179,9 +198,11 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                 let may = match route.who {
                     Who::Everyone | Who::ItsPart => true,
                     Who::People => caller.role.is_none(),
-                    Who::ReadsTask | Who::ReadsWorker | Who::ReadsRun | Who::ReadsApproval => {
-                        caller.role.is_none() || own
-                    }
+                    Who::ReadsTask
+                    | Who::ReadsWorker
+                    | Who::ReadsRun
+                    | Who::ReadsApproval
+                    | Who::ReadsRequest => caller.role.is_none() || own,
                     Who::Kernel => {
                         if status == 403 {
                             refused.push(caller.name);

@@ -3,6 +3,7 @@
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
 mod address;
+mod ask;
 mod background;
 mod client;
 mod completions;
@@ -161,6 +162,10 @@ enum Command {
     /// Deny a pending request
     #[command(after_help = fleet::DENY_HELP)]
     Deny(fleet::Decide),
+    /// Ask a question that a person answers in words
+    Ask(ask::Ask),
+    /// Answer a question
+    Answer(ask::Answer),
     /// List and restore saved work
     #[command(subcommand)]
     Salvage(salvage::Command),
@@ -268,6 +273,8 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Approvals(command) => fleet::approvals(&command, context),
         Command::Approve(command) => fleet::approve(&command, context),
         Command::Deny(command) => fleet::deny(&command, context),
+        Command::Ask(command) => ask::ask(&command, context),
+        Command::Answer(command) => ask::answer(&command, context),
         Command::Queue => fleet::queue(context),
         Command::Salvage(command) => salvage::run(command, context),
         Command::Cost(command) => fleet::cost(&command, context),

@@ -395,6 +395,11 @@ impl Story {
                 let more: String = whole.map(shown_call).unwrap_or_default();
                 Some((Tone::You, text + &more))
             }
+            Event::Requested(asked) => {
+                let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+                let (by, text, id) = (&asked.by, &asked.text, &asked.id);
+                Some((Tone::You, format!("{task}{by} asks: {text} (adj answer {id} TEXT)")))
+            }
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;
                 let tokens = charged.input_tokens + charged.output_tokens;

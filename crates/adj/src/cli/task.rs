@@ -52,6 +52,18 @@ the others is kept: `adj salvage list`. Tasks that depend on one try go on when 
         #[command(flatten)]
         once: Once,
     },
+    /// Submit the plan of the task that an agent is at work on
+    #[command(after_help = "\
+Example:
+  adj task plan 'Read the parser' 'Let it take tabs' 'Test both'
+
+For an agent at work, where `plan = \"agent\"` in [fleet] of adjutant.toml leaves the plan to it. `adj task edit --plan` \
+is for people.")]
+    Plan {
+        /// 3 to 6 steps
+        #[arg(required = true, value_name = "STEP")]
+        steps: Vec<String>,
+    },
     /// Edit a task's title, body, priority, plan, reviewer or agent
     Edit(Edit),
     /// Move a task to another status
@@ -321,6 +333,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Import(import) => super::issues::import(&project, &import, context),
         Command::Accept { ids } => accept(&project, &ids, context),
         Command::Try { id, agent, once } => try_again(&project, &id, agent, &once, context),
+        Command::Plan { steps } => super::ask::plan(&steps, context),
         Command::Edit(edit) => self::edit(&project, edit, context),
         Command::Move(moved) => {
             let id = named::task(&project, &moved.id)?.line.id;

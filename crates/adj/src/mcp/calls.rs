@@ -1,12 +1,16 @@
 //! What each tool does: its input becomes a request of the API, and the answer what the client is told.
 
+use std::time::{Duration, Instant};
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::door::{Asked, Door};
 use super::inputs;
 use crate::api::Method::{self, Get, Post};
+use crate::api::types::approval::Approval;
 use crate::api::types::caller::Caller;
+use crate::api::types::request::{Claim, Plan, Request, Wish, Wished};
 use crate::cli::{Exit, Failure};
 
 type Input = Map<String, Value>;
@@ -16,6 +20,8 @@ type Answer = Result<Told, Failure>;
 pub struct Desk<'a> {
     pub door: &'a dyn Door,
     pub caller: &'a Caller,
+    /// Tells the client that somebody is waited for. False: it does not want the answer any more.
+    pub still_wanted: &'a dyn Fn(&str) -> bool,
 }
 
 /// What a client is told.
@@ -46,6 +52,135 @@ impl Desk<'_> {
             bad("`task` is missing: the id of a task").hint("`list_tasks` lists the tasks with their ids")
         })
     }
+}
+
+/// Where nobody holds an answer back until there is one, it is asked for so often.
+const LOOK: Duration = Duration::from_secs(1);
+/// An answer that took at least so long was held back for what is waited for.
+const HELD_BACK: Duration = Duration::from_secs(5);
+
+impl Desk<'_> {
+    /// Asks for something again and again until it is there, or for as long as a question waits for a person.
+    fn await_at(
+        &self,
+        path: &str,
+        what: &str,
+        is_there: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, Failure> {
+        let deadline = Instant::now() + Duration::from_secs(self.caller.question_seconds.into());
+        loop {
+            let begun = Instant::now();
+            let answer = self.get(path, vec![("wait", "true".to_owned())])?;
+            if is_there(&answer) {
+                return Ok(Some(answer));
+            }
+            if Instant::now() >= deadline || !(self.still_wanted)(what) {
+                return Ok(None);
+            }
+            if begun.elapsed() < HELD_BACK {
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+/// An answer of the project as what it should be.
+fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failure> {
+    serde_json::from_value(answer).map_err(|error| {
+        Failure::new(Exit::Unreachable, format!("cannot read the answer of the project: {error}"))
+    })
+}
+
+fn told(structured: Value, text: impl Into<String>) -> Told {
+    Told { structured, text: Some(text.into()) }
+}
+
+pub fn submit_plan(desk: &Desk, input: Input) -> Answer {
+    let plan: Plan = read(input)?;
+    let task = desk.send(Post, "/work/plan", json!(plan))?;
+    Ok(told(json!({ "workPlan": task["workPlan"] }), "The plan is taken. Go on with its first step."))
+}
+
+/// The question is in the log before anybody waits: whatever becomes of this call, the answer is not lost.
+pub fn ask(desk: &Desk, input: Input) -> Answer {
+    let inputs::Ask { question } = read(input)?;
+    let asked: Request = understood(desk.send(Post, "/requests", json!({ "text": question }))?)?;
+    let path = format!("/requests/{}", asked.id);
+    let waits = format!("{} waits for an answer", asked.id);
+    let answered = desk.await_at(&path, &waits, |answer| !answer["answer"].is_null())?;
+    let Some(answered) = answered else {
+        let text = format!(
+            "Nobody has answered {} yet. The answer will reach you in your next step: end your turn now, without saying \
+             that you are done.",
+            asked.id
+        );
+        return Ok(told(json!({ "question": asked.id, "answer": null }), text));
+    };
+    // Where this does not get through, the next step tells it once more.
+    let _ = desk.send(Post, &format!("{path}/receipt"), json!({}));
+    let answered: Request = understood(answered)?;
+    let text = answered.answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
+    Ok(told(
+        json!({ "question": answered.id, "answer": text, "by": answered.answer.map(|given| given.by) }),
+        text,
+    ))
+}
+
+pub fn answer(desk: &Desk, input: Input) -> Answer {
+    let inputs::Answer { question, answer } = read(input)?;
+    let path = format!("/requests/{}/answer", named("question", &question)?);
+    Ok(desk.send(Post, &path, json!({ "text": answer }))?.into())
+}
+
+pub fn report_progress(desk: &Desk, input: Input) -> Answer {
+    let inputs::Progress { text } = read(input)?;
+    let task = named("task", &desk.task(None)?)?;
+    desk.send(Post, &format!("/tasks/{task}/comments"), json!({ "text": text }))?;
+    Ok(told(json!({ "task": task }), "It is kept. Go on."))
+}
+
+pub fn request_approval(desk: &Desk, input: Input) -> Answer {
+    let wish: Wish = read(input)?;
+    let wished: Wished = understood(desk.send(Post, "/work/approvals", json!(wish))?)?;
+    let Some(id) = wished.approval else {
+        return Ok(told(
+            json!({ "approved": true }),
+            "Approved: a person has allowed exactly this for the whole task.",
+        ));
+    };
+    let path = format!("/approvals/{id}");
+    let decided =
+        desk.await_at(&path, &format!("{id} waits for a person"), |answer| !answer["decided"].is_null())?;
+    let Some(decided) = decided else {
+        let text = format!(
+            "Nobody has decided {id} yet. The decision will reach you in your next step: end your turn now."
+        );
+        return Ok(told(json!({ "approval": id, "approved": null }), text));
+    };
+    let decided = understood::<Approval>(decided)?.decided;
+    let (decision, note) = decided.map(|decided| (decided.decision, decided.note)).unwrap_or_default();
+    let approved = decision.contains("approved");
+    let note = if note.trim().is_empty() { String::new() } else { format!(": {note}") };
+    let text = match approved {
+        true => format!("Approved{note}"),
+        false => format!("Not approved ({decision}){note}. Do not do it; find another way, or ask."),
+    };
+    Ok(told(json!({ "approval": id, "approved": approved, "decision": decision }), text))
+}
+
+pub fn submit_for_review(desk: &Desk, input: Input) -> Answer {
+    let inputs::ForReview { summary } = read(input)?;
+    claimed(desk, &Claim { summary: Some(summary) })
+}
+
+pub fn task_done(desk: &Desk, input: Input) -> Answer {
+    claimed(desk, &read(input)?)
+}
+
+fn claimed(desk: &Desk, claim: &Claim) -> Answer {
+    let task = desk.send(Post, "/work/claim", json!(claim))?;
+    let text = "Noted. End your turn now: then the work is checked and its tests are run, and what fails comes back to you.";
+    Ok(told(json!({ "task": task["id"], "status": task["status"] }), text))
 }
 
 /// The arguments as what a tool takes. What is wrong with them is said in serde's words, which name field and value.
@@ -89,7 +224,8 @@ pub fn create_task(desk: &Desk, input: Input) -> Answer {
 /// All but the task is the body of the route, which says itself what is wrong with it.
 pub fn move_task(desk: &Desk, mut input: Input) -> Answer {
     let task = input.remove("task");
-    let task = task.as_ref().and_then(Value::as_str).ok_or_else(|| bad("`task` is missing: the id of a task"))?;
+    let task =
+        task.as_ref().and_then(Value::as_str).ok_or_else(|| bad("`task` is missing: the id of a task"))?;
     let path = format!("/tasks/{}/transitions", named("task", task)?);
     Ok(desk.send(Post, &path, Value::Object(input))?.into())
 }
@@ -115,8 +251,10 @@ fn decide(desk: &Desk, input: Input, approve: bool) -> Answer {
             json!({ "approve": approve, "tip": tip, "note": note }),
         ),
         _ => {
-            return Err(bad("give either `approval`, the id of a request, or `task`, the id of a task in REVIEW")
-                .hint("`waiting` lists what waits for a person"));
+            return Err(bad(
+                "give either `approval`, the id of a request, or `task`, the id of a task in REVIEW",
+            )
+            .hint("`waiting` lists what waits for a person"));
         }
     };
     Ok(desk.send(Post, &path, body)?.into())

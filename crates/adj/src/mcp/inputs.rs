@@ -68,6 +68,36 @@ pub struct Why {
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The question, with all that somebody needs to answer it who does not see what you see.
+    pub question: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The question's id, such as r7; `waiting` lists the open ones.
+    pub question: String,
+    /// The answer, in words.
+    pub answer: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// What is done and what comes next, in a sentence or two.
+    pub text: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForReview {
+    /// What was done and how to see it, for whoever reviews it.
+    pub summary: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Cost {
     /// What the cost is summed up by: task, step, agent, day, worker or run. By task where it is left out.
     #[serde(default)]

@@ -12,12 +12,14 @@ mod table;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::http;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -60,8 +62,12 @@ impl Server {
         let door = self.door.clone();
         off_the_loop(move || {
             let query = Vec::new();
-            let answer =
-                door.ask(Asked { method: Method::Get, path: "/caller".to_owned(), query, body: Value::Null })?;
+            let answer = door.ask(Asked {
+                method: Method::Get,
+                path: "/caller".to_owned(),
+                query,
+                body: Value::Null,
+            })?;
             serde_json::from_value(answer).map_err(|error| {
                 Failure::new(crate::cli::Exit::Unreachable, format!("cannot read who the caller is: {error}"))
             })
@@ -98,10 +104,11 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = table::find(&request.name) else {
-            let message = format!("there is no tool `{}`; tools/list lists them", request.name.escape_debug());
+            let message =
+                format!("there is no tool `{}`; tools/list lists them", request.name.escape_debug());
             return Err(ErrorData::invalid_params(message, None));
         };
         let caller = match self.caller().await {
@@ -116,12 +123,41 @@ impl ServerHandler for Server {
         }
         let door = self.door.clone();
         let input = request.arguments.unwrap_or_default();
-        let told = off_the_loop(move || (tool.call)(&Desk { door: &*door, caller: &caller }, input)).await;
+        let progress = Progress::new(context);
+        let told = off_the_loop(move || {
+            let still_wanted = |what: &str| progress.still_wanted(what);
+            (tool.call)(&Desk { door: &*door, caller: &caller, still_wanted: &still_wanted }, input)
+        })
+        .await;
         Ok(match told {
             Ok(told) => answered(told),
             Err(failure) => refused(&failure),
         }
         .into())
+    }
+}
+
+/// Tells a client that wants to know that a call goes on, so that it does not give up waiting.
+struct Progress {
+    context: RequestContext<RoleServer>,
+    runtime: tokio::runtime::Handle,
+    told: AtomicU32,
+}
+
+impl Progress {
+    fn new(context: RequestContext<RoleServer>) -> Progress {
+        Progress { context, runtime: tokio::runtime::Handle::current(), told: AtomicU32::new(0) }
+    }
+
+    /// False: the client has canceled the call, or is gone.
+    fn still_wanted(&self, what: &str) -> bool {
+        if self.context.ct.is_cancelled() {
+            return false;
+        }
+        let Some(token) = self.context.meta.get_progress_token() else { return true };
+        let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+        let progress = ProgressNotificationParam::new(token, f64::from(count)).with_message(what);
+        self.runtime.block_on(self.context.peer.notify_progress(progress)).is_ok()
     }
 }
 
@@ -131,8 +167,10 @@ async fn off_the_loop<T: Send + 'static>(
 ) -> Result<T, Failure> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(_) => Err(Failure::new(crate::cli::Exit::Failed, "the call could not be answered: this is a bug")
-            .hint("please report it, with the call")),
+        Err(_) => {
+            Err(Failure::new(crate::cli::Exit::Failed, "the call could not be answered: this is a bug")
+                .hint("please report it, with the call"))
+        }
     }
 }
 

@@ -20,6 +20,8 @@ use Effect::{Changes, Reads};
 
 pub static TABLE: LazyLock<Vec<Tool>> = LazyLock::new(table);
 
+/// Agents at work: each speaks for its own run.
+const AGENTS: &[Role] = &[Role::Intern, Role::Specialist, Role::Lead];
 /// Whoever has a token.
 const ALL: &[Role] = &[Role::Intern, Role::Specialist, Role::Lead, Role::Human];
 const PEOPLE: &[Role] = &[Role::Human];
@@ -32,6 +34,18 @@ const NOT_INTERNS: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
 fn table() -> Vec<Tool> {
     vec![
         //                              name           who          does     handler              title, and what it is for
+        tool::<types::request::Plan>(  "submit_plan",       AGENTS,      Changes, calls::submit_plan,       "Submit a plan",
+            "Submit your plan for the task that you are at work on: 3 to 6 steps. It takes the place of the plan that the task began with and is shown to people. Refused where the project gives the plan itself."),
+        tool::<inputs::Ask>(           "ask",               AGENTS,      Changes, calls::ask,               "Ask a person",
+            "Ask a person a question and wait for the answer. Use it where you cannot go on without knowing. If nobody answers in time you are told so: end your turn then, and the answer comes with your next step."),
+        tool::<inputs::Progress>(      "report_progress",   AGENTS,      Changes, calls::report_progress,   "Report progress",
+            "Tell people how far you are. It is kept as a comment on your task, and changes nothing else."),
+        tool::<types::request::Wish>(  "request_approval",  AGENTS,      Changes, calls::request_approval,  "Ask for an approval",
+            "Ask a person before you do something risky, and wait for the decision: name the tool that you would call and what you would give it. Do it only if it is approved."),
+        tool::<inputs::ForReview>(     "submit_for_review", AGENTS,      Changes, calls::submit_for_review, "Submit for review",
+            "Say that your task is done, committed and tested, with a summary for whoever reviews it. When your turn ends, Adjutant checks the work and runs the tests; what fails comes back to you."),
+        tool::<types::request::Claim>( "task_done",         AGENTS,      Changes, calls::task_done,         "Say that the task is done",
+            "Say that your task is done, committed and tested: the same as DONE in your last message. When your turn ends, Adjutant checks the work and runs the tests; what fails comes back to you."),
         tool::<inputs::ListTasks>(     "list_tasks",   ALL,         Reads,   calls::list_tasks,   "List tasks",
             "List the tasks of the project with their status. Long lists come in pages: send `next` as `after` for the next one."),
         tool::<inputs::OneTask>(       "show_task",    ALL,         Reads,   calls::show_task,    "Show a task",
@@ -44,6 +58,8 @@ fn table() -> Vec<Tool> {
             "Approve a request that waits for a person (`approval`), or finished work in REVIEW (`task`), which is then merged, tested and brought to main."),
         tool::<inputs::Decide>(        "deny",         LEADS,       Changes, calls::deny,         "Deny, or ask for changes",
             "Deny a request that waits for a person (`approval`), or send work in REVIEW back (`task`) with what must be changed as `note`."),
+        tool::<inputs::Answer>(        "answer",       PEOPLE,      Changes, calls::answer,       "Answer a question",
+            "Answer a question that an agent has asked, in words. It is answered once."),
         tool::<inputs::Why>(           "why",          ALL,         Reads,   calls::why,          "Explain what something waits for",
             "Explain what a task waits for and what to do about it; for a person, without a task, what stands in the way of the whole fleet."),
         tool::<types::Nothing>(        "waiting",      PEOPLE,      Reads,   calls::waiting,      "List what waits for a person",

@@ -10,6 +10,7 @@ mod general;
 mod keeper;
 mod log;
 mod machine;
+mod mcp;
 mod outside;
 mod owner;
 mod project;

@@ -16,11 +16,11 @@ use super::server::Server;
 use serde_json::{Value, json};
 
 /// An owner that runs nothing and listens. It ends when this is dropped.
-pub(super) struct Owner {
+pub struct Owner {
     child: Child,
     input: Option<ChildStdin>,
     /// The token that it minted, where it was asked to.
-    pub(super) token: Option<String>,
+    pub token: Option<String>,
 }
 
 impl Owner {
@@ -28,7 +28,7 @@ impl Owner {
         Owner::start_with(here, &[])
     }
 
-    pub(super) fn start_with(here: &Repository, options: &[&str]) -> Owner {
+    pub fn start_with(here: &Repository, options: &[&str]) -> Owner {
         let mut command = here.command(&[&["internal", "serve"], options].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
@@ -181,6 +181,13 @@ const DAY: &[&str] = &[
     "merge c-1 --note fine",
     "merge c-1",
     "queue",
+    "ask --task c-3 which",
+    "ask --task c-9 which",
+    "answer {asked} this",
+    "answer {asked} that",
+    "answer r0 this",
+    "task plan a b c",
+    "mcp",
     "waiting",
     "salvage list",
     "salvage show c-1/e1",
@@ -289,6 +296,17 @@ fn one_of_the_day(
     for argument in &mut arguments {
         if argument == "{question}" {
             *argument = question();
+        }
+        if argument == "{asked}" {
+            // What was asked last has the largest number; the list of what waits has it while it is open.
+            *argument = here
+                .json(&["waiting"])
+                .as_array()
+                .unwrap()
+                .iter()
+                .find_map(|item| item["request"].as_str())
+                .unwrap_or("r1")
+                .to_owned();
         }
         *argument = argument.replace("{repository}", repository).replace("{review}", REVIEW);
     }

@@ -97,10 +97,13 @@ pub(super) fn gate_green(
     d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
     let task = d.task(id)?;
     let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
+    let said = d.world.run_of(id).and_then(|run| run.claimed.as_ref()?.summary.clone());
+    let content = if has_code { format!("branch {branch}") } else { "no change was needed".to_owned() };
+    let content = said.map_or(content.clone(), |said| format!("{content}\n\n{said}"));
     let answer = |text: &str| Some(text.to_owned());
     let payload = Payload {
         deliverable: Some(task::Deliverable {
-            content: if has_code { format!("branch {branch}") } else { "no change was needed".to_owned() },
+            content,
             artifacts: tip.map(|tip| tip.to_string()).into_iter().collect(),
         }),
         review_checklist: Some(task::Checklist {

@@ -5,11 +5,12 @@ use machines::task::Status;
 use machines::{run, worker};
 
 use super::claim::reserve;
+use super::requests::untold_answers;
 use super::step::{budget_reached, turn_limit};
 use crate::budget;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Prompt, Timer};
-use crate::event::{GateDoubted, NotesTold, SessionRenewed, StepUnderWay};
+use crate::event::{AnswerTold, GateDoubted, NotesTold, SessionRenewed, StepUnderWay};
 use crate::world::SentBack;
 
 pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
@@ -40,6 +41,7 @@ pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
         || !d.world.fleet_running
         || !d.world.main_is_green()
         || task.in_doubt.is_some()
+        || d.world.open_question(&run.id).is_some()
         || task.status() != Status::InProgress
         || d.world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
     if waiting {
@@ -71,6 +73,10 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     if !d.world.fleet_running || !task.unfinished.is_empty() || !d.world.main_is_green() {
         return Ok(());
     }
+    // Whoever answers wakes it: the agent would only ask again, or go on without knowing.
+    if d.world.open_question(&run.id).is_some() {
+        return Ok(());
+    }
     let Some(mut place) = task.place.clone() else { return Ok(()) };
     if !place.ready {
         return ask_tree(d, name, &id);
@@ -89,7 +95,9 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     let turns_left = machine.max_turns - machine.current_turn;
     let resumable = d.world.config.agent(&agent).resumable;
     let resume = place.session_used && resumable;
-    let notes: Vec<String> = task.notes.iter().map(|note| note.to_string()).collect();
+    let answers = untold_answers(&d.world, &id);
+    let notes = task.notes.iter().map(|note| note.to_string());
+    let notes: Vec<String> = notes.chain(answers.iter().map(|(_, note)| note.clone())).collect();
     let prompt = match &task.sent_back {
         Some(SentBack::Gate(output)) => Prompt::TestFailure { output: output.clone(), notes },
         Some(SentBack::Landing(output)) => Prompt::MergeConflict { output: output.clone(), notes },
@@ -103,6 +111,9 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         d.emit(SessionRenewed { id: id.clone(), session: place.session.clone() });
     }
     reserve(d, &id);
+    for (request, _) in answers {
+        d.emit(AnswerTold { id: request, task: Some(id.clone()) });
+    }
     if told {
         d.emit(NotesTold { id: id.clone() });
     }

@@ -135,14 +135,17 @@ pub(super) fn answer_waiting(d: &mut Draft, id: &TaskId, run_id: &RunId, allow: 
     let run = d.run(run_id)?;
     let (Some(question), Some(step)) = (run.question.clone(), run.step.clone()) else { return Ok(()) };
     drop_question(d, run_id);
-    d.ask(Effect::AnswerCall {
-        task: id.clone(),
-        run: run_id.clone(),
-        step,
-        call: question.call,
-        allow,
-        note: note.to_owned(),
-    });
+    // Whoever asked by a tool of ours looks for the decision.
+    if !question.is_by_tool() {
+        d.ask(Effect::AnswerCall {
+            task: id.clone(),
+            run: run_id.clone(),
+            step,
+            call: question.call,
+            allow,
+            note: note.to_owned(),
+        });
+    }
     d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
 }
 

@@ -9,7 +9,7 @@ use machines::{run, worker};
 use super::Rule;
 use super::claim::unreserve;
 use super::release::{drop_question, fail_run, quit_step, release};
-use super::step::count_lost;
+use super::step::{count_lost, has_claimed};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Timer;
 use crate::event::{StepUnderWay, TreeStands};
@@ -18,7 +18,14 @@ use crate::words::EffectEnd;
 pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
     let worker = d.worker(name)?;
     let (from, id) = (worker.machine.status, worker.machine.task.clone());
-    let worker::Event::Recover { tree, step_under_way, .. } = &event else { return Ok(()) };
+    let mut event = event;
+    let worker::Event::Recover { tree, step_under_way, said_done, .. } = &mut event else { return Ok(()) };
+    // What was claimed is in the log, whatever is left of what the agent printed.
+    if let Some(run) = id.as_ref().and_then(|id| d.world.run_of(id))
+        && let Some(step) = run.step.clone()
+    {
+        *said_done |= has_claimed(d, &run.id, &step)?;
+    }
     let (tree_gone, step_under_way) = (*tree == worker::Tree::Missing, *step_under_way);
     d.rule(Rule::Recovered);
     let by = d.caller(false);

@@ -82,7 +82,9 @@ pub(super) fn step_outcome(
             if *ending == StepEnding::CutOff {
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
             }
-            step_finished(d, id, worker, run, *ending == StepEnding::Done, output)?;
+            // A step that was cut off says nothing of the work, whatever was claimed before.
+            let claimed = *ending == StepEnding::NotDone && has_claimed(d, run, effect)?;
+            step_finished(d, id, worker, run, *ending == StepEnding::Done || claimed, output)?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {
             done(d, effect, id);
@@ -101,6 +103,11 @@ pub(super) fn step_outcome(
         }
     }
     Ok(Reply::default())
+}
+
+/// Whether the agent said during this very step that the work is done.
+pub(super) fn has_claimed(d: &Draft, run: &RunId, step: &EffectId) -> Result<bool, Refusal> {
+    Ok(d.run(run)?.claimed.as_ref().is_some_and(|claimed| claimed.step == *step))
 }
 
 pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
@@ -383,6 +390,10 @@ pub(super) fn call_asked(
         deny_tool_once(d, run_id, call, &asked.tool);
         d.ask(answer(false, "this tool is not allowed"));
         return detect_failures(d, id, run_id).map(drop);
+    }
+    if run::is_own_tool(&asked.tool) {
+        d.ask(answer(true, ""));
+        return Ok(());
     }
     let agent = d.world.config.agent(&run.agent);
     let colour = d.world.config.policy.colour(&asked.tool, &asked.argument);

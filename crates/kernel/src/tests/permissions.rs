@@ -7,6 +7,7 @@ use super::table::*;
 use crate::command::*;
 use crate::config::Role;
 use crate::diff::diff;
+use crate::words::RequestKind;
 use machines::machine::sabotage::{self, Change};
 use machines::names::{AgentName, ApprovalId, ChannelName, RunId};
 use machines::suspended::Wrapped;
@@ -215,6 +216,39 @@ fn of_runs() -> Vec<Line> {
     lines
 }
 
+/// A question of a person.
+fn asked() -> (Table, machines::names::RequestId) {
+    let mut table = task_in(way_to(Status::InProgress));
+    let (kind, text) = (RequestKind::Question, "which?".to_owned());
+    let asked = Ask::MakeRequest { kind, task: Some(task("t1")), run: None, text };
+    let id = table.ann(asked).unwrap().id.unwrap();
+    (table, machines::names::RequestId::new(id).unwrap())
+}
+
+/// What an agent says of its own run.
+fn of_work() -> Vec<Line> {
+    let run = || RunId::new("t1.1").unwrap();
+    let of = |name: &'static str, ask: fn(RunId) -> Ask| {
+        line("Agents at work", name, move || (outside(&[]), ask(run())))
+    };
+    vec![
+        of("submit plan", |run| Ask::SubmitPlan { run, plan: ["a", "b", "c"].map(str::to_owned).to_vec() }),
+        of("claim done", |run| Ask::ClaimDone { run, summary: None }),
+        of("ask approval", |run| Ask::AskApproval {
+            run,
+            tool: "Bash".into(),
+            argument: "deploy".to_owned(),
+            input: serde_json::Map::new(),
+        }),
+        of("make request", |run| Ask::MakeRequest {
+            kind: RequestKind::Question,
+            task: None,
+            run: Some(run),
+            text: "which?".to_owned(),
+        }),
+    ]
+}
+
 fn of_rooms() -> Vec<Line> {
     let room = || ChannelName::new("room").unwrap();
     let mut lines = Vec::new();
@@ -328,6 +362,20 @@ fn lines() -> Vec<Line> {
         plain(Ask::RestartTask { id: id(), note: None }),
         plain(Ask::UndoTask { id: id(), by: task("t2"), tip: "tip".into() }),
         plain(Ask::SeeTicket(ticket)),
+        plain(Ask::MakeRequest {
+            kind: RequestKind::Question,
+            task: Some(id()),
+            run: None,
+            text: "which?".to_owned(),
+        }),
+        line("Board", "answer request", || {
+            let (table, id) = asked();
+            (table, Ask::AnswerRequest { id, text: "this".to_owned() })
+        }),
+        line("Board", "receive answer to what `human` asked", || {
+            let (table, id) = asked();
+            (table, Ask::ReceiveAnswer { id })
+        }),
         plain(Ask::MissTicket { id: task("k1") }),
         line("Board", "approve what is in REVIEW", || {
             let mut table = task_in(way_to(Status::Review));
@@ -362,6 +410,7 @@ fn lines() -> Vec<Line> {
         plain(Ask::AddMember { channel: channel.clone(), agent: member.clone() }),
         plain(Ask::RemoveMember { channel, agent: member }),
     ]);
+    lines.extend(of_work());
     lines.extend(of_rooms());
     lines
 }
@@ -446,6 +495,12 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::StartRun { .. }
         | Ask::RunEvent { .. }
         | Ask::Presence { .. }
+        | Ask::SubmitPlan { .. }
+        | Ask::ClaimDone { .. }
+        | Ask::AskApproval { .. }
+        | Ask::MakeRequest { .. }
+        | Ask::AnswerRequest { .. }
+        | Ask::ReceiveAnswer { .. }
         | Ask::Configure { .. }
         | Ask::SeeDisk { .. }
         | Ask::TestMain
@@ -455,7 +510,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 38,
+        | Ask::Outcome(_) => 99,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

@@ -1773,4 +1773,131 @@ pub(super) const ALL: &[fn()] = &[
     a_ticket_whose_file_is_gone_is_neither_claimed_nor_worked_on_until_it_is_back,
     what_an_agent_adds_waits_for_a_person,
     a_chain_of_tasks_that_only_the_policy_accepts_ends,
+    a_step_after_a_question_begins_when_it_is_answered_and_is_told_the_answer,
+    an_answer_is_told_once_and_questions_have_a_limit,
+    a_claimed_completion_holds_for_the_step_that_it_was_made_in,
+    a_submitted_plan_takes_the_place_of_the_one_that_the_task_began_with,
+    an_agent_that_asks_for_an_approval_itself_goes_on_in_the_same_step,
 ];
+
+/// QuestionAsked and QuestionAnswered: nothing is moved, but no step begins before there is an answer, which it is told.
+#[test]
+pub(super) fn a_step_after_a_question_begins_when_it_is_answered_and_is_told_the_answer() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         questions t1 tabs?      -> task t1 IN_PROGRESS, run t1.1 running
+         receives                -> refused NOT_ANSWERED
+         step                    -> worker A working, asked start_step 0
+         questions t1 or spaces? -> refused NO_STEP
+         answers t1 spaces       -> asked start_step 1
+         answers t1 tabs         -> refused ANSWERED",
+    );
+    let told = |effect: &std::sync::Arc<crate::Effect>| match &**effect {
+        crate::Effect::StartStep { prompt: crate::effect::Prompt::Step { notes }, .. } => Some(notes.clone()),
+        _ => None,
+    };
+    let notes = table.world.effects.values().find_map(told).unwrap();
+    assert_eq!(notes, ["You asked: tabs?\nThe answer of human:ann: spaces"]);
+    check(
+        table,
+        "receives -> task t1 IN_PROGRESS
+         done     -> worker A done",
+    );
+}
+
+/// QuestionAnswered: an answer that reached the agent at work is not told once more, and more than a few questions wait.
+#[test]
+pub(super) fn an_answer_is_told_once_and_questions_have_a_limit() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         questions t1 tabs?
+         answers t1 spaces
+         receives
+         step -> asked start_step 1",
+    );
+    let untold = |effect: &std::sync::Arc<crate::Effect>| matches!(&**effect, crate::Effect::StartStep { prompt: crate::effect::Prompt::Step { notes }, .. } if notes.is_empty());
+    assert!(table.world.effects.values().any(untold));
+    let most = crate::world::REQUESTS_OPEN_MAX;
+    check(
+        table,
+        &format!("{}questions t1 more? -> refused TOO_MANY_QUESTIONS", "questions t1 more?\n".repeat(most)),
+    );
+}
+
+/// ClaimedDone: the claim of a step is worth what DONE at its end is, for that step and no other.
+#[test]
+pub(super) fn a_claimed_completion_holds_for_the_step_that_it_was_made_in() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         claims
+         cut-off -> worker A working
+         step    -> worker A working, asked start_step 1
+         claims
+         step    -> worker A done, asked run_gate 1
+         claims  -> refused NO_STEP
+         red     -> worker A working, asked start_step 1
+         step    -> worker A working
+         claims
+         fails   -> run t1.1 error
+         backoff
+         step    -> worker A working",
+    );
+}
+
+/// PlanSubmitted: the settings say whose plan it is.
+#[test]
+pub(super) fn a_submitted_plan_takes_the_place_of_the_one_that_the_task_began_with() {
+    let begun = "ticket t1
+         fleet 1
+         tree
+         turn";
+    check(Table::new(config()), &format!("{begun}\nplans t1 look write test -> refused PLAN_GIVEN"));
+    let table = check(
+        Table::with(|config| config.fleet.plan_by_agent = true),
+        &format!(
+            "{begun}
+             plans t1 look            -> refused INVALID_FIELD
+             plans t1 look write test -> task t1 IN_PROGRESS"
+        ),
+    );
+    let task = table.world.task(&task("t1")).unwrap();
+    let plan = task.machine.work_plan.as_ref().unwrap();
+    assert_eq!(
+        (&*plan.bullets, plan.source),
+        (&["look", "write", "test"].map(str::to_owned)[..], Some(machines::task::PlanSource::Agent))
+    );
+    assert_eq!(task.comments.last().unwrap().text, "- look\n- write\n- test");
+}
+
+/// ActionAsked and ActionDecided, by the agent itself: no program waits for the answer.
+#[test]
+pub(super) fn an_agent_that_asks_for_an_approval_itself_goes_on_in_the_same_step() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         wishes t1 deploy -> task t1 NEEDS_APPROVAL, run t1.1 paused, asked timer 1
+         claims           -> refused NO_STEP
+         yes              -> task t1 IN_PROGRESS, run t1.1 running, asked answer_call 0, asked start_step 1
+         wishes t1 drop   -> task t1 NEEDS_APPROVAL
+         no               -> task t1 IN_PROGRESS, run t1.1 running, asked answer_call 0
+         wishes t1 wait   -> task t1 NEEDS_APPROVAL
+         step             -> worker A idle, task t1 NEEDS_APPROVAL
+         ended
+         yes              -> task t1 IN_PROGRESS",
+    );
+}

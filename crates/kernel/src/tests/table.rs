@@ -4,7 +4,7 @@ use crate::command::*;
 use crate::config::{Config, Review};
 use crate::effect::{Effect, Timer};
 use crate::invariants;
-use crate::words::{Raise, StepEnding};
+use crate::words::{Raise, RequestKind, StepEnding};
 use crate::{Actor, Commit, Millis, World, handle};
 use machines::names::{EffectId, TaskId, WorkerName};
 use machines::run::{ToolCall, ToolStatus};
@@ -174,6 +174,11 @@ impl Table {
     }
 
     /// Where everything stands, as a script writes it.
+    /// The run of a task, by its name.
+    fn run_of(&self, id: &str) -> machines::names::RunId {
+        self.world.run_of(&task(id)).map(|run| run.id.clone()).unwrap_or_else(|| panic!("{id} has no run"))
+    }
+
     pub fn stands(&self, what: &str) -> String {
         let mut words = what.split_whitespace();
         match (words.next(), words.next()) {
@@ -207,6 +212,12 @@ impl Table {
             other => panic!("a script does not say {other:?}"),
         }
     }
+}
+
+/// The agent whose workers the fleet has.
+fn coder() -> Actor {
+    let name = config().fleet.agent;
+    Actor::Agent { role: config().agent(&name).role, name }
 }
 
 /// Plays a script: one line is what happens, and after `->` where things stand then.
@@ -291,6 +302,44 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
                 argument,
                 input: Default::default(),
                 turn: turn(table),
+            };
+            table.outcome("start_step", id, what)
+        }
+        "questions" => {
+            let (run, text) = (table.run_of(id), words.get(2..).unwrap_or_default().join(" "));
+            let (kind, run) = (RequestKind::Question, Some(run));
+            table.tell(coder(), Ask::MakeRequest { kind, task: None, run, text })
+        }
+        "answers" => {
+            let asked = table.world.requests.values().find(|asked| asked.task == Some(task(id))).unwrap();
+            let (id, text) = (asked.id.clone(), words.get(2..).unwrap_or_default().join(" "));
+            table.ann(Ask::AnswerRequest { id, text })
+        }
+        "receives" => {
+            let asked = table.world.requests.values().find(|asked| asked.task == Some(task(id))).unwrap();
+            let id = asked.id.clone();
+            table.tell(coder(), Ask::ReceiveAnswer { id })
+        }
+        "claims" => {
+            let run = table.run_of(id);
+            table.tell(coder(), Ask::ClaimDone { run, summary: Some("did it".to_owned()) })
+        }
+        "plans" => {
+            let (run, plan) = (table.run_of(id), words.get(2..).unwrap_or_default());
+            let plan = plan.iter().map(|step| (*step).to_owned()).collect();
+            table.tell(coder(), Ask::SubmitPlan { run, plan })
+        }
+        "wishes" => {
+            let (run, argument) = (table.run_of(id), words.get(2..).unwrap_or_default().join(" "));
+            let (tool, input) = (SmolStr::new_static("Bash"), Default::default());
+            table.tell(coder(), Ask::AskApproval { run, tool, argument, input })
+        }
+        "cut-off" => {
+            let what = Happened::StepFinished {
+                ending: StepEnding::CutOff,
+                output: String::new(),
+                tip: Some(SmolStr::new_static("tip1")),
+                usage,
             };
             table.outcome("start_step", id, what)
         }

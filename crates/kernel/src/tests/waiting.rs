@@ -25,6 +25,7 @@ fn scenario(kind: Kind) -> (Table, Facts) {
             table.ann(Ask::RunEvent { run, event }).unwrap();
             table
         }
+        Kind::Question => after(plain(), "questions t1 which\tof\tthem"),
         Kind::TurnLimit => after(Table::with(|config| limited(config, 2)), "turn"),
         Kind::Budget => after(Table::with(|config| config.budget.task = Some(1_150)), "step"),
         Kind::StuckWorker => after(plain(), &format!("{}fails", "fails\nbackoff\n".repeat(4))),
@@ -69,6 +70,7 @@ fn told(waiting: &Waiting, began: crate::Millis) -> String {
         about.task.as_ref().map(ToString::to_string),
         about.worker.as_ref().map(ToString::to_string),
         about.approval.as_ref().map(ToString::to_string),
+        about.request.as_ref().map(ToString::to_string),
         about.service.as_ref().map(ToString::to_string),
         about.dependency.as_ref().map(ToString::to_string),
     ];

@@ -465,7 +465,8 @@ impl Run {
     }
 
     pub fn tool_allowed(&self, tool: &str) -> bool {
-        self.allowed_tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool))
+        is_own_tool(tool)
+            || self.allowed_tools.as_ref().is_none_or(|tools| tools.iter().any(|known| known == tool))
     }
 
     fn check_step(&self, event: &Event, turn: u32, calls: &[ToolCall]) -> Result<Checked, Refusal> {
@@ -497,6 +498,14 @@ impl Run {
         }
         Ok(Checked::New)
     }
+}
+
+/// How programs name the tools by which an agent speaks to Adjutant itself. Its settings say nothing about them, and nobody
+/// is asked before one is called: each is a request that the rules decide.
+pub const OWN_TOOLS: &str = "mcp__adjutant__";
+
+pub fn is_own_tool(tool: &str) -> bool {
+    tool.starts_with(OWN_TOOLS)
 }
 
 impl Machine for Run {

@@ -16,7 +16,7 @@ mod transcript;
 pub use crate::keeper::{Exit, Reason};
 pub use crate::prompts::Kind as PromptKind;
 pub use done::{DoneScan, said_done};
-pub use transcript::{Entry, EntryKind};
+pub use transcript::{Entry, EntryKind, argument};
 
 use crate::visible::visible_code;
 use kernel::Millis;
@@ -75,6 +75,11 @@ pub trait Adapter: Send + Sync {
     /// How its program gets a login; nothing where Adjutant has no say in it.
     fn login(&self) -> Option<&'static dyn Login> {
         None
+    }
+
+    /// Whether its program is given the tools by which an agent speaks to Adjutant.
+    fn has_tools(&self) -> bool {
+        false
     }
 
     /// Whether the program may look at what it keeps of itself in the user's home. One that is given its login by a variable
@@ -524,11 +529,12 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// What is added to the program's own instructions: ours, and those of the repository in the first of
+/// What is added to the program's own instructions: ours, what it should know of our tools where it has them, and those of the repository in the first of
 /// these files, which it would not read itself.
-fn system_prompt(order: &Order, names: [&str; 2]) -> Option<String> {
+fn system_prompt(order: &Order, names: [&str; 2], tools: Option<&str>) -> Option<String> {
     let mut parts: Vec<String> =
         order.system.clone().into_iter().filter(|text| !text.trim().is_empty()).collect();
+    parts.extend(tools.map(str::to_owned));
     for name in names {
         if let Some(text) = instructions(&order.tree, name) {
             parts.push(format!("# Instructions of this repository ({name})\n\n{text}"));

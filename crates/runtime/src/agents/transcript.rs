@@ -116,7 +116,7 @@ fn describe(call: &ToolCall) -> String {
 }
 
 /// What a call is about, in the words that a policy's patterns are written in: the command, the path, the address.
-pub(super) fn argument(tool: &str, input: &serde_json::Map<String, Value>) -> String {
+pub fn argument(tool: &str, input: &serde_json::Map<String, Value>) -> String {
     let names: &[&str] = match tool {
         "Bash" => &["command"],
         "NotebookEdit" => &["notebook_path"],

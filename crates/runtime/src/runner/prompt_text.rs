@@ -9,7 +9,9 @@ use kernel::world::{Run, SentBack, Task};
 
 use super::gate;
 use crate::prompts::{Kind, Prompts, Variables};
-use crate::settings::Settings;
+use crate::settings::{Plan, Settings};
+use machines::names::AgentName;
+use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN, PlanSource};
 
 /// The text that the task's agent would be told by this prompt if a step of it began now.
 pub fn prompt_now(
@@ -33,7 +35,9 @@ pub fn prompt_now(
         Kind::MergeConflict => Prompt::MergeConflict { output, notes },
     };
     let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
-    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root))
+    let agent = world.run_of(&task.id).map_or(&settings.fleet.agent, |run| &run.agent);
+    let plan = plan_wanted(settings, task, agent);
+    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root), plan)
 }
 
 /// The text of a prompt, by its template.
@@ -44,6 +48,7 @@ pub fn prompt(
     prompt: &Prompt,
     main: &str,
     test: Option<String>,
+    plan_wanted: Option<String>,
 ) -> String {
     let (body, acceptance) = crate::tickets::split_acceptance(&task.body);
     let mut variables = Variables {
@@ -59,12 +64,30 @@ pub fn prompt(
         ..Variables::default()
     };
     let kind = variables.fill_from(prompt);
+    variables.notes.splice(0..0, plan_wanted.filter(|_| kind == Kind::Init));
     // What a reviewer asked for holds until the task is done.
     // What a landing failed of is its output, which is told already.
     let is_told = |feedback: &String| feedback.trim() == variables.output.trim();
     variables.notes.extend(task.machine.feedback.clone().filter(|feedback| !is_told(feedback)));
     variables.notes.extend(task.machine.clarification.clone());
     prompts.render(kind, &variables)
+}
+
+/// What an agent is told whose own plan is wanted, as long as the task has none of an agent.
+pub fn plan_wanted(settings: &Settings, task: &Task, agent: &AgentName) -> Option<String> {
+    let source = task.machine.work_plan.as_ref().and_then(|plan| plan.source);
+    if settings.fleet.plan != Plan::Agent || source == Some(PlanSource::Agent) {
+        return None;
+    }
+    let has_tools = settings.agents.get(agent).is_some_and(|agent| agent.adapter.adapter().has_tools());
+    let how = match has_tools {
+        true => "the tool `mcp__adjutant__submit_plan`",
+        false => "the command `adj task plan STEP STEP STEP`",
+    };
+    Some(format!(
+        "Look at the repository, then submit a plan of your own before you change anything: {PLAN_BULLETS_MIN} to \
+         {PLAN_BULLETS_MAX} steps, by {how}. It takes the place of the plan above."
+    ))
 }
 
 /// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.

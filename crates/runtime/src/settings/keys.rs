@@ -3,7 +3,7 @@
 
 use crate::sandbox::Namespaces;
 
-use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, SandboxMode, TicketSource};
+use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, Plan, SandboxMode, TicketSource};
 use kernel::config::{Proposals, Restore, Review, Role};
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
@@ -118,7 +118,7 @@ pub const SECTIONS: &[Section] = &[
             key("step_timeout", Kind::Time, r#""30m""#, "Timeout of one step of an agent."),
             key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C wait for running calls before they end them."),
             key("review", Kind::Choice(|| vec![Review::Auto.name(), Review::Human.name()]), r#""human""#, "Who approves work that passed its checks: you, or nobody."),
-            key("plan", Kind::Choice(|| vec!["ticket"]), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none."),
+            key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none; `agent`: the agent submits its own in its first step, which takes that one's place."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When suspended agents continue: when all services are healthy, or each when its own service is."),
         ],
     },
@@ -283,7 +283,7 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
             key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
-            key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended."),
+            key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended, and a question of an agent before it is told that the answer comes with its next step."),
             key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes."),
             key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
             key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
@@ -317,7 +317,6 @@ pub const NOT_YET: &[(&str, &str, &str)] = &[
     ("adapter", "acp",   "write adapter = \"claude\" or \"codex\", or adapter = \"command\" for a program that reads its prompt from standard input"),
     ("review",  "architect", "write review = \"human\", or review = \"auto\" to merge without a review"),
     ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
-    ("plan",    "agent", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];
 

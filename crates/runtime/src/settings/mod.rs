@@ -91,6 +91,7 @@ pub struct Fleet {
     pub step_timeout: Duration,
     pub stop_timeout: Duration,
     pub review: Review,
+    pub plan: Plan,
     pub restore: Restore,
 }
 
@@ -281,6 +282,14 @@ machines::wire_enum! {
     pub enum Isolation {
         Clone = "clone",
         Worktree = "worktree",
+    }
+}
+
+machines::wire_enum! {
+    /// Whose plan a task is worked on by.
+    pub enum Plan {
+        Ticket = "ticket",
+        Agent = "agent",
     }
 }
 
@@ -479,6 +488,7 @@ impl Settings {
                 max_steps: self.fleet.max_steps,
                 max_fix_rounds: self.fleet.max_fix_rounds,
                 review: self.fleet.review,
+                plan_by_agent: self.fleet.plan == Plan::Agent,
             },
             agents: agents.collect(),
             budget: config::Budget {
@@ -733,6 +743,7 @@ fn fleet(
         step_timeout: scope.time("step_timeout"),
         stop_timeout: scope.time("stop_timeout"),
         review: scope.word("review"),
+        plan: scope.word("plan"),
         restore: scope.word("restore"),
     };
     let mut names = values.names("agents.*");

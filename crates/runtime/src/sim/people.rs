@@ -39,6 +39,7 @@ pub fn look(stage: &mut Stage) -> Result<(), String> {
     }
     decide_approvals(stage)?;
     decide_proposals(stage)?;
+    answer_questions(stage)?;
     review(stage)?;
     unblock(stage)?;
     let late = stage.has(Fault::PersonLate);
@@ -88,6 +89,37 @@ fn decide_proposals(stage: &mut Stage) -> Result<(), String> {
             _ => ask(stage, Ask::AcceptTask { id })?,
         };
     }
+    Ok(())
+}
+
+fn answer_questions(stage: &mut Stage) -> Result<(), String> {
+    let open = |asked: &&std::sync::Arc<kernel::world::Request>| stage.world.is_open_request(asked);
+    let open: Vec<_> = stage.world.requests.values().filter(open).map(|asked| asked.id.clone()).collect();
+    for id in open {
+        ask(stage, Ask::AnswerRequest { id, text: "this way".to_owned() })?;
+    }
+    Ok(())
+}
+
+/// An agent at work speaks for itself: a plan, a question, an approval, or that it is done.
+pub fn speak(stage: &mut Stage, run: &RunId) -> Result<(), String> {
+    let Some(name) = stage.world.run(run).map(|run| run.agent.clone()) else { return Ok(()) };
+    let role = stage.world.config.agent(&name).role;
+    let run = run.clone();
+    let said = match stage.random.below(5) {
+        0 => Ask::SubmitPlan { run, plan: ["look", "write", "test"].map(str::to_owned).to_vec() },
+        1 => Ask::ClaimDone { run, summary: None },
+        2 => {
+            let (tool, argument) = (SmolStr::new_static("Bash"), "deploy".to_owned());
+            Ask::AskApproval { run, tool, argument, input: Default::default() }
+        }
+        3 => {
+            let kind = kernel::words::RequestKind::Question;
+            Ask::MakeRequest { kind, task: None, run: Some(run), text: "which way?".to_owned() }
+        }
+        _ => return Ok(()),
+    };
+    let _ = stage.submit(Actor::Agent { name, role }, said, None)?;
     Ok(())
 }
 

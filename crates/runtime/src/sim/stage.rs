@@ -250,6 +250,7 @@ impl<'t> Stage<'t> {
                 config::Review::Auto
             },
             max_steps: if self.has(Fault::NeverDone) { 3 } else { 20 },
+            plan_by_agent: self.has(Fault::Proposals),
             ..config::Fleet::default()
         };
         let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
@@ -449,6 +450,7 @@ impl<'t> Stage<'t> {
             let owner = self.owner;
             if self.strikes(Fault::Proposals, 2) {
                 people::propose(self, run)?;
+                people::speak(self, run)?;
             }
             if owner != self.owner {
                 return Ok(());

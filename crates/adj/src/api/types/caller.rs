@@ -18,6 +18,8 @@ pub struct Caller {
     /// The run that an agent's token is for, and the task of that run.
     pub run: Option<String>,
     pub task: Option<String>,
+    /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
+    pub question_seconds: u32,
 }
 
 machines::wire_enum! {

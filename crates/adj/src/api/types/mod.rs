@@ -12,6 +12,7 @@ pub mod history;
 pub mod host;
 pub mod machine;
 pub mod problem;
+pub mod request;
 pub mod run;
 pub mod task;
 pub mod token;

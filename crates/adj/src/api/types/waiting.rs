@@ -16,6 +16,9 @@ pub struct Waiting {
     pub task: Option<String>,
     pub worker: Option<String>,
     pub approval: Option<String>,
+    /// The question that is answered in words.
+    #[serde(default)]
+    pub request: Option<String>,
     pub service: Option<String>,
     /// The task that is depended on, and will never be done.
     pub dependency: Option<String>,
@@ -58,6 +61,7 @@ struct Named {
     worker: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
+    request: Option<String>,
     /// The task that is depended on.
     #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<String>,

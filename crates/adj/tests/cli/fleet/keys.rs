@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("limits", include_str!("limits.rs")),
     ("places", include_str!("places.rs")),
     ("main_tests", include_str!("main_tests.rs")),
+    ("mcp", include_str!("mcp.rs")),
     ("policies", include_str!("policies.rs")),
     ("proposals", include_str!("proposals.rs")),
     ("pull_requests", include_str!("pull_requests.rs")),
@@ -44,7 +45,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("fleet.step_timeout", "faults::agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running"),
     ("fleet.stop_timeout", "stopping::a_call_that_is_running_ends_before_the_fleet_does"),
     ("fleet.review", "policies::tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day"),
-    ("fleet.plan", "setup::settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead"),
+    ("fleet.plan", "mcp::the_plan_is_the_agents_where_the_settings_leave_it_to_agents"),
     ("fleet.restore", "settings::a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say"),
 
     ("test.command", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),

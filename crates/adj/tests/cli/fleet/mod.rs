@@ -22,6 +22,7 @@ mod limits;
 mod live;
 mod main_tests;
 mod many;
+mod mcp;
 mod odd;
 mod odd_git;
 mod people;

@@ -514,7 +514,7 @@ fn settings_that_mean_nothing_yet_are_refused_with_what_there_is_instead() {
     let repository = Repository::new("setup-not-yet", PRINTS, &["t-1"]);
     for (from, to, word, instead) in [
         ("adapter = \"script\"", "adapter = \"acp\"", "acp", "adapter = \"command\""),
-        ("workers = 2", "workers = 2\nplan = \"agent\"", "agent", "plan = \"ticket\""),
+        ("workers = 2", "workers = 2\nplan = \"architect\"", "architect", "plan = \"ticket\""),
         ("[test]", "[tickets]\nsource = \"tk\"\n[test]", "tk", "source = \"files\""),
     ] {
         repository.write("adjutant.toml", &SETTINGS.replace(from, to));

@@ -23,6 +23,13 @@ const QUESTION_SECONDS: u32 = 86_400;
 /// How long the program waits for us to take note of a result, in seconds.
 const NOTE_SECONDS: u32 = 30;
 
+/// How long it waits for a tool of ours, in milliseconds: a person may take long to answer, and the step's own limit holds.
+const TOOL_TIMEOUT_MS: &str = "86400000";
+/// What an agent is told of the tools.
+const TOOLS: &str = "# Tools of Adjutant\n\nAdjutant gave you this task. Speak to it by the tools `mcp__adjutant__*`: `ask` puts a \
+    question to a person where you cannot go on without an answer, `request_approval` asks a person before you do something \
+    risky, `report_progress` tells people how far you are, `task_done` says that all is done, committed and tested.";
+
 /// Directories of conversations that are looked into: a task has one for its tree.
 const PROJECTS_MAX: usize = 100;
 
@@ -76,7 +83,8 @@ impl Adapter for Claude {
         // What the hook does not allow is asked of nobody, and so refused.
         add(&["--permission-mode", "default"]);
         // Not even the user's settings: they would be read from the task's directory, where the agent can write.
-        add(&["--setting-sources", "", "--strict-mcp-config"]);
+        let servers = order.private.join("claude-mcp.json");
+        add(&["--setting-sources", "", "--strict-mcp-config", "--mcp-config", &text_of(&servers)?]);
         add(&["--max-turns", &order.turns_left.max(1).to_string()]);
         if let Some(budget) = order.budget_usd {
             add(&["--max-budget-usd", &format!("{:.4}", budget.max(0.01))]);
@@ -89,8 +97,8 @@ impl Adapter for Claude {
                 tools.iter().map(|tool| tool.as_str()).filter(|tool| !tool.starts_with("mcp__")).collect();
             add(&["--tools", &own.join(",")]);
         }
-        let mut files = Vec::new();
-        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"]) {
+        let mut files = vec![(servers, mcp_servers(&text_of(&order.adj)?).into_bytes())];
+        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(TOOLS)) {
             let file = order.private.join("claude-system.md");
             add(&["--append-system-prompt-file", &text_of(&file)?]);
             files.push((file, system.into_bytes()));
@@ -100,6 +108,7 @@ impl Adapter for Claude {
             ("CLAUDE_CONFIG_DIR".to_owned(), text_of(&config)?),
             ("TMPDIR".to_owned(), text_of(&order.temp)?),
             ("CLAUDE_CODE_MAX_RETRIES".to_owned(), RETRIES.to_owned()),
+            ("MCP_TOOL_TIMEOUT".to_owned(), TOOL_TIMEOUT_MS.to_owned()),
         ];
         let on = [
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -129,6 +138,10 @@ impl Adapter for Claude {
 
     fn program(&self) -> Option<&'static str> {
         Some("claude")
+    }
+
+    fn has_tools(&self) -> bool {
+        true
     }
 
     fn variables(&self) -> &'static [&'static str] {
@@ -175,6 +188,13 @@ fn has_session(config: &Path, session: &str) -> bool {
     let Ok(folders) = std::fs::read_dir(config.join("projects")) else { return false };
     let name = format!("{session}.jsonl");
     folders.take(PROJECTS_MAX).filter_map(Result::ok).any(|folder| folder.path().join(&name).is_file())
+}
+
+/// Our own server and no other: `adj` speaks for the agent by the token in its environment, which no file holds.
+fn mcp_servers(adj: &str) -> String {
+    let env = json!({ "ADJ_TOKEN": "${ADJ_TOKEN:-}", "ADJ_SERVER": "${ADJ_SERVER:-}" });
+    let ours = json!({ "type": "stdio", "command": adj, "args": ["mcp"], "env": env, "alwaysLoad": true });
+    json!({ "mcpServers": { "adjutant": ours } }).to_string()
 }
 
 /// The first line: a hook for every call, and notes of what came of each.

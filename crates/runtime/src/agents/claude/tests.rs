@@ -205,10 +205,18 @@ fn it_is_started_so_that_it_asks_and_reads_no_settings() {
         launch.argv.join(" "),
         "claude -p --input-format stream-json --output-format stream-json --verbose \
          --session-id 11111111-1111-4111-8111-111111111111 --include-partial-messages --replay-user-messages \
-         --permission-mode default --setting-sources  --strict-mcp-config --max-turns 7 --max-budget-usd 2.5000 \
+         --permission-mode default --setting-sources  --strict-mcp-config \
+         --mcp-config /private/claude-mcp.json --max-turns 7 --max-budget-usd 2.5000 \
          --model opus --tools Bash,Write --append-system-prompt-file /private/claude-system.md"
     );
-    assert_eq!(launch.files, [("/private/claude-system.md".into(), b"Be kind.".to_vec())]);
+    let [servers, system] = launch.files.as_slice() else { panic!() };
+    assert_eq!(servers.0.as_os_str(), "/private/claude-mcp.json");
+    let servers: Value = serde_json::from_slice(&servers.1).unwrap();
+    let ours = &servers["mcpServers"]["adjutant"];
+    // The token comes from its environment: neither an argument nor a file holds it.
+    assert_eq!((&ours["args"], &ours["env"]["ADJ_TOKEN"]), (&json!(["mcp"]), &json!("${ADJ_TOKEN:-}")));
+    let text = String::from_utf8(system.1.clone()).unwrap();
+    assert!(text.starts_with("Be kind.\n\n# Tools of Adjutant") && text.contains("`task_done`"), "{text}");
     let Stdin::Open(first) = launch.stdin else { panic!() };
     let first: Value = serde_json::from_str(&first.text).unwrap();
     let hook = &first["request"]["hooks"]["PreToolUse"][0];
@@ -235,7 +243,11 @@ fn instructions_of_the_repository_are_passed_on_and_links_lead_nowhere_else() {
     let link = |target: &str| {
         let _ = std::fs::remove_file(tree.join("CLAUDE.md"));
         std::os::unix::fs::symlink(target, tree.join("CLAUDE.md")).unwrap();
-        super::super::system_prompt(&Order { tree: tree.clone(), ..order() }, ["CLAUDE.md", "AGENTS.md"])
+        super::super::system_prompt(
+            &Order { tree: tree.clone(), ..order() },
+            ["CLAUDE.md", "AGENTS.md"],
+            None,
+        )
     };
     std::fs::write(tree.join("AGENTS.md"), "Use tabs.").unwrap();
     let passed_on = |name: &str| Some(format!("# Instructions of this repository ({name})\n\nUse tabs."));

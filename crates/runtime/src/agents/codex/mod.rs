@@ -231,7 +231,7 @@ fn first(order: &Order, thread: Option<String>) -> Input {
         // Ours is around it.
         "sandbox": "danger-full-access",
     });
-    if let Some(system) = super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"]) {
+    if let Some(system) = super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"], None) {
         params["developerInstructions"] = json!(system);
     }
     // A first start that came to nothing may have begun the conversation. One that is not there is asked for all the same:

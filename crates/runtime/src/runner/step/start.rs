@@ -88,7 +88,8 @@ async fn prepare(
         shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
     }
     let test = gate::test_command(&in_force.settings, &tree);
-    let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test);
+    let plan = prompt_text::plan_wanted(&in_force.settings, known, &started.agent);
+    let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test, plan);
     let order = Order {
         session: session.clone(),
         resume: *resume,

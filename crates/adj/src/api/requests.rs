@@ -1,0 +1,135 @@
+//! Questions that are answered in words, and what an agent at work says of itself.
+
+use std::time::{Duration, Instant};
+
+use super::types::Nothing;
+use super::types::request::{
+    Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, Wish, Wished,
+};
+use super::types::{Page, task};
+use super::{Call, Problem, WAIT_MAX, board, field, time, word};
+use kernel::words::RequestKind;
+use kernel::{Ask, World, world};
+use machines::names::{RequestId, RunId, TaskId};
+use smol_str::SmolStr;
+
+/// How often is looked whether something is there that is waited for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Looks, and where that is wanted looks again for a while, as long as somebody could change something.
+pub fn awaited<T>(call: &Call, wait: bool, found: impl Fn(&World) -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + WAIT_MAX;
+    loop {
+        let there = found(&call.world());
+        if there.is_some() || !wait || call.site.control.is_none() || Instant::now() >= deadline {
+            return there;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Request>, Problem> {
+    let world = call.world();
+    let mut asked: Vec<&world::Request> = world.requests.values().map(AsRef::as_ref).collect();
+    asked.retain(|asked| {
+        let sees = call.request.actor.is_human() || sees(call, &world, asked);
+        sees && (query.all || world.is_open_request(asked))
+    });
+    asked.sort_by_key(|asked| asked.asked_at);
+    let items = asked.into_iter().map(|asked| shown(&world, asked)).collect();
+    Ok(Page::of(items, query.after, query.limit))
+}
+
+fn sees(call: &Call, world: &World, asked: &world::Request) -> bool {
+    let task = asked.task.as_ref().and_then(|id| world.task(id));
+    task.is_some_and(|task| call.sees(world, task))
+}
+
+pub fn show(call: &Call, id: RequestId, query: ShowQuery, _: Nothing) -> Result<Request, Problem> {
+    let answered = |world: &World| {
+        let asked = world.requests.get(&id)?;
+        (!world.is_open_request(asked)).then_some(())
+    };
+    let known = call.world().requests.contains_key(&id);
+    let _ = awaited(call, query.wait && known, answered);
+    let world = call.world();
+    let asked = world.requests.get(&id).ok_or_else(|| {
+        Problem::not_found(format!("there is no question `{id}`")).hint("`adj waiting` lists the open ones")
+    })?;
+    Ok(shown(&world, asked))
+}
+
+fn shown(world: &World, asked: &world::Request) -> Request {
+    let answer = asked.answer.as_ref().map(|given| Answer {
+        by: given.by.to_string(),
+        at: time(given.at),
+        text: given.text.clone(),
+    });
+    Request {
+        id: asked.id.to_string(),
+        kind: asked.kind,
+        task: asked.task.as_ref().map(ToString::to_string),
+        run: asked.run.as_ref().map(ToString::to_string),
+        by: asked.by.to_string(),
+        text: asked.text.clone(),
+        asked_at: time(asked.asked_at),
+        open: world.is_open_request(asked),
+        answer,
+        told: asked.told,
+    }
+}
+
+pub fn ask(call: &Call, (): (), _: Nothing, new: NewRequest) -> Result<Request, Problem> {
+    let kind = new.kind.map(|kind| word::<RequestKind>("kind", &kind)).transpose()?;
+    let kind = kind.unwrap_or(RequestKind::Question);
+    let task = new.task.map(|task| field::<TaskId>("task", &task)).transpose()?;
+    let run = call.request.run.clone();
+    let reply = call.submit(Ask::MakeRequest { kind, task, run, text: new.text })?;
+    let id = reply.id.unwrap_or_default();
+    show(call, super::name(&id)?, ShowQuery::default(), Nothing {})
+}
+
+pub fn answer(call: &Call, id: RequestId, _: Nothing, given: NewAnswer) -> Result<Request, Problem> {
+    call.submit(Ask::AnswerRequest { id: id.clone(), text: given.text })?;
+    show(call, id, ShowQuery::default(), Nothing {})
+}
+
+pub fn receive(call: &Call, id: RequestId, _: Nothing, _: Nothing) -> Result<Request, Problem> {
+    call.submit(Ask::ReceiveAnswer { id: id.clone() })?;
+    show(call, id, ShowQuery::default(), Nothing {})
+}
+
+/// The run that an agent's token is for.
+fn own_run(call: &Call) -> Result<RunId, Problem> {
+    call.request.run.clone().ok_or_else(|| {
+        Problem::new(403, "FORBIDDEN", "only an agent at work on a task may ask this")
+            .hint("its token comes with its run, in ADJ_TOKEN")
+    })
+}
+
+pub fn plan(call: &Call, (): (), _: Nothing, plan: Plan) -> Result<task::Task, Problem> {
+    let run = own_run(call)?;
+    call.submit(Ask::SubmitPlan { run: run.clone(), plan: plan.steps })?;
+    own_task(call, &run)
+}
+
+pub fn claim(call: &Call, (): (), _: Nothing, claim: Claim) -> Result<task::Task, Problem> {
+    let run = own_run(call)?;
+    call.submit(Ask::ClaimDone { run: run.clone(), summary: claim.summary })?;
+    own_task(call, &run)
+}
+
+fn own_task(call: &Call, run: &RunId) -> Result<task::Task, Problem> {
+    let world = call.world();
+    let task = world.run(run).map(|run| run.task.clone());
+    board::shown(call, &task.ok_or_else(|| Problem::not_found(format!("there is no run `{run}`")))?)
+}
+
+pub fn wish(call: &Call, (): (), _: Nothing, wish: Wish) -> Result<Wished, Problem> {
+    let run = own_run(call)?;
+    let argument = runtime::agents::argument(&wish.tool, &wish.input);
+    let ask = Ask::AskApproval { run, tool: SmolStr::new(&wish.tool), argument, input: wish.input };
+    let reply = call.submit(ask)?;
+    let allowed = reply.code.as_deref() == Some("ALLOWED");
+    Ok(Wished { allowed, approval: reply.id.filter(|_| !allowed).map(|id| id.to_string()) })
+}

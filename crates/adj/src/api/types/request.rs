@@ -1,0 +1,118 @@
+//! Questions that are answered in words, and what an agent at work says of itself.
+
+use super::{Cursor, Limit, Words, flag, is_false};
+use kernel::words::RequestKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RequestListQuery")]
+pub struct ListQuery {
+    /// Answered ones too, and those of tasks that are over.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub all: bool,
+    /// The `next` of the page before; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WaitQuery")]
+pub struct ShowQuery {
+    /// Where there is no answer yet, wait a while for it.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub wait: bool,
+}
+
+/// Something that somebody asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    pub id: String,
+    #[schemars(with = "Words<RequestKind>")]
+    pub kind: RequestKind,
+    pub task: Option<String>,
+    /// The run whose agent asks.
+    pub run: Option<String>,
+    pub by: String,
+    pub text: String,
+    pub asked_at: String,
+    /// Whether it waits for an answer.
+    pub open: bool,
+    pub answer: Option<Answer>,
+    /// Whether the answer has reached whoever asked.
+    pub told: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RequestAnswer")]
+pub struct Answer {
+    pub by: String,
+    pub at: String,
+    pub text: String,
+}
+
+/// A question.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRequest {
+    /// `question`, which is what is meant where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Words<RequestKind>>")]
+    pub kind: Option<String>,
+    /// What it is about; an agent asks about its own task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAnswer {
+    pub text: String,
+}
+
+/// A plan for the task that the caller is at work on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// 3 to 6 steps, each in a line or two.
+    pub steps: Vec<String>,
+}
+
+/// The word of an agent at work that its task is done.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// What was done, for whoever reviews it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Something that an agent at work wants to do, and asks a person about first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wish {
+    /// The tool that would be called, such as Bash, or the action in a word or two.
+    pub tool: String,
+    /// What the tool would be given, by name, such as {"command": "git push"}.
+    #[serde(default)]
+    pub input: Map<String, Value>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Wished {
+    /// A person has allowed this very call for the rest of the task already.
+    pub allowed: bool,
+    /// The request that a person decides; null where nobody needs to.
+    pub approval: Option<String>,
+}

@@ -1,0 +1,115 @@
+//! `adj ask` and `adj answer`: questions that are answered in words.
+
+use super::project::Project;
+use super::text::{self, visible, visible_lines};
+use super::{Context, Failure};
+use crate::api::types::Nothing;
+use crate::api::types::caller::Caller;
+use crate::api::types::request::{NewAnswer, NewRequest, Plan, Request, ShowQuery};
+use crate::api::types::task::Task;
+use clap::Args;
+use std::time::{Duration, Instant};
+
+/// Where no fleet runs that would hold the answer back, it is looked for so often.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj ask 'Tabs or spaces?'
+  adj ask --task c-abc1 --wait 'Which of the two parsers is meant?'
+
+The question is listed by `adj waiting` until somebody answers it with `adj answer`. An agent asks about its own task. Its \
+task keeps its status, but no further step of its run begins before the question is answered; an answer that nobody waited \
+for comes with the next step.")]
+pub struct Ask {
+    /// Task that the question is about; an agent's is its own
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+    /// Wait for the answer and print it, for as long as limits.question says
+    #[arg(long)]
+    wait: bool,
+    /// The question
+    text: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj answer r7 'Spaces, four of them.'
+
+A question is answered once. `adj waiting` lists the open ones.")]
+pub struct Answer {
+    /// Question, as `adj waiting` lists it
+    id: String,
+    /// The answer
+    text: String,
+}
+
+pub fn ask(command: &Ask, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let new = NewRequest { kind: None, task: command.task.clone(), text: command.text.clone() };
+    let mut asked: Request = project.post("/requests", &new)?;
+    if command.wait {
+        asked = answered(&project, asked)?;
+    }
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&asked))?);
+    }
+    match (&asked.answer, command.wait) {
+        (Some(answer), true) => writeln!(context.out, "{}", visible_lines(&answer.text, ""))?,
+        (None, true) => {
+            writeln!(context.out, "{}", asked.id)?;
+            let hint = "nobody has answered yet; an agent is told the answer in its next step";
+            Project::hint(&context.globals, hint);
+        }
+        (_, false) => writeln!(context.out, "{}", asked.id)?,
+    }
+    Ok(())
+}
+
+/// The question with its answer, or as it is when the time is up.
+fn answered(project: &Project, asked: Request) -> Result<Request, Failure> {
+    let caller: Caller = project.get("/caller")?;
+    let deadline = Instant::now() + Duration::from_secs(caller.question_seconds.into());
+    let path = format!("/requests/{}", asked.id);
+    loop {
+        let begun = Instant::now();
+        let now: Request = project.get_with(&path, &ShowQuery { wait: true })?;
+        if now.answer.is_some() {
+            return project.post(&format!("{path}/receipt"), &Nothing {});
+        }
+        if !now.open || Instant::now() >= deadline {
+            return Ok(now);
+        }
+        std::thread::sleep(LOOK.saturating_sub(begun.elapsed()));
+    }
+}
+
+pub fn answer(command: &Answer, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let id = machines::names::RequestId::new(&command.id);
+    let id = id.map_err(|error| Failure::new(super::Exit::Usage, error.to_string()))?;
+    let answer = NewAnswer { text: command.text.clone() };
+    let answered: Request = project.post(&format!("/requests/{id}/answer"), &answer)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&answered))?);
+    }
+    if !context.globals.quiet {
+        writeln!(context.out, "{} is answered", visible(&answered.id))?;
+    }
+    Ok(())
+}
+
+/// `adj task plan`: the plan of the agent that asks.
+pub fn plan(steps: &[String], context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let task: Task = project.post("/work/plan", &Plan { steps: steps.to_vec() })?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&task))?);
+    }
+    if !context.globals.quiet {
+        writeln!(context.out, "the plan of {} is taken", visible(&task.line.id))?;
+    }
+    Ok(())
+}

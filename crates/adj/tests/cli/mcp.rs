@@ -1,0 +1,206 @@
+//! `adj mcp` as a client meets it: one JSON message a line, both revisions of the protocol, tools by role.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::owner::Owner;
+use super::project::Repository;
+use serde_json::{Value, json};
+
+/// What every request of the revision without sessions brings.
+pub fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// A client, and the program that it speaks to.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+    /// Every request says who it is from, and nothing was said before it.
+    stateless: bool,
+}
+
+impl Client {
+    fn start(mut command: Command, stateless: bool) -> Client {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Client { child, input, output, asked: 0, stateless }
+    }
+
+    /// The revision with a handshake.
+    fn initialized(command: Command) -> Client {
+        let mut client = Client::start(command, false);
+        let hello = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let answer = client.ask("initialize", hello);
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        assert_eq!(answer["result"]["serverInfo"]["name"], "adjutant", "{answer}");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        self.asked += 1;
+        if self.stateless {
+            params["_meta"] = meta();
+        }
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }));
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line:?}"));
+        assert_eq!(answer["id"], self.asked, "{answer}");
+        answer
+    }
+
+    fn tools(&mut self) -> BTreeSet<String> {
+        let list = self.ask("tools/list", json!({}));
+        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("{list}"));
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// What a tool answers: whether it refused, its text, and its structure.
+    fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        (result["isError"] == true, text, result["structuredContent"].clone())
+    }
+
+    /// The end of the input ends it, and nothing else was printed.
+    fn end(mut self) {
+        drop(self.input.take());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.output, &mut rest).unwrap();
+        let ended = self.child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!((ended.status.code(), rest.as_str(), errors.as_str()), (Some(0), "", ""));
+    }
+}
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_persons_assistant_makes_and_reads_tasks_over_the_revision_with_a_handshake() {
+    let here = Repository::new();
+    let mut client = Client::initialized(here.command(&["mcp"]));
+    let (refused, text, task) = client.call("create_task", json!({ "title": "First", "body": "Do it." }));
+    assert!(!refused, "{text}");
+    assert_eq!((&task["id"], &task["status"]), (&json!("t-1"), &json!("INBOX")));
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), task, "the text is the same");
+    let (_, _, list) = client.call("list_tasks", json!({ "status": ["INBOX"], "limit": 10 }));
+    assert_eq!(list["items"][0]["title"], "First");
+    assert_eq!(client.call("list_tasks", json!({ "status": ["DONE"] })).2["items"], json!([]));
+    assert_eq!(client.call("show_task", json!({ "task": "t-1" })).2["body"], "Do it.");
+    // What is changed by one door is seen by the other at once.
+    assert!(here.ok(&["task", "ls"]).contains("First"));
+    here.ok(&["task", "add", "second"]);
+    let (refused, _, moved) = client.call("move_task", json!({ "task": "t-2", "to": "CANCELED" }));
+    assert!(!refused && moved["task"]["status"] == "CANCELED", "{moved}");
+    assert!(!client.call("why", json!({ "task": "t-1" })).0);
+    assert_eq!(client.call("waiting", json!({})).2["items"], json!([]));
+    assert_eq!(client.call("cost", json!({ "by": "day" })).2["by"], "day");
+    client.end();
+}
+
+#[test]
+fn a_refusal_says_what_was_wrong_what_is_allowed_and_what_to_do() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x"]);
+    let mut client = Client::initialized(here.command(&["mcp"]));
+    let (refused, text, problem) = client.call("move_task", json!({ "task": "t-1", "to": "REVIEW" }));
+    assert!(refused && text.contains("cannot move from INBOX to REVIEW"), "{text}");
+    assert!(text.contains("Allowed: ASSIGNED, CANCELED"), "{text}");
+    assert_eq!(problem["allowedTransitions"], json!(["ASSIGNED", "CANCELED"]));
+    let (refused, text, _) = client.call("show_task", json!({ "task": "t-9" }));
+    assert!(refused && text.contains("there is no task `t-9`") && text.contains("What to do: "), "{text}");
+    let (refused, text, _) = client.call("show_task", json!({ "task": "../up" }));
+    assert!(refused && text.contains("is not a valid name"), "{text}");
+    let (refused, text, _) = client.call("list_tasks", json!({ "moon": 1 }));
+    assert!(refused && text.contains("unknown field `moon`"), "{text}");
+    let (refused, text, _) = client.call("move_task", json!({ "task": "t-1", "to": "CANCELED", "moon": 1 }));
+    assert!(refused && text.contains("unknown field `moon`"), "{text}");
+    let (refused, text, _) = client.call("task_done", json!({}));
+    assert!(refused && text.contains("role, human, may not use `task_done`"), "{text}");
+    let answer = client.ask("tools/call", json!({ "name": "moon" }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    client.end();
+}
+
+#[test]
+fn the_revision_without_sessions_is_spoken_from_the_first_line() {
+    let here = Repository::new();
+    let mut client = Client::start(here.command(&["mcp"]), true);
+    let found = client.ask("server/discover", json!({}));
+    let versions = found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
+    assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")), "{found}");
+    let list = client.ask("tools/list", json!({}));
+    assert_eq!(list["result"]["cacheScope"], "private", "a list by role is the caller's own");
+    assert!(list["result"]["ttlMs"].as_u64().unwrap() <= 60_000, "and soon out of date");
+    assert!(!client.call("create_task", json!({ "title": "x" })).0);
+    client.end();
+}
+
+#[test]
+fn tools_are_listed_by_role_and_what_is_not_listed_is_refused() {
+    let everyone = ["list_tasks", "show_task", "why"];
+    let at_work =
+        ["submit_plan", "ask", "report_progress", "request_approval", "submit_for_review", "task_done"];
+    let person =
+        [&everyone[..], &["create_task", "move_task", "approve", "deny", "answer", "waiting", "cost"]];
+    let intern = [&everyone[..], &at_work[..]];
+    let lead = [&everyone[..], &at_work[..], &["create_task", "move_task", "approve", "deny"]];
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    here.ok(&["spawn", "A"]);
+    here.ok(&["assign", "A", "c-1"]);
+    let mut client = Client::initialized(here.command(&["mcp"]));
+    assert_eq!(client.tools(), names(&person.concat()));
+    client.end();
+    for (role, expected) in [("intern", intern.concat()), ("lead", lead.concat())] {
+        let owner = Owner::start_with(&here, &["--mint", &format!("coder:{role}:c-1.1")]);
+        let mut command = here.command(&["mcp"]);
+        command.env("ADJ_TOKEN", owner.token.as_ref().unwrap());
+        let mut client = Client::initialized(command);
+        assert_eq!(client.tools(), names(&expected), "{role}");
+        let (refused, text, _) = client.call("waiting", json!({}));
+        assert!(refused && text.contains(&format!("role, {role}, may not use `waiting`")), "{text}");
+        let (refused, text, _) = client.call("task_done", json!({}));
+        assert!(refused && text.contains("no step under way"), "{text}");
+        let (refused, _, own) = client.call("show_task", json!({}));
+        assert!(!refused && own["id"] == "c-1", "without a name it is its own: {own}");
+        client.end();
+    }
+    let mut command = here.command(&["mcp"]);
+    let mut client = Client::initialized({
+        command.env("ADJ_TOKEN", "0".repeat(64));
+        command
+    });
+    let (refused, text, _) = client.call("list_tasks", json!({}));
+    assert!(refused && text.contains("ADJ_TOKEN is not a token"), "{text}");
+    client.end();
+}
+
+#[test]
+fn what_is_no_client_is_told_so_and_an_empty_input_ends_it() {
+    let here = Repository::new();
+    let ran = super::Ran::from(here.command(&["mcp"]).stdin(Stdio::null()).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}

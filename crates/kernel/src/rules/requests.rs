@@ -1,0 +1,196 @@
+//! What an agent at work says and asks by itself: its plan, its questions, its word that the work is done.
+
+use machines::names::{EffectId, RequestId, RunId, TaskId};
+use machines::run;
+use machines::task::ApprovalCause;
+use smol_str::{SmolStr, format_smolstr};
+
+use super::Rule;
+use super::next::wake;
+use super::release::{ask_person, pause_run};
+use super::step::seconds;
+use crate::World;
+use crate::choice::Choice;
+use crate::command::{Refusal, Reply};
+use crate::dispatch::{check_text, task_reply};
+use crate::draft::Draft;
+use crate::effect::{Effect, Timer};
+use crate::event::{AnswerTold, CompletionClaimed, PlanSubmitted, RequestAnswered, Requested};
+use crate::words::{CommentKind, RequestKind};
+use crate::world::{ASKED_BY_TOOL, AskedCall, CALL_BYTES_MAX, REQUESTS_OPEN_MAX};
+
+/// The step of a run that its agent is at work in now.
+fn step_of(d: &Draft, id: &RunId) -> Result<EffectId, Refusal> {
+    let run = d.run(id)?;
+    let is_step = |step: &&EffectId| {
+        matches!(d.world.effects.get(*step).map(AsRef::as_ref), Some(Effect::StartStep { .. }))
+    };
+    match run.step.as_ref().filter(is_step) {
+        Some(step) if run.state() != run::State::Paused => Ok(step.clone()),
+        _ => Err(Refusal::new(409, "NO_STEP", format!("run `{id}` has no step under way"))
+            .hint("only an agent that is at work in a step says this")),
+    }
+}
+
+pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result<Reply, Refusal> {
+    let id = d.run(run)?.task.clone();
+    step_of(d, run)?;
+    if !d.world.config.fleet.plan_by_agent {
+        let message = "the plan of this project's tasks does not come from their agents";
+        return Err(Refusal::new(409, "PLAN_GIVEN", message)
+            .hint("go on by the plan that the task has; `plan = \"agent\"` in [fleet] leaves it to agents"));
+    }
+    let plan: Vec<String> = plan.iter().map(|step| step.trim().to_owned()).collect();
+    for step in &plan {
+        check_text(d, "plan", Some(step))?;
+    }
+    d.rule(Rule::PlanSubmitted);
+    let lines: Vec<String> = plan.iter().map(|step| format!("- {step}")).collect();
+    d.emit(PlanSubmitted { id: id.clone(), run: run.clone(), plan });
+    let by = d.command.actor.to_string();
+    d.comment(&id, &by, CommentKind::Plan, lines.join("\n"));
+    task_reply(d, &id)
+}
+
+pub(crate) fn claim_done(d: &mut Draft, run: &RunId, summary: Option<&str>) -> Result<Reply, Refusal> {
+    let id = d.run(run)?.task.clone();
+    let step = step_of(d, run)?;
+    check_text(d, "summary", summary)?;
+    let summary = summary.map(str::trim).filter(|summary| !summary.is_empty()).map(str::to_owned);
+    d.emit(CompletionClaimed { id: run.clone(), step, summary });
+    task_reply(d, &id)
+}
+
+/// The same as a red call, but that the agent asks before it makes the call, and by itself.
+pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> Result<Reply, Refusal> {
+    let id = d.run(run_id)?.task.clone();
+    step_of(d, run_id)?;
+    if asked.tool.trim().is_empty() {
+        return Err(Refusal::field("tool", "say which tool or action it is"));
+    }
+    if asked.bytes() > CALL_BYTES_MAX {
+        let message = format!("it is longer than the {CALL_BYTES_MAX} bytes that a person is shown");
+        return Err(Refusal::field("input", message));
+    }
+    if d.task(&id)?.allowed.iter().any(|allowed| allowed.is_same(&asked)) {
+        let code = Some(SmolStr::new_static("ALLOWED"));
+        return Ok(Reply { code, ..task_reply(d, &id)? });
+    }
+    // A call before its turn was told: the run has begun all the same.
+    super::step::ensure_turn(d, run_id, 1)?;
+    let run = d.run(run_id)?;
+    if run.state() != run::State::Running || run.is_suspended() {
+        return Err(Refusal::new(409, "NOT_RUNNING", format!("run `{run_id}` is {}", run.machine.name()))
+            .hint("ask again when it goes on"));
+    }
+    d.rule(Rule::ActionAsked);
+    pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
+    let question = format!("The agent asks to use {}", asked.one_line());
+    let call = format_smolstr!("{ASKED_BY_TOOL}{}", d.new_approval_id());
+    let cause = ApprovalCause::RedAction;
+    let approval =
+        ask_person(d, &id, Some(run_id), cause, question, &["allow", "deny"], Some((call, asked)))?;
+    let due = d.at() + seconds(d.world.config.limits.question_seconds);
+    d.set_timer(Timer::Question { approval: approval.clone() }, due);
+    Ok(Reply { id: Some(SmolStr::new(approval.as_str())), ..task_reply(d, &id)? })
+}
+
+pub(crate) fn make_request(
+    d: &mut Draft,
+    kind: RequestKind,
+    task: Option<&TaskId>,
+    run: Option<&RunId>,
+    text: &str,
+) -> Result<Reply, Refusal> {
+    let task = match run {
+        Some(run) => {
+            step_of(d, run)?;
+            let own = d.run(run)?.task.clone();
+            if task.is_some_and(|task| *task != own) {
+                return Err(Refusal::field("task", format!("an agent asks about its own task, `{own}`")));
+            }
+            Some(own)
+        }
+        None => task.cloned(),
+    };
+    if let Some(task) = &task
+        && d.task(task)?.is_final()
+    {
+        let message = format!("task `{task}` is over; nobody is asked about it any more");
+        return Err(Refusal::new(409, "CLOSED", message));
+    }
+    check_text(d, "text", Some(text))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::field("text", "a question must not be empty"));
+    }
+    let by = SmolStr::new(d.command.actor.to_string());
+    let open = d.world.requests.values().filter(|asked| d.world.is_open_request(asked));
+    let same = open.filter(|asked| match &task {
+        Some(_) => asked.task == task,
+        None => asked.task.is_none() && asked.by == by,
+    });
+    if same.count() >= REQUESTS_OPEN_MAX {
+        let message = format!("{REQUESTS_OPEN_MAX} questions wait for an answer already");
+        return Err(Refusal::new(409, "TOO_MANY_QUESTIONS", message)
+            .hint("wait for the answers, or put them into one"));
+    }
+    d.rule(Rule::QuestionAsked);
+    let id = RequestId::new(format!("r{}", d.world.next + 1)).expect("a counted id is a name");
+    let (run, text) = (run.cloned(), text.to_owned());
+    d.emit(Requested { id: id.clone(), kind, task, run, by, at: d.at(), text });
+    Ok(Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() })
+}
+
+pub(crate) fn answer_request(d: &mut Draft, id: &RequestId, text: &str) -> Result<Reply, Refusal> {
+    let asked = d.world.requests.get(id).cloned();
+    let asked = asked.ok_or_else(|| Refusal::not_found("question", id).next([Choice::ListRequests]))?;
+    if let Some(given) = &asked.answer {
+        let message = format!("`{id}` was answered already, by {}: {}", given.by, given.text);
+        return Err(Refusal::new(409, "ANSWERED", message));
+    }
+    if !d.world.is_open_request(&asked) {
+        let message = format!("`{id}` is about a task that is over; nobody waits for the answer");
+        return Err(Refusal::new(409, "CLOSED", message));
+    }
+    check_text(d, "text", Some(text))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::field("text", "an answer must not be empty"));
+    }
+    d.rule(Rule::QuestionAnswered);
+    let by = SmolStr::new(d.command.actor.to_string());
+    let task = asked.task.clone();
+    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at: d.at(), text: text.to_owned() });
+    // A worker whose run waited for the answer has its next step now.
+    if let Some(task) = &task {
+        wake(d, task)?;
+    }
+    Ok(Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() })
+}
+
+/// Asked twice, it is answered twice: it was told, and that is all.
+pub(crate) fn receive_answer(d: &mut Draft, id: &RequestId) -> Result<Reply, Refusal> {
+    let asked = d.world.requests.get(id).cloned();
+    let asked = asked.ok_or_else(|| Refusal::not_found("question", id))?;
+    if asked.answer.is_none() {
+        return Err(Refusal::new(409, "NOT_ANSWERED", format!("nobody has answered `{id}` yet")));
+    }
+    if !asked.told {
+        d.emit(AnswerTold { id: id.clone(), task: asked.task.clone() });
+    }
+    Ok(Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() })
+}
+
+/// The answers to a task's questions that have reached nobody yet, as the next prompt tells them.
+pub(super) fn untold_answers(world: &World, task: &TaskId) -> Vec<(RequestId, String)> {
+    let untold = world.requests.values().filter(|asked| !asked.told && asked.task.as_ref() == Some(task));
+    let told = untold.filter_map(|asked| {
+        // A person who asks has the answer from the list.
+        asked.run.as_ref()?;
+        let given = asked.answer.as_ref()?;
+        let note = format!("You asked: {}\nThe answer of {}: {}", asked.text, given.by, given.text);
+        Some((asked.id.clone(), note))
+    });
+    told.collect()
+}
