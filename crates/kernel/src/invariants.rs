@@ -330,10 +330,13 @@ impl Check<'_> {
         for worker in world.workers.values() {
             let timer = Timer::Backoff { worker: worker.name.clone() };
             let Some(task) = worker.machine.task.as_ref().and_then(|id| world.task(id)) else { continue };
-            let in_error = world.run_of(&task.id).is_some_and(|run| run.state() == run::State::InError);
+            let run = world.run_of(&task.id);
+            let in_error = run.is_some_and(|run| run.state() == run::State::InError);
+            let asks = run.is_some_and(|run| world.open_question(&run.id).is_some());
             let backs_off = worker.machine.status == worker::State::Working && in_error;
-            // One that came due while the fleet was stopped, or the past under way, is taken up after that.
-            let can_go_on = world.fleet_running && task.unfinished.is_empty() && world.main_is_green();
+            // One that came due while the fleet was stopped, the past under way or a question open is taken up after that.
+            let can_go_on =
+                world.fleet_running && task.unfinished.is_empty() && world.main_is_green() && !asks;
             if backs_off && (can_go_on || world.timers.contains_key(&timer)) {
                 needed.insert(timer);
             }

@@ -725,6 +725,12 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         if let Some(approval) = question.filter(|approval| approval.decided.is_none()) {
             guards.push(asked(Condition::Answered, approval));
         }
+        if let Some(asked) = world.open_question(&run.id) {
+            let detail = format!("`{}`: {}", asked.id, first_line(&asked.text));
+            let answer = Choice::AnswerQuestion { request: asked.id.clone() };
+            let unanswered = guard(Condition::Answered, false, detail).next([answer]);
+            guards.push(Guard { lasts: true, ..unanswered });
+        }
         let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();
         let state = format!("run.{} ({})", run.machine.name(), run.id);
         guards.push(guard(Condition::RunState, run.is_live() || waits, state));

@@ -18,7 +18,7 @@ pub mod routes;
 mod runs;
 mod scope;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod tokens;
 pub mod types;
 mod view;

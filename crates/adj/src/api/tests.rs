@@ -208,7 +208,7 @@ fn workers_get_free_letters_and_say_why_they_wait() {
 }
 
 /// Git and files, as far as a request can tell.
-struct Fake;
+pub(crate) struct Fake;
 
 impl Host for Fake {
     fn tokens(&self) -> Result<Vec<types::token::TokenLine>, Problem> {
@@ -423,7 +423,7 @@ fn saved_work_goes_where_a_person_says_and_nowhere_else() {
 
 /// A fleet that was told to stop remembers it.
 #[derive(Default)]
-pub(super) struct Running(std::sync::Mutex<Vec<bool>>);
+pub(crate) struct Running(std::sync::Mutex<Vec<bool>>);
 
 impl Control for std::sync::Arc<Running> {
     fn status(&self) -> FleetStatus {

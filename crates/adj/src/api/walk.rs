@@ -267,7 +267,9 @@ fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
         let schema = (route.body)(&mut schemas).to_value();
         let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
         let members = schemas.definitions().get(name).and_then(|schema| schema["properties"].as_object());
-        for member in members.into_iter().flatten() {
+        // What a tool is given has any names.
+        let members = members.into_iter().flatten().filter(|(name, _)| name.as_str() != "input");
+        for member in members {
             let mut whole = body(route.path);
             whole[member.0] = json!({"zz": [1]});
             bodies.push(whole);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{self, Control, Host, Method, Request, Site};
 use crate::cli::Failure;
-use crate::server::Caller;
+use crate::server::{Caller, Tokens};
 use serde_json::Value;
 
 /// What a tool asks. Who asks is known to the door.
@@ -27,12 +27,14 @@ pub struct Inside {
     pub project: Arc<dyn api::Project + Send + Sync>,
     pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
+    pub tokens: Arc<Tokens>,
     pub caller: Caller,
 }
 
 impl Door for Inside {
     fn ask(&self, asked: Asked) -> Result<Value, Failure> {
-        let Asked { method, path, query, body } = asked;
+        let Asked { method, path, query, mut body } = asked;
+        hide(&mut body, &self.tokens.hashes());
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
         let Caller { actor, run } = self.caller.clone();
         let request = Request {
@@ -53,5 +55,19 @@ impl Door for Inside {
             ..400 => Ok(answer.body),
             status => Err(Failure::of_problem(status, answer.body)),
         }
+    }
+}
+
+/// What an agent says may become part of the log, which has no tokens in it.
+fn hide(body: &mut Value, hashes: &[String]) {
+    match body {
+        Value::String(text) => {
+            if let Some(shown) = runtime::secrets::hidden_in(text, hashes) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hashes)),
+        Value::Object(members) => members.values_mut().for_each(|value| hide(value, hashes)),
+        _ => {}
     }
 }

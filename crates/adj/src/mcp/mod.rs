@@ -9,6 +9,8 @@ mod door;
 mod inputs;
 mod stdio;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use serde_json::Value;
 use crate::api::types::caller::Caller as Asker;
 use crate::api::{self, Control, Host, Method};
 use crate::cli::Failure;
-use crate::server::{BODY_BYTES_MAX, Caller};
+use crate::server::{BODY_BYTES_MAX, Caller, Tokens};
 use calls::{Desk, Told};
 use door::Inside;
 
@@ -211,13 +213,15 @@ pub struct Service {
     pub project: Arc<dyn api::Project + Send + Sync>,
     pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
+    pub tokens: Arc<Tokens>,
 }
 
 #[allow(dead_code, reason = "the server mounts it at /mcp")]
 impl Service {
     pub async fn answer(&self, request: http::Request<Body>, caller: Caller) -> http::Response<Body> {
-        let (project, host, control) = (self.project.clone(), self.host.clone(), self.control.clone());
-        let server = Server::new(Arc::new(Inside { project, host, control, caller }));
+        let (project, host) = (self.project.clone(), self.host.clone());
+        let (control, tokens) = (self.control.clone(), self.tokens.clone());
+        let server = Server::new(Arc::new(Inside { project, host, control, tokens, caller }));
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_legacy_session_mode(false)

@@ -41,7 +41,7 @@ pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
         || !d.world.fleet_running
         || !d.world.main_is_green()
         || task.in_doubt.is_some()
-        || d.world.open_question(&run.id).is_some()
+        || (worker.machine.status == worker::State::Working && d.world.open_question(&run.id).is_some())
         || task.status() != Status::InProgress
         || d.world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
     if waiting {

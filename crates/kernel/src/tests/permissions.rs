@@ -510,7 +510,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 99,
+        | Ask::Outcome(_) => 44,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

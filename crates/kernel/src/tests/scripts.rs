@@ -1897,7 +1897,6 @@ pub(super) fn an_agent_that_asks_for_an_approval_itself_goes_on_in_the_same_step
          no               -> task t1 IN_PROGRESS, run t1.1 running, asked answer_call 0
          wishes t1 wait   -> task t1 NEEDS_APPROVAL
          step             -> worker A idle, task t1 NEEDS_APPROVAL
-         ended
          yes              -> task t1 IN_PROGRESS",
     );
 }

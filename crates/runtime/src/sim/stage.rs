@@ -904,6 +904,7 @@ impl<'t> Stage<'t> {
             Fault::TightDay,
             Fault::RedAction,
             Fault::OutsideAgent,
+            Fault::Proposals,
         ];
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
             (Status::Inbox | Status::Canceled, _) if task.is_waiting_proposal() => &[Fault::Proposals],
@@ -938,6 +939,11 @@ impl<'t> Stage<'t> {
                     Some(on) => self.allowed(on, "is waited for"),
                     None => Err(format!("`{}` waits for a dependency that is not there", task.id)),
                 };
+            }
+            (Status::InProgress, _)
+                if task.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
+            {
+                &[Fault::Proposals]
             }
             // Stuck workers hold nobody up, and a budget of its own has it ask: what is left is a day that a person gave no
             // more money.
