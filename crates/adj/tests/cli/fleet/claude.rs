@@ -153,7 +153,7 @@ fn what_a_repository_holds_for_claude_is_not_taken_up() {
     for start in repository.starts() {
         let sources = start.iter().position(|flag| flag == "--setting-sources").expect("they are named");
         assert_eq!(start[sources + 1], "", "no settings are read");
-        assert!(start.contains(&"--strict-mcp-config".to_owned()), "no servers are started");
+        assert!(start.contains(&"--strict-mcp-config".to_owned()), "no servers are started but ours");
         assert!(!start.contains(&"--mcp-config".to_owned()));
         assert!(
             start.contains(&"--append-system-prompt-file".to_owned()),

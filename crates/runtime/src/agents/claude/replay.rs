@@ -92,6 +92,20 @@ fn refused<T>(what: impl Into<String>) -> Result<T, ReplayError> {
     Err(ReplayError::Refused(what.into()))
 }
 
+/// The file that names the program's servers: there must be ours and no other, and no token in it.
+fn servers(path: &str) -> Result<(), ReplayError> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let config: Value = serde_json::from_str(&text).unwrap_or_default();
+    let named: Vec<&String> =
+        config["mcpServers"].as_object().into_iter().flat_map(|all| all.keys()).collect();
+    let token = std::env::var("ADJ_TOKEN").unwrap_or_default();
+    match named[..] {
+        _ if !token.is_empty() && text.contains(&token) => refused("the token is in a file"),
+        [name] if name == "adjutant" => Ok(()),
+        _ => refused(format!("its servers are {named:?}")),
+    }
+}
+
 impl Flags {
     fn read(arguments: &[String]) -> Result<Flags, ReplayError> {
         let mut flags = Flags { turns_max: u64::MAX, budget_usd: f64::MAX, ..Flags::default() };
@@ -113,6 +127,8 @@ impl Flags {
                 "--permission-mode" if value()? != "default" => return refused("it must ask"),
                 "--setting-sources" if !value()?.is_empty() => return refused("it must read no settings"),
                 "--input-format" | "--output-format" | "--permission-mode" | "--setting-sources" => {}
+                // Its servers are read and not started: it calls no tools of theirs.
+                "--mcp-config" => servers(&value()?)?,
                 "--session-id" => flags.session = value()?,
                 "--resume" => (flags.session, flags.resume) = (value()?, true),
                 "--max-turns" => flags.turns_max = value()?.parse().unwrap_or(0),
@@ -126,7 +142,14 @@ impl Flags {
                 other => return refused(format!("unknown flag {other}")),
             }
         }
-        for needed in ["-p", "--verbose", "--permission-mode", "--setting-sources", "--strict-mcp-config"] {
+        for needed in [
+            "-p",
+            "--verbose",
+            "--permission-mode",
+            "--setting-sources",
+            "--strict-mcp-config",
+            "--mcp-config",
+        ] {
             if !seen.contains(&needed) {
                 return refused(format!("{needed} is missing"));
             }
