@@ -18,6 +18,8 @@ use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, RunNoted, WaitsForService};
 use crate::words::{CommentKind, GoneBecause};
+use crate::words::CommentKind;
+use crate::world::Run;
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -79,7 +81,10 @@ pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: Option<
     let at = d.at();
     if let Some(known) = d.world.health.get(service) {
         let limited = known.resets_at.is_some_and(|reset| reset > at);
-        let probing = known.probe.as_ref().and_then(|run| d.world.run(run)).is_some_and(|run| run.is_live());
+        // One that waits for an answer before its next step tries nothing.
+        let tries = |run: &Run| run.step.is_some() || d.world.open_question(&run.id).is_none();
+        let probe = known.probe.as_ref().and_then(|run| d.world.run(run));
+        let probing = probe.is_some_and(|run| run.is_live() && tries(run));
         // A service can answer and still refuse work until the limit is reset, or until the probe has come through.
         if healthy == Some(known.healthy) || limited || probing {
             return Ok(());
@@ -244,13 +249,14 @@ pub(super) fn reset_reached(d: &mut Draft, service: &ServiceName) -> Ruled {
     go_first(d, service)
 }
 
-/// The first run that waits for the service goes on alone; where none waits, whoever claims next is the probe.
+/// The first run that waits for the service, and for no answer, goes on alone; where there is none, whoever claims next is the probe.
 fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
     let of_service = |id: &&RunId| {
         d.world
             .run(id)
             .and_then(|run| run.machine.suspension())
             .is_some_and(|s| s.service == service.as_str())
+            && d.world.open_question(id).is_none()
     };
     match d.world.suspended.iter().find(of_service).cloned() {
         Some(run) => {
