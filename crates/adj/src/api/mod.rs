@@ -102,8 +102,15 @@ pub trait Project {
     fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem>;
     /// The records of one stream, in order.
     fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
+        self.stream_between(stream, 0, Seq::MAX)
+    }
+    /// Those of them that come after `after`, up to `through`.
+    fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
         let mut records = Vec::new();
-        self.scan(0, &mut |record| {
+        self.scan(after, &mut |record| {
+            if record.seq > through {
+                return ControlFlow::Break(());
+            }
             if record.stream == stream {
                 records.push(record.clone());
             }
@@ -138,10 +145,9 @@ impl Project for Handle {
         }
     }
 
-    fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
-        let head = self.head()?.seq;
+    fn stream_between(&self, stream: &str, mut after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
+        let head = self.head()?.seq.min(through);
         let mut records = Vec::new();
-        let mut after = 0;
         while after < head {
             let through = head.min(after + STREAM_SPAN);
             records.extend(self.read_stream(stream, after, through)?);

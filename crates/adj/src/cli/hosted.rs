@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::project::Project;
 use super::run::{self, Wanted};
@@ -10,13 +11,14 @@ use super::{Exit, Failure};
 use crate::api::types::token::Link;
 use crate::api::{self, Control, FleetStatus, Problem};
 use crate::real_host::RealHost;
-use crate::server::{Events, Place, Served, Sessions, Tokens};
+use crate::server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
 use machines::Millis;
 use machines::names::{AgentName, RunId};
 use runtime::clock;
 use runtime::layout::Layout;
 use runtime::owner::Handle;
 use runtime::runner::{self, Options, RunError, Runner, Stop};
+use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
 /// The fleet of a project, as requests see it: at work or not.
@@ -44,6 +46,14 @@ enum Fleet {
         sandbox: Option<String>,
         since: Millis,
     },
+}
+
+/// How streams are served.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamSettings {
+    pub long_poll: Duration,
+    /// Nobody is asked for a token.
+    pub open: bool,
 }
 
 /// The address of a server, and who may come by a link.
@@ -74,7 +84,7 @@ impl Switch {
     }
 
     /// What requests to the project are answered from.
-    pub fn place(self: &Arc<Self>) -> Arc<Place> {
+    pub fn place(self: &Arc<Self>, streams: Option<Streams>) -> Arc<Place> {
         let project: Arc<dyn api::Project + Send + Sync> = Arc::new(self.handle.clone());
         Place::new(Served {
             project: project.clone(),
@@ -82,7 +92,24 @@ impl Switch {
             control: Arc::new(self.clone()),
             tokens: self.tokens.clone(),
             events: Events::start(project, self.handle.follow()),
+            streams,
         })
+    }
+
+    /// The project's durable streams: those that clients write, and those that are read from the log.
+    pub fn streams(&self, settings: StreamSettings) -> Result<Streams, Failure> {
+        let project: Arc<dyn api::Project + Send + Sync> = Arc::new(self.handle.clone());
+        let feeds = Feeds::start(project, self.handle.follow());
+        let options = streams::Options {
+            long_poll: settings.long_poll,
+            // Whoever asks nobody for a token serves a test suite.
+            allow_origin: settings.open.then(|| "*".to_owned()),
+            loopback_webhooks: settings.open,
+            source: Some(Arc::new(FromLog(feeds))),
+            ..streams::Options::default()
+        };
+        Streams::open(&self.layout.state().join("streams"), options)
+            .map_err(|error| Failure::new(Exit::Failed, format!("the streams cannot be opened: {error}")))
     }
 
     pub fn handle(&self) -> &Handle {

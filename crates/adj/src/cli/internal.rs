@@ -130,6 +130,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
             control: stop.clone(),
             tokens,
             events: Events::start(asked, owner.handle().follow()),
+            streams: None,
         });
         std::thread::spawn(move || {
             // Whatever comes is thrown away; what counts is that it ends.

@@ -20,7 +20,7 @@ use super::text::Money;
 use super::{Context, Exit, Failure, Globals, text};
 use crate::api::Problem;
 use crate::api::types::fleet::{self, Fleet as Served};
-use crate::server::{self, Ear, House, Socket, tcp};
+use crate::server::{self, Ear, House, Socket};
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
@@ -269,7 +269,7 @@ pub struct Fleet {
     /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
     pub notes: Vec<String>,
     /// Where it is also to be reached by browsers and programs.
-    pub serve: Option<tcp::Wish>,
+    pub serve: Option<serve::Wished>,
 }
 
 /// What a fleet left when it ended.
@@ -345,7 +345,8 @@ impl Fleet {
         };
         let runner = switch.open(wanted).map_err(|error| cannot_open(&error))?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
-        let place = switch.place();
+        let streams = self.serve.as_ref().map(|wish| switch.streams(wish.streams())).transpose()?;
+        let place = switch.place(streams);
         let name = project.name();
         let house = House::of_socket(&name, place.clone());
         let (stop, stopped) = watch::channel(false);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hosted::{Front, Switch};
+use super::hosted::{Front, StreamSettings, Switch};
 use super::project::{Project, shown};
 use super::story::{Line, Story, Tone};
 use super::terminal::{self, Paint};
@@ -84,6 +84,23 @@ pub struct Listen {
     /// Who is let in: `none` asks nobody for a token, for test suites on this machine
     #[arg(long, value_name = "HOW", default_value = "token")]
     auth: Auth,
+    /// Seconds that a long poll of a stream waits
+    #[arg(long, value_name = "SECONDS", default_value_t = LONG_POLL, value_parser = clap::value_parser!(u64).range(1..=300))]
+    long_poll: u64,
+}
+
+const LONG_POLL: u64 = 25;
+
+/// What somebody wishes of a server.
+pub struct Wished {
+    listen: Wish,
+    long_poll: Duration,
+}
+
+impl Wished {
+    pub fn streams(&self) -> StreamSettings {
+        StreamSettings { long_poll: self.long_poll, open: self.listen.open }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,7 +111,7 @@ enum Auth {
 
 impl Listen {
     /// What was wished, where it was wished at all.
-    pub fn wish(&self, serve: bool) -> Result<Option<Wish>, Failure> {
+    pub fn wish(&self, serve: bool) -> Result<Option<Wished>, Failure> {
         if serve {
             return Ok(Some(self.wished()));
         }
@@ -105,16 +122,17 @@ impl Listen {
         }
     }
 
-    fn wished(&self) -> Wish {
+    fn wished(&self) -> Wished {
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
-        Wish {
+        let listen = Wish {
             listen: self.listen,
             port: self.port,
             tls: files.map(|(cert, key)| TlsFiles { cert, key }),
             behind_proxy: self.behind_proxy,
             public: self.public_url.clone(),
             open: self.auth == Auth::None,
-        }
+        };
+        Wished { listen, long_poll: Duration::from_secs(self.long_poll) }
     }
 
     /// The same, as it would be typed; what is as it is without saying so is left out.
@@ -136,6 +154,9 @@ impl Listen {
         }
         if self.auth == Auth::None {
             say("auth", "none".to_owned());
+        }
+        if self.long_poll != LONG_POLL {
+            say("long-poll", self.long_poll.to_string());
         }
         if self.behind_proxy {
             line.push("--behind-proxy".to_owned());
@@ -162,7 +183,7 @@ pub struct Opened {
 
 /// Listens for all of these projects at one address.
 pub async fn front(
-    wish: &Wish,
+    wished: &Wished,
     places: BTreeMap<String, Arc<Place>>,
     switches: &[Arc<Switch>],
 ) -> Result<Opened, Failure> {
@@ -174,6 +195,7 @@ pub async fn front(
         };
         Failure::new(exit, error.to_string()).hint(error.hint())
     };
+    let wish = &wished.listen;
     let listening = tcp::listen(wish).await.map_err(cannot)?;
     let sessions = Arc::new(Sessions::default());
     for switch in switches {
@@ -297,13 +319,14 @@ async fn serve(
         // Whoever would say so is gone: that says it too.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
+    let wished = command.listen.wished();
     let mut serving = JoinSet::new();
     let (mut switches, mut places, mut sockets) = (Vec::new(), BTreeMap::new(), Vec::new());
     for Hosted { name, project, owner } in hosted {
         let (notices, heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, owner.handle(), notices)?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
-        let place = switch.place();
+        let place = switch.place(Some(switch.streams(wished.streams())?));
         let house = House::of_socket(name, place.clone());
         serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
         let shown = (hosted.len() > 1).then(|| name.clone());
@@ -313,7 +336,7 @@ async fn serve(
         switches.push(switch);
         sockets.push(socket);
     }
-    let front = front(&command.listen.wished(), places, &switches).await?;
+    let front = front(&wished, places, &switches).await?;
     serving.spawn(server::serve(front.ear, front.house, until(stopped)));
     let link = |sessions: &Sessions| sessions.link("local", clock::now()).map(|(code, _)| code);
     let code = link(&front.sessions).map_err(|error| failed(&error))?;

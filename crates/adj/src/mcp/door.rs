@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{self, Control, Host, Method, Request, Site};
 use crate::cli::Failure;
-use crate::server::{Caller, Tokens};
+use crate::server::{Caller, Tokens, hide};
 use serde_json::Value;
 
 /// What a tool asks. Who asks is known to the door.
@@ -34,9 +34,9 @@ pub struct Inside {
 impl Door for Inside {
     fn ask(&self, asked: Asked) -> Result<Value, Failure> {
         let Asked { method, path, query, mut body } = asked;
-        hide(&mut body, &self.tokens.hashes());
+        hide(&mut body, &self.tokens);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-        let Caller { actor, run } = self.caller.clone();
+        let Caller { actor, run, reads_only, .. } = self.caller.clone();
         let request = Request {
             method,
             path: format!("/api/v1{path}"),
@@ -44,6 +44,7 @@ impl Door for Inside {
             body,
             actor,
             run,
+            reads_only,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),
             x_idempotency_key: None,
@@ -55,19 +56,5 @@ impl Door for Inside {
             ..400 => Ok(answer.body),
             status => Err(Failure::of_problem(status, answer.body)),
         }
-    }
-}
-
-/// What an agent says may become part of the log, which has no tokens in it.
-fn hide(body: &mut Value, hashes: &[String]) {
-    match body {
-        Value::String(text) => {
-            if let Some(shown) = runtime::secrets::hidden_in(text, hashes) {
-                *text = shown;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hashes)),
-        Value::Object(members) => members.values_mut().for_each(|value| hide(value, hashes)),
-        _ => {}
     }
 }

@@ -208,7 +208,6 @@ fn internal(failure: &Failure) -> ErrorData {
 
 /// The tools over HTTP, in the process that owns the project. Token, Host and Origin are the server's to check before it
 /// comes here; nothing of them is looked at again.
-#[allow(dead_code, reason = "the server mounts it at /mcp")]
 pub struct Service {
     pub project: Arc<dyn api::Project + Send + Sync>,
     pub host: Arc<dyn Host>,
@@ -216,7 +215,6 @@ pub struct Service {
     pub tokens: Arc<Tokens>,
 }
 
-#[allow(dead_code, reason = "the server mounts it at /mcp")]
 impl Service {
     pub async fn answer(&self, request: http::Request<Body>, caller: Caller) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());

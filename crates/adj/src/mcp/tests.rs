@@ -52,7 +52,7 @@ fn ask(method: &str, mut params: Value) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tools_are_served_over_http_without_a_session_in_both_revisions() {
     let owner = Owner::open(Box::new(MemoryLog::new())).unwrap();
-    let ann = Caller { actor: Actor::Human("ann".into()), run: None };
+    let ann = Caller::person("ann");
     let new = ask("tools/call", json!({ "name": "create_task", "arguments": { "title": "x" } }));
     let (status, made) = post(&owner, &ann, REVISION, new).await;
     assert_eq!((status, &made["result"]["structuredContent"]["id"]), (200, &json!("t-1")), "{made}");
@@ -77,7 +77,8 @@ async fn the_tools_are_served_over_http_without_a_session_in_both_revisions() {
 async fn over_http_the_caller_is_whom_the_server_says() {
     let owner = Owner::open(Box::new(MemoryLog::new())).unwrap();
     let intern = Actor::Agent { name: "kid".parse().unwrap(), role: Role::Intern };
-    let intern = Caller { actor: intern, run: Some("c-1.1".parse().unwrap()) };
+    let intern =
+        Caller { actor: intern, run: Some("c-1.1".parse().unwrap()), reads_only: false, paced: true };
     let (_, list) = post(&owner, &intern, REVISION, ask("tools/list", json!({}))).await;
     let tools = list["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "task_done"), "{list}");

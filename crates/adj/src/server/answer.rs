@@ -13,6 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
 use serde::Deserialize;
 use serde_json::Value;
+use streams::Access;
 
 use super::tokens::{Caller, Tokens};
 use super::{Connection, Door, House, Place, Served, TcpDoor, events, pages, ready};
@@ -25,13 +26,13 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
     let (parts, body) = request.into_parts();
-    match routed(connection, &parts, Body::new(body)).await {
+    match routed(connection, &parts, body).await {
         Ok(response) => response,
         Err(problem) => respond_problem(&problem),
     }
 }
 
-async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Result<Response, Problem> {
+async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
     let house = &connection.house;
     if let Door::Tcp(door) = &house.door {
         door.names.check(parts)?;
@@ -57,6 +58,11 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
     };
     let asking = match caller(house, place, parts) {
         Ok(asking) => asking,
+        // Whoever was woken shows what it was woken with.
+        Err(_) if stream_path(parts.uri.path()).is_some_and(is_of_a_wake) => {
+            let stream = stream_path(parts.uri.path()).unwrap_or_default();
+            return ask_streams(place, stream, parts, body, Access::NOTHING).await;
+        }
         Err(problem) => return stranger(house, &path, problem),
     };
     connection.seat.is_known();
@@ -67,6 +73,13 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
     }
     if let Some(page) = pages::of_place(&path) {
         return Ok(page);
+    }
+    if path == "/mcp" {
+        let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
+        return Ok(place.mcp.answer(request, asking).await);
+    }
+    if let Some(stream) = stream_path(parts.uri.path()) {
+        return streamed(place, stream, parts, body, &asking).await;
     }
     let Caller { actor, run, reads_only, .. } = asking;
     let request = Request {
@@ -107,6 +120,76 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Body) -> Resu
     let mut body = json_body(request.method, &parts.headers, body).await?;
     hide(&mut body, &place.served.tokens);
     Ok(answered(place, Request { body, ..request }, seen.as_deref()).await)
+}
+
+/// What stands behind the place of streams in a path, as it was sent.
+fn stream_path(path: &str) -> Option<&str> {
+    let path = match path.strip_prefix("/p/") {
+        Some(rest) => &rest[rest.find('/')?..],
+        None => path,
+    };
+    path.strip_prefix("/v1/stream/")
+}
+
+/// These three come with the token of a wake, which the streams themselves have given out.
+fn is_of_a_wake(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts[..], ["__ds", "subscriptions", _, "callback" | "ack" | "release"])
+}
+
+async fn streamed(
+    place: &Arc<Place>,
+    path: &str,
+    parts: &Parts,
+    body: Incoming,
+    caller: &Caller,
+) -> Result<Response, Problem> {
+    let access = stream_access(place, path, caller)?;
+    ask_streams(place, path, parts, body, access).await
+}
+
+async fn ask_streams(
+    place: &Arc<Place>,
+    path: &str,
+    parts: &Parts,
+    body: Incoming,
+    access: Access,
+) -> Result<Response, Problem> {
+    let Some(streams) = &place.served.streams else {
+        return Err(Problem::not_found("no streams are served here").hint("`adj serve` serves them"));
+    };
+    let request = axum::http::Request::from_parts(parts.clone(), body);
+    Ok(streams.answer(path, request, access).await.map(Body::new))
+}
+
+/// People read and write; an agent reads what it may read by the routes, and what others have put there.
+fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Access, Problem> {
+    let Caller { actor, run, reads_only, .. } = caller.clone();
+    if actor.is_human() {
+        return Ok(if reads_only { Access::READ } else { Access::ALL });
+    }
+    let route = match path.split_once('/') {
+        Some(("runs", id)) => format!("/runs/{id}/history"),
+        Some(("tasks", id)) => format!("/tasks/{id}/history"),
+        Some(("agents" | "channels", _)) => "/history".to_owned(),
+        None if path == "log" => "/events".to_owned(),
+        _ => return Ok(Access::READ),
+    };
+    let request = Request {
+        method: Method::Get,
+        path: format!("/api/v1{route}"),
+        query: String::new(),
+        body: Value::Null,
+        actor,
+        run,
+        reads_only,
+        id: 0,
+        at: 0,
+        x_idempotency_key: None,
+        idempotency_key: None,
+    };
+    api::routes::check(&place.served.project.world(), &request)?;
+    Ok(Access::READ)
 }
 
 /// A person at a browser is told in a page how to get in.
@@ -305,7 +388,7 @@ struct Enter {
 }
 
 /// A link becomes a session, or a session ends.
-async fn session(door: &TcpDoor, parts: &Parts, body: Body) -> Result<Response, Problem> {
+async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
     let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
     let (secret, seconds) = match method {
         Method::Post => {
@@ -371,7 +454,7 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 }
 
 /// What a form, a script without leave, or a slip would send is refused before it is read.
-async fn json_body(method: Method, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
+async fn json_body(method: Method, headers: &HeaderMap, body: Incoming) -> Result<Value, Problem> {
     let changes = matches!(method, Method::Post | Method::Patch);
     if changes && !is_json(headers) && !is_empty(headers) {
         return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
@@ -397,7 +480,7 @@ async fn json_body(method: Method, headers: &HeaderMap, body: Body) -> Result<Va
 }
 
 /// What an agent sends may become part of the log, which has no tokens in it.
-fn hide(body: &mut Value, tokens: &Tokens) {
+pub fn hide(body: &mut Value, tokens: &Tokens) {
     if longest_text(body) >= runtime::secrets::TOKEN_DIGITS {
         hide_in(body, &tokens.hashes());
     }

@@ -12,9 +12,9 @@
 mod answer;
 mod door;
 mod events;
+mod feeds;
 mod pace;
 mod pages;
-mod patience;
 mod ready;
 mod seats;
 mod sessions;
@@ -40,13 +40,16 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use patience::Patience;
 use seats::{Peer, Seat, Seats};
+use streams::Streams;
 
 use crate::api::{self, Control, Host, Problem};
+use crate::mcp;
 
+pub use answer::{BODY_BYTES_MAX, hide};
 pub use door::Names;
 pub use events::Events;
+pub use feeds::{Feeds, FromLog};
 pub use pace::Pace;
 pub use sessions::Sessions;
 pub use socket::{Socket, connect, folder_of};
@@ -78,11 +81,14 @@ pub struct Served {
     pub tokens: Arc<Tokens>,
     /// The log as it grows, for whoever follows it.
     pub events: Arc<Events>,
+    /// Durable streams, where they are served.
+    pub streams: Option<Streams>,
 }
 
 /// A project and how much of it is asked at once, through whatever door.
 pub struct Place {
     served: Served,
+    mcp: mcp::Service,
     board: ready::ReadyBoard,
     requests: Semaphore,
     waiting: Arc<Semaphore>,
@@ -90,7 +96,14 @@ pub struct Place {
 
 impl Place {
     pub fn new(served: Served) -> Arc<Place> {
+        let mcp = mcp::Service {
+            project: served.project.clone(),
+            host: served.host.clone(),
+            control: served.control.clone(),
+            tokens: served.tokens.clone(),
+        };
         Arc::new(Place {
+            mcp,
             served,
             board: ready::ReadyBoard::default(),
             requests: Semaphore::new(REQUESTS_MAX),
@@ -258,7 +271,7 @@ async fn talk(stream: Stream, connection: Connection) {
     let talking = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(Patience::new(stream, WRITE_TIMEOUT)), take);
+        .serve_connection(TokioIo::new(streams::Stall::new(stream, WRITE_TIMEOUT)), take);
     let mut talking = pin!(talking);
     // How it ended is the other end's affair: what was asked has been answered or was not whole.
     tokio::select! {

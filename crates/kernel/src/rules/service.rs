@@ -18,7 +18,6 @@ use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, RunNoted, WaitsForService};
 use crate::words::{CommentKind, GoneBecause};
-use crate::words::CommentKind;
 use crate::world::Run;
 
 /// What a service answered that does not do its work.
