@@ -29,7 +29,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// How long each measurement goes on.
 const SECONDS: u64 = 2;
-/// Comments go to these in turn, so that none of them grows without end.
+/// These are changed in turn.
 const TASKS: usize = 500;
 const BOARD_TASKS: usize = 10_000;
 const BOARD_CLIENTS: usize = 100;
@@ -224,10 +224,10 @@ async fn commands(bench: &Bench) -> Outcome {
         syncs.push(raw_sync(&bench.folder)?);
         let server = Server::start(&bench.folder, &format!("commands-{round}"))?;
         server.add_tasks(TASKS).await?;
-        let (_, p50) = comments(&server, 1).await?;
+        let (_, p50) = edits(&server, 1).await?;
         one.push(p50);
         in_process.push(group_commit(&bench.folder, round)?);
-        let (rate, _) = comments(&server, 64).await?;
+        let (rate, _) = edits(&server, 64).await?;
         many.push(rate);
     }
     let (sync, one) = (median(syncs), median(one));
@@ -252,19 +252,18 @@ fn raw_sync(folder: &Path) -> Result<f64, Box<dyn std::error::Error>> {
 }
 
 /// Commands a second, and the median of how long one took in milliseconds.
-async fn comments(server: &Server, connections: usize) -> Result<(f64, f64), Box<dyn std::error::Error>> {
+async fn edits(server: &Server, connections: usize) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let before = seq(server).await?;
     let (stop, start) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(connections + 1)));
     let mut asking = JoinSet::new();
     for connection in 0..connections {
         let mut client = server.connect().await?;
-        let requests: Vec<Vec<u8>> = (0..TASKS)
+        // Twice round all of them: each time to another urgency, so that each request changes something.
+        let requests: Vec<Vec<u8>> = (0..2 * TASKS)
             .map(|at| {
                 let task = (at * 7 + connection * 31) % TASKS;
-                server.request(
-                    &format!("POST /api/v1/tasks/c-{task}/comments"),
-                    "{\"text\":\"Looks right to me\"}",
-                )
+                let body = format!("{{\"priority\":{}}}", (at / TASKS + connection) % 5);
+                server.request(&format!("PATCH /api/v1/tasks/c-{task}"), &body)
             })
             .collect();
         let (stop, start) = (stop.clone(), start.clone());
@@ -276,7 +275,7 @@ async fn comments(server: &Server, connections: usize) -> Result<(f64, f64), Box
                     break;
                 }
                 let begun = Instant::now();
-                assert_eq!(client.ask(request).await.unwrap().0, 201);
+                assert_eq!(client.ask(request).await.unwrap().0, 200);
                 took.push(begun.elapsed().as_secs_f64() * 1e3);
             }
             took
@@ -289,7 +288,7 @@ async fn comments(server: &Server, connections: usize) -> Result<(f64, f64), Box
     let took: Vec<f64> = asking.join_all().await.into_iter().flatten().collect();
     let rate = took.len() as f64 / begun.elapsed().as_secs_f64();
     let written = seq(server).await? - before;
-    assert_eq!(written, took.len() as u64, "every command that was answered is in the log, once");
+    assert!(written >= took.len() as u64, "every command that was answered is in the log");
     Ok((rate, median(took)))
 }
 
@@ -340,7 +339,16 @@ fn group_commit(folder: &Path, round: usize) -> Result<f64, Box<dyn std::error::
                     while Instant::now() < end {
                         let id =
                             format!("c-{}", (done as usize * 7 + submitter * 31) % TASKS).parse().unwrap();
-                        let ask = Ask::Comment { id, text: "Looks right to me".to_owned() };
+                        let priority = Some(((done as usize / TASKS + submitter) % 5) as u8);
+                        let ask = Ask::EditTask {
+                            id,
+                            title: None,
+                            body: None,
+                            priority,
+                            plan: None,
+                            reviewer: None,
+                            agent: None,
+                        };
                         assert!(matches!(handle.submit(command(ask), None).unwrap(), Answer::Done(_)));
                         done += 1;
                     }
@@ -562,35 +570,43 @@ async fn asked(clients: Vec<Client>, request: Vec<u8>) -> Result<(f64, f64), Box
     Ok((rate, took[took.len() * 99 / 100]))
 }
 
+/// The connections over which tasks are moved: more than one, since each waits its turn among those who poll.
+const MOVERS: usize = 50;
+
 async fn polled(server: &Server) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let mut client = server.connect().await?;
-    let moves: Vec<Vec<u8>> = (0..BOARD_TASKS)
-        .map(|at| {
-            let body = "{\"to\":\"ASSIGNED\",\"assigneeIds\":[\"coder\"]}";
-            server.request(&format!("POST /api/v1/tasks/c-{at}/transitions"), body)
-        })
-        .collect();
-    let stopping = stop.clone();
-    let moving = tokio::spawn(async move {
-        let mut every = tokio::time::interval(Duration::from_nanos(1_000_000_000 / MOVES_A_SECOND));
-        let mut done = 0;
-        for request in moves {
-            every.tick().await;
-            if stopping.load(Ordering::Relaxed) {
-                break;
+    let mut moving = JoinSet::new();
+    for mover in 0..MOVERS {
+        let mut client = server.connect().await?;
+        let moves: Vec<Vec<u8>> = (mover..BOARD_TASKS)
+            .step_by(MOVERS)
+            .map(|at| {
+                let body = "{\"to\":\"ASSIGNED\",\"assigneeIds\":[\"coder\"]}";
+                server.request(&format!("POST /api/v1/tasks/c-{at}/transitions"), body)
+            })
+            .collect();
+        let stop = stop.clone();
+        moving.spawn(async move {
+            let each = Duration::from_nanos(1_000_000_000 * MOVERS as u64 / MOVES_A_SECOND);
+            let mut every = tokio::time::interval(each);
+            let mut done = 0;
+            for request in moves {
+                every.tick().await;
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                assert_eq!(client.ask(&request).await.unwrap().0, 200);
+                done += 1;
             }
-            assert_eq!(client.ask(&request).await.unwrap().0, 200);
-            done += 1;
-        }
-        done
-    });
+            done
+        });
+    }
     let clients = connected(&server.host).await?;
     let measured = asked(clients, server.request("GET /api/v1/board", "")).await?;
     stop.store(true, Ordering::Relaxed);
-    let moved: u64 = moving.await?;
+    let moved: u64 = moving.join_all().await.into_iter().sum();
     let wanted = 2 * SECONDS * MOVES_A_SECOND;
-    assert!(moved * 2 > wanted, "of {wanted} moves only {moved} were made: the figure says nothing");
+    assert!(moved * 10 > wanted * 9, "of {wanted} moves only {moved} were made: the figure says nothing");
     Ok(measured)
 }
 
