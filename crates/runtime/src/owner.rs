@@ -15,8 +15,9 @@ mod queue;
 mod tests;
 
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use kernel::{Actor, Answer, Command, Event, World};
 use smol_str::SmolStr;
@@ -100,6 +101,7 @@ impl Owner {
             queue,
             world: Mutex::new(Arc::new(folded.world.clone())),
             head: tokio::sync::watch::Sender::new(folded.head.seq),
+            on_append: OnceLock::new(),
         });
         let snapshot_at = folded.snapshot;
         let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
@@ -165,6 +167,17 @@ impl Handle {
     /// Follows the end of the log: it changes with every batch that is on disk, after the World that it leads to.
     pub fn follow(&self) -> tokio::sync::watch::Receiver<Seq> {
         self.shared.head.subscribe()
+    }
+
+    /// Is told of every batch that is on disk: its last record, and how long the write took. On the owner's thread, so it
+    /// must be quick. Only the first that asks is told.
+    pub fn on_append(&self, told: impl Fn(Seq, Duration) + Send + Sync + 'static) {
+        let _ = self.shared.on_append.set(Box::new(told));
+    }
+
+    /// How many commands wait to be decided.
+    pub fn waiting(&self) -> usize {
+        self.shared.queue.commands()
     }
 
     pub fn head(&self) -> Result<Head, SubmitError> {
@@ -235,7 +248,10 @@ struct Shared {
     queue: Queue,
     world: Mutex<Arc<World>>,
     head: tokio::sync::watch::Sender<Seq>,
+    on_append: OnceLock<Box<OnAppend>>,
 }
+
+type OnAppend = dyn Fn(Seq, Duration) + Send + Sync;
 
 /// What the owner's thread works with.
 struct Desk {
@@ -371,7 +387,9 @@ impl Desk {
         }
         self.expect_versions(&mut batch.entries)?;
         crash::point("owner: before append");
+        let began = Instant::now();
         let appended = self.log.append(&batch.entries)?;
+        let took = began.elapsed();
         crash::point("owner: after append");
         let left_out = appended.iter().find(|appended| !matches!(appended, Appended::Written { .. }));
         assert_eq!(
@@ -384,6 +402,9 @@ impl Desk {
         let head = self.log.head();
         assert_eq!(head.seq, batch.world.seq, "the World has folded as many events as the log has records");
         self.adopt(batch.world, head);
+        if let Some(told) = self.shared.on_append.get() {
+            told(head.seq, took);
+        }
         Ok(())
     }
 

@@ -317,7 +317,7 @@ fn page<T>(
 }
 
 /// `agentId` is the agent that it is about, `id` what has moved, `actor` who asked for it.
-fn transition(world: &World, record: &Record) -> Option<Transition> {
+pub fn transition(world: &World, record: &Record) -> Option<Transition> {
     let event = Event::decode(&record.kind, &record.data).ok()?;
     let transition = event.transition()?;
     let id = transition.agent_id.clone();

@@ -41,7 +41,7 @@ use types::PAGE_MAX;
 
 pub use board::BROKEN_TICKET;
 pub use fleet::{Control, FleetStatus};
-pub use history::record_view;
+pub use history::{record_view, transition};
 pub use host::{Host, WAIT_MAX};
 pub use problem::{Problem, holder_name};
 pub use view::{board_line, time, usd};

@@ -310,6 +310,11 @@ pub fn methods_at(path: &str) -> Vec<&'static str> {
     all().filter(|route| route.names(path).is_some()).map(|route| route.method.name()).collect()
 }
 
+/// The path of the row that a path is one of, whatever the method.
+pub fn template(path: &str) -> Option<&'static str> {
+    all().find(|route| route.names(path).is_some()).map(|route| route.path)
+}
+
 /// The row for a request, with the names in its path.
 fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
     let path = request.path.strip_prefix("/api/v1").unwrap_or_default();

@@ -20,6 +20,7 @@ use super::text::Money;
 use super::{Context, Exit, Failure, Globals, text};
 use crate::api::Problem;
 use crate::api::types::fleet::{self, Fleet as Served};
+use crate::server::observe::{self, LogForm};
 use crate::server::{self, Ear, House, Socket};
 use clap::Args;
 use kernel::World;
@@ -310,8 +311,9 @@ impl Fleet {
         let begun = std::time::Instant::now();
         let terminal = io::stdout().is_terminal();
         let paint = Paint::new(globals, terminal);
-        let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet;
-        let quiet = globals.quiet || globals.json;
+        let lines = self.serve.as_ref().is_some_and(|wish| wish.log == LogForm::Json);
+        let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet && !lines;
+        let quiet = globals.quiet || globals.json || lines;
         let test = self.in_force.settings.test.command.clone();
         let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), clock::now()).tested_by(test);
         let before = owner.handle().world().spend.clone();
@@ -345,9 +347,13 @@ impl Fleet {
         };
         let runner = switch.open(wanted).map_err(|error| cannot_open(&error))?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
+        if let Some(wish) = &self.serve {
+            observe::begin(wish.log);
+        }
         let streams = self.serve.as_ref().map(|wish| switch.streams(wish.streams())).transpose()?;
         let place = switch.place(streams);
         let name = project.name();
+        observe::watch(&name, &handle, &place, project.layout().log());
         let house = House::of_socket(&name, place.clone());
         let (stop, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
@@ -375,11 +381,13 @@ impl Fleet {
             screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
         }
         for note in sandbox.into_iter().chain(mended).chain(notes) {
+            observe::notice(None, &note);
             screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
         }
         let ran = watch(&runner, &handle, project, from, &mut screen, &mut heard).await;
         stop.send_replace(true);
         serving.join_all().await;
+        observe::finish().await;
         drop(socket);
         ran?;
         Ok(screen.story)
@@ -388,6 +396,7 @@ impl Fleet {
 
 fn noticed(screen: &mut Screen<'_>, text: String) -> io::Result<()> {
     screen.story.hears(&text);
+    observe::notice(None, &text);
     screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })
 }
 

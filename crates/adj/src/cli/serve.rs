@@ -17,6 +17,7 @@ use crate::api::types::Nothing;
 use crate::api::types::fleet::Fleet;
 use crate::api::types::token::Link;
 use crate::api::{Control, Problem};
+use crate::server::observe::{self, LogForm};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
 use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor};
 use clap::{Args, ValueEnum};
@@ -84,6 +85,9 @@ pub struct Listen {
     /// Who is let in: `none` asks nobody for a token, for test suites on this machine
     #[arg(long, value_name = "HOW", default_value = "token")]
     auth: Auth,
+    /// How to tell what happens: `json` prints a line for every transition, request and notice to stderr
+    #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true)]
+    log: LogForm,
     /// Seconds that a long poll of a stream waits
     #[arg(long, value_name = "SECONDS", default_value_t = LONG_POLL, value_parser = clap::value_parser!(u64).range(1..=300))]
     long_poll: u64,
@@ -95,6 +99,8 @@ const LONG_POLL: u64 = 25;
 pub struct Wished {
     listen: Wish,
     long_poll: Duration,
+    /// How the server tells what happens.
+    pub log: LogForm,
 }
 
 impl Wished {
@@ -132,7 +138,7 @@ impl Listen {
             public: self.public_url.clone(),
             open: self.auth == Auth::None,
         };
-        Wished { listen, long_poll: Duration::from_secs(self.long_poll) }
+        Wished { listen, long_poll: Duration::from_secs(self.long_poll), log: self.log }
     }
 
     /// The same, as it would be typed; what is as it is without saying so is left out.
@@ -157,6 +163,9 @@ impl Listen {
         }
         if self.long_poll != LONG_POLL {
             say("long-poll", self.long_poll.to_string());
+        }
+        if self.log != LogForm::default() {
+            say("log", self.log.name().to_owned());
         }
         if self.behind_proxy {
             line.push("--behind-proxy".to_owned());
@@ -313,6 +322,7 @@ async fn serve(
     context: Context<'_>,
 ) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+    observe::begin(command.listen.log);
     let (lines, mut told) = mpsc::unbounded_channel();
     let (stop, stopped) = watch::channel(false);
     let until = |mut stopped: watch::Receiver<bool>| async move {
@@ -327,10 +337,11 @@ async fn serve(
         let switch = Switch::new(project, owner.handle(), notices)?;
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let place = switch.place(Some(switch.streams(wished.streams())?));
+        observe::watch(name, &owner.handle(), &place, project.layout().log());
         let house = House::of_socket(name, place.clone());
         serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
         let shown = (hosted.len() > 1).then(|| name.clone());
-        tokio::spawn(tell(shown, owner.handle(), heard, lines.clone()));
+        tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone()));
         tokio::spawn(look_after_tickets(switch.clone()));
         places.insert(name.clone(), place);
         switches.push(switch);
@@ -353,7 +364,7 @@ async fn serve(
     }
     out.flush()?;
     for warning in front.warnings.iter().chain(&broken) {
-        eprintln!("warning: {}", text::visible(warning));
+        warn(warning);
     }
     if command.open {
         open_in_browser(&link);
@@ -363,16 +374,23 @@ async fn serve(
             let starting = switch.clone();
             let started = tokio::task::spawn_blocking(move || starting.start(None)).await;
             if let Ok(Err(problem)) = started {
-                eprintln!("warning: the fleet was not started: {}", text::visible(&problem.detail));
+                warn(&format!("the fleet was not started: {}", problem.detail));
             }
         }
     }
-    let quiet = context.globals.quiet || context.globals.json;
+    let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
     watch_over(&switches, &mut told, out, quiet).await?;
     stop.send_replace(true);
     serving.join_all().await;
+    observe::finish().await;
     drop(sockets);
     Ok(())
+}
+
+fn warn(warning: &str) {
+    if !observe::notice(None, warning) {
+        eprintln!("warning: {}", text::visible(warning));
+    }
 }
 
 /// Prints what happens until the process is to end, and all its fleets have.
@@ -444,6 +462,7 @@ async fn watch_over(
 
 /// Tells what happens in a project, line by line, as a fleet in a terminal would.
 async fn tell(
+    project: String,
     name: Option<String>,
     handle: Handle,
     mut heard: mpsc::UnboundedReceiver<String>,
@@ -462,6 +481,7 @@ async fn tell(
             changed = head.changed() => if changed.is_err() { return },
             Some(text) = heard.recv() => {
                 story.hears(&text);
+                observe::notice(Some(&project), &text);
                 say(&Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text });
             }
         }

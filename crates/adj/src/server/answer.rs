@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use streams::Access;
 
+use super::observe::{self, By};
 use super::tokens::{Caller, Tokens};
 use super::{Connection, Door, House, Place, Served, TcpDoor, events, pages, ready};
 use crate::api::{self, Method, Problem, Request, Site};
@@ -25,14 +26,22 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
+    let (since, mut by) = (Instant::now(), By::default());
     let (parts, body) = request.into_parts();
-    match routed(connection, &parts, body).await {
+    let response = match routed(connection, &parts, body, &mut by).await {
         Ok(response) => response,
         Err(problem) => respond_problem(&problem),
-    }
+    };
+    observe::answered(&connection.house, &parts, by, since, &response);
+    response
 }
 
-async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
+async fn routed(
+    connection: &Arc<Connection>,
+    parts: &Parts,
+    body: Incoming,
+    by: &mut By,
+) -> Result<Response, Problem> {
     let house = &connection.house;
     if let Door::Tcp(door) = &house.door {
         door.names.check(parts)?;
@@ -47,6 +56,9 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Incoming) -> 
         }
     }
     let path = decoded(parts.uri.path())?;
+    if let Some(page) = metrics(house, parts, &path, by).await? {
+        return Ok(page);
+    }
     let (place, path) = house.place(&path);
     let Some(place) = place else {
         // What is of no project is for whoever may ask any of them.
@@ -66,6 +78,7 @@ async fn routed(connection: &Arc<Connection>, parts: &Parts, body: Incoming) -> 
         Err(problem) => return stranger(house, &path, problem),
     };
     connection.seat.is_known();
+    *by = By::of(&asking);
     if let Door::Tcp(door) = &house.door
         && asking.paced
     {
@@ -192,6 +205,22 @@ fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Acce
     Ok(Access::READ)
 }
 
+/// The numbers of all projects are for the people of any of them; agents find nothing there.
+async fn metrics(house: &House, parts: &Parts, path: &str, by: &mut By) -> Result<Option<Response>, Problem> {
+    if path != observe::PATH || parts.method != axum::http::Method::GET {
+        return Ok(None);
+    }
+    let mut known = house.places.values().filter_map(|place| caller(house, place, parts).ok());
+    let Some(asking) = known.find(|caller| matches!(caller.actor, Actor::Human(_))) else { return Ok(None) };
+    if let Door::Tcp(door) = &house.door
+        && asking.paced
+    {
+        door.pace.named(&asking.actor.to_string())?;
+    }
+    *by = By::of(&asking);
+    Ok(observe::page().await.map(pages::metrics))
+}
+
 /// A person at a browser is told in a page how to get in.
 fn stranger(house: &House, path: &str, problem: Problem) -> Result<Response, Problem> {
     let problem = match &house.door {
@@ -269,6 +298,9 @@ fn respond(status: u16, body: &Value) -> Response {
     let kind = if status >= 400 { "application/problem+json" } else { "application/json" };
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(code) = body["code"].as_str().filter(|_| status >= 400) {
+        response.extensions_mut().insert(observe::Code(code.into()));
+    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

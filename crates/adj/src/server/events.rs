@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub struct Events {
     ready: Mutex<Ready>,
     /// The last record that is ready.
     end: watch::Sender<u64>,
+    readers: AtomicUsize,
 }
 
 /// The latest records, in the form in which they are sent.
@@ -60,7 +62,8 @@ impl Events {
     pub fn start(project: Arc<dyn Project + Send + Sync>, head: watch::Receiver<u64>) -> Arc<Events> {
         let after = *head.borrow();
         let ready = Mutex::new(Ready { after, ..Ready::default() });
-        let events = Arc::new(Events { project, ready, end: watch::Sender::new(after) });
+        let end = watch::Sender::new(after);
+        let events = Arc::new(Events { project, ready, end, readers: AtomicUsize::new(0) });
         // It must not keep alive what it waits for.
         tokio::spawn(keep_ready(Arc::downgrade(&events), head));
         events
@@ -75,6 +78,7 @@ impl Events {
     ) -> Response {
         // The first one says that the reader has seen all that there was.
         let beats = tokio::time::interval_at(Instant::now(), HEARTBEAT);
+        self.readers.fetch_add(1, Ordering::Relaxed);
         let reader = Reader {
             events: self.clone(),
             after,
@@ -94,6 +98,16 @@ impl Events {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
+    }
+
+    /// The last record that can be sent, as it changes.
+    pub fn ready(&self) -> watch::Receiver<u64> {
+        self.end.subscribe()
+    }
+
+    /// How many follow.
+    pub fn readers(&self) -> usize {
+        self.readers.load(Ordering::Relaxed)
     }
 
     fn next(&self, after: u64) -> Next {
@@ -169,6 +183,12 @@ impl Ready {
             self.bytes -= frame.len();
             self.after = seq;
         }
+    }
+}
+
+impl<M> Drop for Reader<M> {
+    fn drop(&mut self) {
+        self.events.readers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

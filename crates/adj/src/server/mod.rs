@@ -13,6 +13,7 @@ mod answer;
 mod door;
 mod events;
 mod feeds;
+pub mod observe;
 mod pace;
 mod pages;
 mod ready;
@@ -198,6 +199,7 @@ struct Connection {
     seat: Seat,
     /// Set when the owner stops: streams end.
     stopping: watch::Receiver<bool>,
+    _counted: observe::Connected,
 }
 
 /// Serves until `stop` is over, and lets what is being answered then end first. A caller that waits for something to
@@ -227,7 +229,9 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
         };
         match seats.admit(peer) {
             Some(seat) => {
-                let connection = Connection { house: house.clone(), seat, stopping: stopping.clone() };
+                let counted = observe::Connected::over(&house.door);
+                let (house, stopping) = (house.clone(), stopping.clone());
+                let connection = Connection { house, seat, stopping, _counted: counted };
                 connections.spawn(let_in(knock, connection));
             }
             None => {

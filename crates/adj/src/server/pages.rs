@@ -53,6 +53,11 @@ pub(super) fn of_place(path: &str) -> Option<Response> {
     }
 }
 
+/// What a Prometheus server reads.
+pub(super) fn metrics(page: String) -> Response {
+    typed("text/plain; version=0.0.4; charset=utf-8", page)
+}
+
 /// For whoever may ask one of the projects.
 pub(super) fn of_house(house: &House, path: &str) -> Option<Response> {
     match path {

@@ -11,6 +11,7 @@ mod keeper;
 mod log;
 mod machine;
 mod mcp;
+mod ops;
 mod outside;
 mod owner;
 mod project;

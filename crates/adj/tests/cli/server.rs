@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::Ran;
@@ -38,12 +38,23 @@ impl Server {
     }
 
     fn of(here: &Repository, line: &[&str], trusted: Option<PathBuf>) -> Server {
-        let mut child = here.command(line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = here.command(line);
+        command.stderr(Stdio::null());
+        Server::begin(command, &here.state("token"), trusted)
+    }
+
+    /// Any `adj serve --json`, as soon as it listens.
+    pub fn begin(mut command: Command, token: &Path, trusted: Option<PathBuf>) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let said = serde_json::from_str(&said).unwrap();
-        let token = std::fs::read_to_string(here.state("token")).unwrap();
+        let token = std::fs::read_to_string(token).unwrap();
         Server { child, said, token, elsewhere: tempfile::tempdir().unwrap(), trusted }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn url(&self) -> String {
@@ -52,7 +63,7 @@ impl Server {
         if self.trusted.is_some() { url.replace("127.0.0.1", "localhost") } else { url.to_owned() }
     }
 
-    fn host(&self) -> String {
+    pub fn host(&self) -> String {
         self.said["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
     }
 
@@ -68,7 +79,7 @@ impl Server {
     }
 
     /// A raw request: its first line and headers as they are given, `Host` among them where it matters.
-    fn raw(&self, head: &str, body: &[u8]) -> Answer {
+    pub fn raw(&self, head: &str, body: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.host()).unwrap();
         let head = head.replace('\n', "\r\n");
         stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
@@ -78,7 +89,7 @@ impl Server {
     }
 
     /// The same with our own name, a token and a body of JSON.
-    fn ask(&self, line: &str, token: &str, body: &Value) -> Answer {
+    pub fn ask(&self, line: &str, token: &str, body: &Value) -> Answer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (host, length) = (self.host(), body.len());
         let kind = "Content-Type: application/json";
@@ -88,11 +99,11 @@ impl Server {
         self.raw(&head, body.as_bytes())
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.ask(&format!("GET {path}"), &self.token, &Value::Null)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.ask(&format!("POST {path}"), &self.token, body)
     }
 }
@@ -104,14 +115,14 @@ impl Drop for Server {
     }
 }
 
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     head: String,
-    text: String,
+    pub text: String,
 }
 
 impl Answer {
-    fn read(mut stream: TcpStream) -> Answer {
+    pub fn read(mut stream: TcpStream) -> Answer {
         let mut text = Vec::new();
         let _ = stream.read_to_end(&mut text);
         let text = String::from_utf8(text).unwrap();
@@ -120,11 +131,11 @@ impl Answer {
         Answer { status, head: head.to_owned(), text: body.to_owned() }
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let headers = self.head.lines().filter_map(|line| line.split_once(": "));
         headers.into_iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }

@@ -122,6 +122,11 @@ impl Queue {
         }
     }
 
+    /// How many commands wait.
+    pub fn commands(&self) -> usize {
+        self.lock().jobs.iter().filter(|job| matches!(job, Job::Decide(_))).count()
+    }
+
     /// Nothing is taken in any more.
     pub fn is_open(&self) -> bool {
         !self.lock().closed

@@ -1,0 +1,48 @@
+//! A server in operation: its numbers, its log as JSON lines, its unit, and whom it tells that a person is needed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod journal;
+mod metrics;
+
+pub use super::fleet::Repository;
+pub use super::server::Server;
+use std::time::{Duration, Instant};
+
+/// Asks again and again for what comes about by itself; never longer than a minute.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come about");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// An agent that writes a file, commits and says DONE.
+pub const SCENARIO: &str = r#"
+[[scenario]]
+tokens = [100, 20]
+cost = 0.25
+[[scenario.step]]
+do = [{ write = "{task}.txt", text = "done\n" }, { commit = "Write it" }, { done = true }]
+"#;
+
+/// A server of a fleet's project; what it prints on stderr goes to a file beside the log.
+pub fn serve(here: &Repository, options: &str) -> Server {
+    let mut command = here.command(&format!("serve --port 0 --json {options}"));
+    command.stderr(std::fs::File::create(here.dir().join(".git/server.err")).unwrap());
+    Server::begin(command, &here.state("token"), None)
+}
+
+/// The same, once its fleet has brought this task to its end.
+pub fn serve_until_done(here: &Repository, options: &str, task: &str) -> Server {
+    let server = serve(here, &format!("--run {options}"));
+    until("the end of the work", || {
+        let shown = server.get(&format!("/api/v1/tasks/{task}"));
+        (shown.status == 200 && shown.json()["status"] == "DONE").then_some(())
+    });
+    server
+}
