@@ -28,6 +28,7 @@ mod runs;
 mod salvage;
 mod screen;
 mod serve;
+mod service;
 mod settings;
 mod shell;
 mod sim;
@@ -98,6 +99,9 @@ enum Command {
     Serve(serve::Serve),
     /// Print a link that opens the server's page in a browser, once
     Url(serve::Url),
+    /// Install the server as a systemd unit, look at it, remove it
+    #[command(subcommand)]
+    Service(service::Command),
     /// Create, list and revoke tokens for the server
     #[command(subcommand)]
     Token(token::Command),
@@ -290,6 +294,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Run(command) => run::run(&command, context),
         Command::Serve(command) => serve::run(&command, context),
         Command::Url(command) => serve::url(&command, context),
+        Command::Service(command) => service::run(command, context),
         Command::Token(command) => token::run(command, context),
         Command::Demo(command) => demo::run(&command, context),
         Command::Sim(command) => sim::run(&command, context),

@@ -19,7 +19,7 @@ use crate::api::types::token::Link;
 use crate::api::{Control, Problem};
 use crate::server::observe::{self, LogForm};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
-use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor};
+use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
 use clap::{Args, ValueEnum};
 use kernel::Event;
 use runtime::clock;
@@ -45,6 +45,9 @@ pub struct Serve {
     /// Open the page in a browser
     #[arg(long)]
     open: bool,
+    /// On SIGTERM, leave agents at work: the next server goes on with them
+    #[arg(long)]
+    keep_agents: bool,
     #[command(flatten)]
     listen: Listen,
 }
@@ -363,6 +366,7 @@ async fn serve(
         writeln!(out, "open in a browser, once: {link}")?;
     }
     out.flush()?;
+    service_manager::tell(service_manager::READY);
     for warning in front.warnings.iter().chain(&broken) {
         warn(warning);
     }
@@ -379,7 +383,8 @@ async fn serve(
         }
     }
     let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
-    watch_over(&switches, &mut told, out, quiet).await?;
+    watch_over(&switches, &mut told, out, quiet, command.keep_agents).await?;
+    service_manager::tell(service_manager::STOPPING);
     stop.send_replace(true);
     serving.join_all().await;
     observe::finish().await;
@@ -399,6 +404,7 @@ async fn watch_over(
     told: &mut mpsc::UnboundedReceiver<String>,
     out: &mut dyn Write,
     quiet: bool,
+    keep_agents: bool,
 ) -> Result<(), Failure> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut ends: JoinSet<()> = switches
@@ -420,7 +426,13 @@ async fn watch_over(
                 false
             }
             _ = interrupt.recv() => true,
-            _ = terminate.recv() => true,
+            _ = terminate.recv() => {
+                // As if it had crashed, which agents survive: whoever comes next finds them.
+                if keep_agents {
+                    break;
+                }
+                true
+            }
             // Its fleet was told how to stop by whoever asked for the end.
             Some(_) = ends.join_next() => {
                 stopping = stopping.max(1);
@@ -567,7 +579,7 @@ fn detach(command: &Serve, projects: &[Project], context: Context) -> Result<(),
     }
     line.extend(command.listen.arguments());
     line.extend(
-        [("--run", command.run), ("--open", command.open)]
+        [("--run", command.run), ("--open", command.open), ("--keep-agents", command.keep_agents)]
             .into_iter()
             .filter(|(_, set)| *set)
             .map(|(name, _)| name.to_owned()),

@@ -18,6 +18,7 @@ mod pace;
 mod pages;
 mod ready;
 mod seats;
+pub mod service_manager;
 mod sessions;
 pub mod socket;
 pub mod tcp;

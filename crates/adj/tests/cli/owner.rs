@@ -212,6 +212,7 @@ const DAY: &[&str] = &[
     "token ls",
     "token revoke 0123",
     "url",
+    "service install --dry-run",
     "prompt ls",
     "prompt show init",
     "doctor",
@@ -233,7 +234,8 @@ const DAY: &[&str] = &[
 ];
 
 /// Reading a whole log in needs the log for itself, which an owner does not give away; a second fleet does too.
-const NOT_BESIDE_AN_OWNER: &[&str] = &["import", "run", "serve"];
+const NOT_BESIDE_AN_OWNER: &[&str] =
+    &["import", "run", "serve", "service status", "service logs", "service uninstall"];
 
 /// What works on the project's files themselves: a server says where these are.
 const NOT_FROM_AWAY: &[&str] = &["verify", "export", "shell"];

@@ -3,6 +3,7 @@
 
 mod journal;
 mod metrics;
+mod service;
 
 pub use super::fleet::Repository;
 pub use super::server::Server;
