@@ -3,8 +3,10 @@
 mod api;
 mod cli;
 mod mcp;
+mod outgoing;
 mod real_host;
 mod server;
+mod webhooks;
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -57,6 +57,46 @@ machines::wire_enum! {
 }
 
 machines::wire_enum! {
+    /// How much it matters that somebody looks soon.
+    pub enum Severity {
+        /// Nothing stands still for it but itself.
+        Info = "info",
+        /// Some of the work stands still.
+        Warning = "warning",
+        /// All of the work stands still, or an agent waits with a call in its hands.
+        Urgent = "urgent",
+    }
+}
+
+impl Kind {
+    #[rustfmt::skip]
+    pub fn severity(self) -> Severity {
+        use Severity::{Info, Urgent, Warning};
+        match self {
+            Kind::Review             => Info,
+            Kind::Approval           => Urgent,
+            Kind::PausedRun          => Info,
+            Kind::Question           => Urgent,
+            Kind::TurnLimit          => Warning,
+            Kind::Budget             => Urgent,
+            Kind::StuckWorker        => Warning,
+            Kind::BlockedTask        => Warning,
+            Kind::DeadDependency     => Warning,
+            Kind::CheckoutInTheWay   => Warning,
+            Kind::PullRequest        => Info,
+            Kind::UntrustedSettings  => Urgent,
+            Kind::FullDisk           => Urgent,
+            Kind::Outage             => Info,
+            Kind::RefusedCredentials => Urgent,
+            Kind::MainTestsRed       => Urgent,
+            Kind::Proposal           => Info,
+            Kind::AgentMissing       => Warning,
+            Kind::TicketGone         => Warning,
+        }
+    }
+}
+
+machines::wire_enum! {
     /// Who may decide.
     pub enum Decider {
         Person = "person",

@@ -15,6 +15,18 @@ pub fn hash(token: &[u8]) -> String {
     crate::hex::hex(&Sha256::digest(token))
 }
 
+/// HMAC-SHA256 (RFC 2104) in hexadecimal digits: only who knows the secret can have made it.
+pub fn signature(secret: &[u8], message: &[u8]) -> String {
+    const BLOCK: usize = 64;
+    let mut key = [0; BLOCK];
+    match secret.len() > BLOCK {
+        true => key[..32].copy_from_slice(&Sha256::digest(secret)),
+        false => key[..secret.len()].copy_from_slice(secret),
+    }
+    let inner = Sha256::new().chain_update(key.map(|byte| byte ^ 0x36)).chain_update(message).finalize();
+    crate::hex::hex(&Sha256::new().chain_update(key.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize())
+}
+
 /// Hides tokens in a stream of bytes, also where one comes in several pieces.
 #[derive(Debug, Default)]
 pub struct Hider {
@@ -74,6 +86,15 @@ pub fn hidden_in(text: &str, hashes: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 4231, test cases 2 and 6: a short key and one that is longer than a block.
+    #[test]
+    fn a_signature_is_the_one_that_everybody_else_computes() {
+        let signed = signature(b"Jefe", b"what do ya want for nothing?");
+        assert_eq!(signed, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        let signed = signature(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First");
+        assert_eq!(signed, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+    }
 
     #[test]
     fn a_token_is_hidden_wherever_it_is_cut_and_nothing_else_is_changed() {

@@ -1,16 +1,12 @@
 //! A server's address, as somebody wrote it: `https://adj.example.com`, `http://127.0.0.1:4600/p/api`.
 
 use std::io;
-use std::sync::Arc;
 
-use super::client::{Stream, Trouble};
+use super::client::Trouble;
 use super::{Exit, Failure};
 use crate::api::Method;
+use crate::outgoing::{self, Stream};
 use crate::server::tcp;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 #[derive(Clone, Debug)]
 pub struct Address {
@@ -52,19 +48,11 @@ impl Address {
 
     /// A token goes over the net only where nobody else can read it.
     pub fn is_safe(&self) -> bool {
-        let here =
-            self.name.parse::<std::net::IpAddr>().map_or(self.name == "localhost", |ip| ip.is_loopback());
-        self.secure || here
+        self.secure || outgoing::is_here(&self.name)
     }
 
     pub async fn connect(&self) -> io::Result<Stream> {
-        let stream = TcpStream::connect((self.name.as_str(), self.port)).await?;
-        stream.set_nodelay(true)?;
-        if !self.secure {
-            return Ok(Box::new(stream));
-        }
-        let name = ServerName::try_from(self.name.clone()).map_err(io::Error::other)?;
-        Ok(Box::new(connector()?.connect(name, stream).await?))
+        outgoing::connect(self.secure, &self.name, self.port).await
     }
 
     pub(super) fn failure(&self, trouble: Trouble, method: Method) -> Failure {
@@ -96,19 +84,6 @@ impl std::fmt::Display for Address {
         let scheme = if self.secure { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.host, self.prefix)
     }
-}
-
-/// Trusts whom the system trusts; `SSL_CERT_FILE` names others.
-fn connector() -> io::Result<TlsConnector> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::project::{owner_at, shown};
 use super::{Exit, Failure};
 use crate::api::types::problem::Document;
 use crate::api::{Method, Request, holder_name};
+use crate::outgoing::Stream;
 use crate::server;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -265,11 +266,6 @@ fn is_full(problem: &Value) -> bool {
     let problem = Document::deserialize(problem);
     problem.is_ok_and(|problem| problem.code.as_deref() == Some(server::TOO_MANY_CONNECTIONS))
 }
-
-/// Both ends of an exchange, whatever it goes over.
-pub trait Io: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
-impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Io for T {}
-pub type Stream = Box<dyn Io>;
 
 impl Client {
     async fn exchange(

@@ -12,6 +12,7 @@ use crate::api::types::token::Link;
 use crate::api::{self, Control, FleetStatus, Problem};
 use crate::real_host::RealHost;
 use crate::server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
+use crate::webhooks::{self, Telling};
 use machines::Millis;
 use machines::names::{AgentName, RunId};
 use runtime::clock;
@@ -110,6 +111,12 @@ impl Switch {
         };
         Streams::open(&self.layout.state().join("streams"), options)
             .map_err(|error| Failure::new(Exit::Failed, format!("the streams cannot be opened: {error}")))
+    }
+
+    /// Tells those of the settings, from now on, when a person is needed.
+    pub async fn tell_others(&self, project: &str) -> Telling {
+        let (handle, layout) = (self.handle.clone(), self.layout.clone());
+        webhooks::start(project.to_owned(), handle, layout, self.notices.clone()).await
     }
 
     pub fn handle(&self) -> &Handle {

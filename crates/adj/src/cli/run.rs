@@ -354,6 +354,7 @@ impl Fleet {
         let place = switch.place(streams);
         let name = project.name();
         observe::watch(&name, &handle, &place, project.layout().log());
+        let telling = switch.tell_others(&name).await;
         let house = House::of_socket(&name, place.clone());
         let (stop, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
@@ -387,6 +388,7 @@ impl Fleet {
         let ran = watch(&runner, &handle, project, from, &mut screen, &mut heard).await;
         stop.send_replace(true);
         serving.join_all().await;
+        telling.finish().await;
         observe::finish().await;
         drop(socket);
         ran?;

@@ -20,6 +20,7 @@ use crate::api::{Control, Problem};
 use crate::server::observe::{self, LogForm};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
 use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
+use crate::webhooks::Telling;
 use clap::{Args, ValueEnum};
 use kernel::Event;
 use runtime::clock;
@@ -335,6 +336,7 @@ async fn serve(
     let wished = command.listen.wished();
     let mut serving = JoinSet::new();
     let (mut switches, mut places, mut sockets) = (Vec::new(), BTreeMap::new(), Vec::new());
+    let mut telling = Vec::new();
     for Hosted { name, project, owner } in hosted {
         let (notices, heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, owner.handle(), notices)?;
@@ -346,6 +348,7 @@ async fn serve(
         let shown = (hosted.len() > 1).then(|| name.clone());
         tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone()));
         tokio::spawn(look_after_tickets(switch.clone()));
+        telling.push(switch.tell_others(name).await);
         places.insert(name.clone(), place);
         switches.push(switch);
         sockets.push(socket);
@@ -387,6 +390,7 @@ async fn serve(
     service_manager::tell(service_manager::STOPPING);
     stop.send_replace(true);
     serving.join_all().await;
+    futures_util::future::join_all(telling.into_iter().map(Telling::finish)).await;
     observe::finish().await;
     drop(sockets);
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kernel::World;
 use kernel::event::{Event, TaskLanded};
-use kernel::waiting::{About, Kind, Waiting, waiting};
+use kernel::waiting::{About, Kind, Severity, Waiting, waiting};
 use machines::Wire;
 use machines::names::RunId;
 use machines::task::BlockReason;
@@ -34,6 +34,7 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 struct Need {
     /// What waits, as the list has it.
     kind: &'static str,
+    severity: Severity,
     /// The cause of the question, the reason of the block, or why a person must look.
     reason: String,
     task: String,
@@ -151,8 +152,7 @@ impl Needs {
         let (world, layout) = (shared.world(), shared.layout.clone());
         let look = move || {
             let list = waiting(&world, &trust::facts(&layout), crate::clock::now());
-            let tells = |item: &Waiting| item.needs_someone() && !by_hand(&world, item);
-            let list: Vec<Waiting> = list.into_iter().filter(tells).collect();
+            let list: Vec<Waiting> = list.into_iter().filter(|item| is_news(&world, item)).collect();
             (world, list)
         };
         let (world, list) = shared.blocking(look).await;
@@ -168,6 +168,11 @@ impl Needs {
 fn wants_notices(shared: &Shared) -> bool {
     let in_force = shared.in_force();
     in_force.settings.notify.desktop || in_force.settings.hooks.notify.is_some()
+}
+
+/// Whether somebody should be told of it who is not looking.
+pub fn is_news(world: &World, item: &Waiting) -> bool {
+    item.needs_someone() && !by_hand(world, item)
 }
 
 /// What a person did by hand, somebody knows already.
@@ -192,6 +197,7 @@ fn need(world: &World, item: Waiting) -> Need {
     let what: Vec<String> = options.iter().take(2).map(command_line::command).collect();
     Need {
         kind: kind.name(),
+        severity: kind.severity(),
         reason: reason.to_owned(),
         task: about.task.map(|id| id.to_string()).unwrap_or_default(),
         call: approval
@@ -206,13 +212,17 @@ fn need(world: &World, item: Waiting) -> Need {
 /// Tells a person that one is needed.
 async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
     let in_force = shared.in_force();
+    if need.severity < in_force.settings.notify.severity {
+        return;
+    }
     if in_force.settings.notify.desktop {
         desktop::show(shared, &format!("{name}-desktop"), &need.task, &need.message).await;
     }
     let Some(hook) = in_force.settings.hooks.notify.clone() else { return };
-    let Need { kind, reason, task, approval, message, call } = need;
+    let Need { kind, severity, reason, task, approval, message, call } = need;
     let told = [
         ("ADJ_NOTIFY", kind.to_owned()),
+        ("ADJ_SEVERITY", severity.name().to_owned()),
         ("ADJ_REASON", reason),
         ("ADJ_TASK", task),
         ("ADJ_APPROVAL", approval),

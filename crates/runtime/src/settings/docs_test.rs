@@ -133,10 +133,11 @@ fn more(section: &str) -> String {
              in the shell, with the environment of tests.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
              `ADJ_NOTIFY` (the kind of what waits, as `adj waiting --json` has it: `review`, `approval`, `budget`, `turn_limit`,\n\
-             `blocked_task`, `stuck_worker`, `pull_request`, …), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
+             `blocked_task`, `stuck_worker`, `pull_request`, …), `ADJ_SEVERITY` (`info`, `warning`, `urgent`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
              sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
              lines) and `ADJ_PROJECT`. Agents can have a say in message and call: quote them.\n\n"
         }
+        "webhooks.*" => "[Operations](operations.md#messages) says what is sent, how it is signed, and how often it is tried.\n\n",
         "worktree" => {
             "Only files that git ignores are copied or linked, so a new tree is clean to git. `*` and `?` stay within one\n\
              directory, `**` does not; a pattern without `/` matches at any depth, one that ends in `/` a whole directory.\n\

@@ -5,6 +5,7 @@ use crate::sandbox::Namespaces;
 
 use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, Plan, SandboxMode, TicketSource};
 use kernel::config::{Proposals, Restore, Review, Role};
+use kernel::waiting::Severity;
 use machines::Wire;
 use machines::run::{AgentKind, TURN_LIMIT_MAX, TURN_LIMIT_MIN};
 
@@ -69,8 +70,12 @@ pub enum Kind {
     Texts,
     /// Names of agents.
     Names,
+    /// The name of an environment variable.
+    Variable,
     /// Names of environment variables.
     Variables,
+    /// An address of HTTPS, or of HTTP on this machine.
+    Url,
     /// Patterns over tool and argument: `Bash(git push*)`.
     Tools,
     /// Patterns over paths inside the project: `*.env`, `cache/**`.
@@ -233,6 +238,16 @@ pub const SECTIONS: &[Section] = &[
         about: "How you are told that a person is needed, without a hook.",
         keys: &[
             key("desktop", Kind::Flag, "false", "Whether your desktop shows it: by `notify-send`, or `osascript` on macOS."),
+            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The least that your desktop and `hooks.notify` are told of."),
+        ],
+    },
+    Section {
+        path: "webhooks.*",
+        about: "An address that is told when a person is needed, by a POST in JSON, under a name that you choose.",
+        keys: &[
+            key("url", Kind::Url, "", "Where it is sent."),
+            key("secret_env", Kind::Variable, "", "The environment variable that holds the secret that messages are signed with. If not set, they are not signed."),
+            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The least that it is told of."),
         ],
     },
     Section {
@@ -353,7 +368,9 @@ impl Kind {
             Kind::Words => "a list with the program and its arguments, such as [\"claude\"]".to_owned(),
             Kind::Texts => "a list of texts".to_owned(),
             Kind::Names => "a list of names".to_owned(),
+            Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Variables => "a list of names of environment variables".to_owned(),
+            Kind::Url => "an https address, or an http address on this machine".to_owned(),
             Kind::Tools => "a list of patterns such as \"Bash(git push*)\"".to_owned(),
             Kind::Globs => "a list of patterns over paths inside the project".to_owned(),
             Kind::Places => "a list of paths that begin with `/` or `~/`".to_owned(),

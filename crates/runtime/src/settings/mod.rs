@@ -26,6 +26,7 @@ pub use template::{Found, defaults, template};
 
 use crate::agents::AdapterKind;
 use kernel::config::{self, Colour, Micros, Proposals, Restore, Review, Role, ToolRule};
+use kernel::waiting::Severity;
 use machines::names::{AgentName, ServiceName};
 use machines::run::AgentKind;
 use smol_str::SmolStr;
@@ -58,6 +59,7 @@ pub struct Settings {
     pub landing: Landing,
     pub hooks: Hooks,
     pub notify: Notify,
+    pub webhooks: BTreeMap<String, Webhook>,
     pub worktree: Worktree,
     pub trash: Kept,
     pub logs: Kept,
@@ -223,6 +225,17 @@ pub struct Hook {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notify {
     pub desktop: bool,
+    /// The least that anybody here is told of.
+    pub severity: Severity,
+}
+
+/// `[webhooks.NAME]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    pub url: String,
+    pub secret_env: Option<String>,
+    /// The least that it is told of.
+    pub severity: Severity,
 }
 
 /// `[worktree]`: patterns over paths inside the project.
@@ -694,7 +707,11 @@ fn build(values: &mut Values) -> Settings {
             },
         },
         hooks: hooks(&values.scope("hooks")),
-        notify: Notify { desktop: values.scope("notify").flag("desktop").unwrap_or_default() },
+        notify: Notify {
+            desktop: values.scope("notify").flag("desktop").unwrap_or_default(),
+            severity: values.scope("notify").word("severity"),
+        },
+        webhooks: webhooks(values),
         worktree: Worktree {
             copy: worktree.list("copy").unwrap_or_default(),
             symlink: worktree.list("symlink").unwrap_or_default(),
@@ -705,6 +722,27 @@ fn build(values: &mut Values) -> Settings {
         services: services.into_iter().map(|(name, (service, _))| (name, service)).collect(),
         limits: limits(&values.scope("limits")),
     }
+}
+
+fn webhooks(values: &mut Values) -> BTreeMap<String, Webhook> {
+    let mut webhooks = BTreeMap::new();
+    for name in values.names("webhooks.*") {
+        let scope = values.named("webhooks.*", &name);
+        let url = scope.text("url");
+        if url.is_none() && !scope.is_misread("url") {
+            let message = format!("webhook `{name}` has no `url`");
+            values.problem(
+                scope.span("url"),
+                message,
+                "say where it is, such as url = \"https://hooks.example.com/adjutant\"",
+            );
+        }
+        // Where there is none, there is a problem, and no settings come of this.
+        let url = url.unwrap_or_default();
+        let (secret_env, severity) = (scope.text("secret_env"), scope.word("severity"));
+        webhooks.insert(name, Webhook { url, secret_env, severity });
+    }
+    webhooks
 }
 
 /// Each service with the agents that it says use it.

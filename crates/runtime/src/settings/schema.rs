@@ -71,6 +71,8 @@ fn of_key(key: &Key) -> Value {
         }
         Kind::Texts => list(json!({ "type": "string", "minLength": 1 })),
         Kind::Names => list(json!({ "type": "string", "pattern": NAME })),
+        Kind::Variable => json!({ "type": "string", "pattern": "^(?!ADJ_)[A-Za-z_][A-Za-z0-9_]*$" }),
+        Kind::Url => json!({ "type": "string", "pattern": "^https?://[^\\s#@]+$" }),
         Kind::Variables => list(json!({ "type": "string", "pattern": "^(?!ADJ_)[A-Za-z_][A-Za-z0-9_]*$" })),
         Kind::Tools => list(json!({ "type": "string", "pattern": "^[^\\s()*]+(\\(.*\\))?$" })),
         Kind::Globs => list(json!({ "type": "string", "pattern": inside })),

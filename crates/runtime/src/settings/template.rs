@@ -52,6 +52,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("hooks.landed", r#""git push origin main""#),
     ("limits.memory", r#""8 GB""#),
     ("services.*.health", r#""tcp 127.0.0.1:5432""#),
+    ("webhooks.*.url", r#""https://hooks.example.com/adjutant""#),
+    ("webhooks.*.secret_env", r#""ADJUTANT_WEBHOOK_SECRET""#),
 ];
 
 /// What `adj init` writes, in this order: what only the user can decide, and what was found here.
@@ -111,10 +113,11 @@ pub fn defaults() -> String {
     for section in SECTIONS {
         let name = match section.path {
             "agents.*" => section.path.replace('*', FIRST_AGENT),
+            "webhooks.*" => section.path.replace('*', "chat"),
             _ => section.path.replace('*', "database"),
         };
-        // A service that is named must be complete, and there is none by default.
-        let named = section.path == "services.*";
+        // A service or webhook that is named must be complete, and there is none by default.
+        let named = matches!(section.path, "services.*" | "webhooks.*");
         let off = if named { "# " } else { "" };
         let _ = write!(text, "\n# {}\n{off}[{name}]\n", section.about);
         for key in section.keys {

@@ -305,6 +305,8 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
                 | Kind::Health,
             ) => "\"x\"".into(),
             (_, _, Kind::Size) => "\"1 GB\"".into(),
+            (_, _, Kind::Variable) => "\"SECRET\"".into(),
+            (_, _, Kind::Url) => "\"https://b\"".into(),
         }
     };
     let mut keys = Vec::new();
@@ -321,11 +323,13 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
 /// A file with two agents and a service, and hooks so that their time limit has something to limit, plus one line.
 fn file(section: &Section, line: &str) -> String {
     let table = section.path.replace("agents.*", "agents.coder").replace("services.*", "services.db");
+    let table = table.replace("webhooks.*", "webhooks.chat");
     let mut text = String::new();
     for (name, base) in [
         ("agents.coder", "command = [\"a\"]\n"),
         ("agents.second", ""),
         ("services.db", "health = \"true\"\n"),
+        ("webhooks.chat", "url = \"https://a\"\n"),
         ("hooks", "notify = \"true\"\n"),
     ] {
         let base = base

@@ -342,6 +342,12 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
         },
         Kind::Texts => list(item, kind, |_| Ok(())),
         Kind::Names => list(item, kind, |name| machines::names::check(name).map_err(|bad| bad.to_string())),
+        Kind::Variable => {
+            let text = text()?;
+            variable(&text)?;
+            Ok(Value::Text(text))
+        }
+        Kind::Url => text().and_then(|text| address(&text).map(|()| Value::Text(text))),
         Kind::Variables => list(item, kind, variable),
         Kind::Tools => list(item, kind, tool),
         Kind::Globs => list(item, kind, |glob| inner_path(glob).map_err(|wrong| format!("`{glob}` {wrong}"))),
@@ -412,6 +418,30 @@ fn absolute_path(path: &str) -> Result<(), String> {
     match rooted && path.split('/').all(|part| part != "..") {
         true => Ok(()),
         false => Err(format!("`{path}` is not one")),
+    }
+}
+
+/// What is sent there holds what agents want to do: nobody on the way may read it.
+fn address(text: &str) -> Result<(), String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let odd = text.chars().any(|c| c.is_control() || c.is_whitespace()) || text.contains('#');
+    if odd || authority.is_empty() || !matches!(scheme, "http" | "https") {
+        return Err("must be an address such as `https://hooks.example.com/adjutant`".to_owned());
+    }
+    if authority.contains('@') {
+        return Err(
+            "must hold no user and no password; `secret_env` names a variable with a secret".to_owned()
+        );
+    }
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let here = host.parse::<std::net::IpAddr>().map_or(host == "localhost", |ip| ip.is_loopback());
+    match scheme == "https" || here {
+        true => Ok(()),
+        false => Err("must be https: only on this machine can nobody else read it".to_owned()),
     }
 }
 

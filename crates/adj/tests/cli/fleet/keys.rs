@@ -27,6 +27,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
     ("stopping", include_str!("stopping.rs")),
+    ("webhooks", include_str!("webhooks.rs")),
 ];
 
 #[rustfmt::skip]
@@ -109,6 +110,10 @@ const SHOWN: &[(&str, &str)] = &[
     ("hooks.notify", "setup::the_notify_hook_runs_when_a_person_is_needed_and_knows_why"),
     ("hooks.landed", "landed::the_landed_hook_pushes_each_landing_to_the_remote"),
     ("notify.desktop", "land_as::the_desktop_is_told_when_a_person_is_needed"),
+    ("notify.severity", "webhooks::the_hook_is_told_only_of_what_matters_as_much_as_the_settings_say"),
+    ("webhooks.*.url", "webhooks::a_message_that_is_not_taken_is_sent_again_with_the_same_id_and_signed"),
+    ("webhooks.*.secret_env", "webhooks::a_message_that_is_not_taken_is_sent_again_with_the_same_id_and_signed"),
+    ("webhooks.*.severity", "webhooks::a_message_that_is_not_taken_is_sent_again_with_the_same_id_and_signed"),
     ("hooks.timeout", "setup::hooks_run_at_their_points_with_a_time_limit_and_their_output_kept"),
 
     ("worktree.copy", "setup::files_that_git_ignores_come_into_the_tree_as_the_settings_say_and_land_nowhere"),

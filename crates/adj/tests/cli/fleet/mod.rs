@@ -43,6 +43,7 @@ mod stopping;
 mod tickets;
 mod waiting;
 mod way_in;
+mod webhooks;
 
 use super::Ran;
 use machines::names::TaskId;

@@ -1,0 +1,43 @@
+//! Connections that this program makes to others: over TLS, or in the clear on this machine.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+pub type Stream = Box<dyn Io>;
+
+/// Whether a name is this machine's own: what goes there can be read by nobody on the way.
+pub fn is_here(name: &str) -> bool {
+    name.parse::<IpAddr>().map_or(name == "localhost", |ip| ip.is_loopback())
+}
+
+pub async fn connect(secure: bool, name: &str, port: u16) -> io::Result<Stream> {
+    let stream = TcpStream::connect((name, port)).await?;
+    stream.set_nodelay(true)?;
+    if !secure {
+        return Ok(Box::new(stream));
+    }
+    let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
+    Ok(Box::new(connector()?.connect(name, stream).await?))
+}
+
+/// Trusts whom the system trusts; `SSL_CERT_FILE` names others.
+fn connector() -> io::Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}

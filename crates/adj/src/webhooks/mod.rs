@@ -1,0 +1,252 @@
+//! Webhooks: addresses of the user's that are told when a person is needed, whether a fleet is at work or not.
+//!
+//! Invariants:
+//! - what is to be sent is on disk before it is sent, and leaves the disk when somebody took it: it comes at least once, with
+//!   the same id each time;
+//! - a secret is read from the environment when it is used, and is written nowhere.
+
+mod outbox;
+mod send;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::World;
+use kernel::waiting::{Waiting, waiting};
+use machines::Wire;
+use runtime::layout::Layout;
+use runtime::owner::Handle;
+use runtime::runner::is_news;
+use runtime::secrets;
+use runtime::settings::{Settings, Webhook, trust};
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+
+use self::outbox::{Delivery, Outbox};
+use crate::api::{self, types};
+
+/// Deliveries under way at once.
+const SENDING_MAX: usize = 8;
+/// What happens within this time is looked at together.
+const GATHER: Duration = Duration::from_millis(100);
+/// What waits may change without a record: a file, a clock.
+const LOOK: Duration = Duration::from_secs(30);
+/// What was not sent when the process ends is given this long, and then waits for the next one.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The one who tells, until it is told to end.
+pub struct Telling {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Telling {
+    /// Looks a last time, and tries what is due.
+    pub async fn finish(self) {
+        let Telling { end, mut task } = self;
+        let _ = end.send(());
+        if tokio::time::timeout(GRACE, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+/// What waits when this returns is known already, unless a process before this one has seen less.
+pub async fn start(
+    project: String,
+    handle: Handle,
+    layout: Layout,
+    notices: mpsc::UnboundedSender<String>,
+) -> Telling {
+    let (end, ending) = oneshot::channel();
+    let teller = Arc::new(Teller { project, handle, layout, notices });
+    let mut desk = Desk { teller, outbox: None, sending: BTreeSet::new(), tasks: JoinSet::new() };
+    desk.look().await;
+    Telling { end, task: tokio::spawn(desk.run(ending)) }
+}
+
+struct Teller {
+    project: String,
+    handle: Handle,
+    layout: Layout,
+    notices: mpsc::UnboundedSender<String>,
+}
+
+type Sent = (String, String, Result<(), String>);
+
+struct Desk {
+    teller: Arc<Teller>,
+    /// As it is on disk; `None` while nobody is to be told.
+    outbox: Option<Outbox>,
+    /// Ids and webhooks that are under way.
+    sending: BTreeSet<(String, String)>,
+    tasks: JoinSet<Sent>,
+}
+
+impl Desk {
+    async fn run(mut self, mut ending: oneshot::Receiver<()>) {
+        let mut head = self.teller.handle.follow();
+        loop {
+            let now = runtime::clock::now();
+            let due = self.outbox.iter().flat_map(|outbox| &outbox.deliveries);
+            let due = due.filter(|one| !self.sending.contains(&(one.id.clone(), one.webhook.clone())));
+            let wait = due.map(|one| Duration::from_millis((one.next - now).max(0).unsigned_abs())).min();
+            tokio::select! {
+                changed = head.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    tokio::time::sleep(GATHER).await;
+                    self.look().await;
+                }
+                Some(Ok(sent)) = self.tasks.join_next() => self.heard(sent),
+                () = tokio::time::sleep(wait.unwrap_or(LOOK).min(LOOK)) => self.look().await,
+                _ = &mut ending => break,
+            }
+        }
+        self.look().await;
+        while let Some(sent) = self.tasks.join_next().await {
+            if let Ok(sent) = sent {
+                self.heard(sent);
+            }
+        }
+    }
+
+    /// Finds what is new, writes it down and sends what is due.
+    async fn look(&mut self) {
+        let (teller, outbox) = (self.teller.clone(), self.outbox.take());
+        let looked = tokio::task::spawn_blocking(move || teller.looked(outbox)).await;
+        let Ok(Some((outbox, webhooks))) = looked else { return };
+        let now = runtime::clock::now();
+        for delivery in outbox.deliveries.iter().filter(|delivery| delivery.next <= now) {
+            let name = (delivery.id.clone(), delivery.webhook.clone());
+            if self.sending.len() >= SENDING_MAX || self.sending.contains(&name) {
+                continue;
+            }
+            let webhook = webhooks.get(&delivery.webhook).cloned();
+            self.sending.insert(name);
+            self.tasks.spawn(tried(delivery.clone(), webhook));
+        }
+        self.outbox = Some(outbox);
+    }
+
+    fn heard(&mut self, (id, webhook, sent): Sent) {
+        self.sending.remove(&(id.clone(), webhook.clone()));
+        let Some(outbox) = &mut self.outbox else { return };
+        match sent {
+            Ok(()) => outbox.taken(&id, &webhook),
+            Err(why) => {
+                let first = outbox.deliveries.iter().any(|one| one.id == id && one.tries == 0);
+                let over = outbox.failed(&id, &webhook, runtime::clock::now());
+                let what = if over { "is given up" } else { "is tried again" };
+                if first || over {
+                    let said = format!("webhook {webhook}: a message was not taken, and {what}: {why}");
+                    let _ = self.teller.notices.send(said);
+                }
+            }
+        }
+        self.teller.write(outbox);
+    }
+}
+
+type Webhooks = std::collections::BTreeMap<String, Webhook>;
+
+/// One that is not in the settings any more gets nothing.
+async fn tried(delivery: Delivery, webhook: Option<Webhook>) -> Sent {
+    let sent = match &webhook {
+        None => Ok(()),
+        Some(webhook) => match webhook.secret_env.as_ref().map(|name| (name, std::env::var(name))) {
+            Some((name, Err(_))) => Err(format!("the variable {name} with its secret is not set")),
+            Some((_, Ok(secret))) => send::send(&delivery, &webhook.url, Some(&secret)).await,
+            None => send::send(&delivery, &webhook.url, None).await,
+        },
+    };
+    (delivery.id, delivery.webhook, sent)
+}
+
+/// What is sent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    id: String,
+    project: String,
+    severity: &'static str,
+    timestamp: String,
+    #[serde(flatten)]
+    waiting: types::waiting::Waiting,
+}
+
+impl Teller {
+    /// `None`: nobody is to be told, or what is in force cannot be read.
+    fn looked(&self, outbox: Option<Outbox>) -> Option<(Outbox, Webhooks)> {
+        let folder = self.layout.state();
+        let settings = trust::in_force(&self.layout).ok()?.settings;
+        if settings.webhooks.is_empty() {
+            Outbox::forget(&folder);
+            return None;
+        }
+        let before = outbox.or_else(|| Outbox::read(&folder));
+        let world = self.world(&settings);
+        let list = waiting(&world, &trust::facts(&self.layout), runtime::clock::now());
+        let list: Vec<Waiting> = list.into_iter().filter(|item| is_news(&world, item)).collect();
+        let known = list.iter().map(|item| (item.kind, item.about.clone())).collect();
+        let Some(before) = before else {
+            let begun = Outbox { known, deliveries: Vec::new() };
+            self.write(&begun);
+            return Some((begun, settings.webhooks));
+        };
+        let mut outbox = Outbox { known, deliveries: before.deliveries.clone() };
+        for item in list.into_iter().filter(|item| !before.known.contains(&(item.kind, item.about.clone()))) {
+            self.add(&mut outbox, &settings.webhooks, item);
+        }
+        if outbox != before {
+            self.write(&outbox);
+        }
+        Some((outbox, settings.webhooks))
+    }
+
+    /// Under the settings as they are: where no fleet runs, they may never have been read.
+    fn world(&self, settings: &Settings) -> Arc<World> {
+        let (world, rules) = (self.handle.world(), settings.kernel());
+        match world.fleet_running || *world.config == rules {
+            true => world,
+            false => Arc::new(World { config: Arc::new(rules), ..(*world).clone() }),
+        }
+    }
+
+    fn add(&self, outbox: &mut Outbox, webhooks: &Webhooks, item: Waiting) {
+        let (now, severity) = (runtime::clock::now(), item.kind.severity());
+        let id = self.id(&item);
+        let message = Message {
+            id: id.clone(),
+            project: self.project.clone(),
+            severity: severity.name(),
+            timestamp: api::time(now),
+            waiting: item.into(),
+        };
+        let body = api::routes::document(&message).to_string();
+        for (name, _) in webhooks.iter().filter(|(_, webhook)| severity >= webhook.severity) {
+            let (id, webhook, body) = (id.clone(), name.clone(), body.clone());
+            outbox.add(Delivery { id, webhook, body, since: now, tries: 0, next: now });
+        }
+    }
+
+    /// From what the log says of it, so that whoever finds it again after a crash gives it the same: which log, what waits
+    /// and since when.
+    fn id(&self, item: &Waiting) -> String {
+        let first = self.handle.read(0, 1).ok().and_then(|page| page.into_iter().next());
+        let log = first.map(|record| format!("{} {}", record.command, record.at)).unwrap_or_default();
+        let about = serde_json::to_string(&item.about).unwrap_or_default();
+        let since = item.since.map(|since| since.to_string()).unwrap_or_default();
+        let text = format!("{log}\n{}\n{about}\n{since}", item.kind.name());
+        secrets::hash(text.as_bytes())[..32].to_owned()
+    }
+
+    fn write(&self, outbox: &Outbox) {
+        if let Err(error) = outbox.write(&self.layout.state()) {
+            let _ = self.notices.send(format!("what webhooks are to be sent cannot be kept: {error}"));
+        }
+    }
+}
