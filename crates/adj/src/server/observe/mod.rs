@@ -5,6 +5,8 @@
 //! that follows it.
 
 mod journal;
+#[cfg(feature = "otel")]
+mod otel;
 mod project;
 mod recorder;
 mod routes;

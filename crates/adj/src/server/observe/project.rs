@@ -118,6 +118,8 @@ async fn measure_lag(mut ready: watch::Receiver<Seq>, written: Written, lag: His
 async fn follow(server: &'static Server, watched: Arc<Watched>) {
     let mut head = watched.handle.follow();
     let mut steps = Steps::default();
+    #[cfg(feature = "otel")]
+    let mut spans = super::otel::Spans::start(&watched.name);
     loop {
         loop {
             let (reading, after) = (watched.clone(), *watched.seen.borrow());
@@ -127,6 +129,10 @@ async fn follow(server: &'static Server, watched: Arc<Watched>) {
             let world = watched.handle.world();
             for record in &page {
                 count(server, &watched.name, &world, record, &mut steps);
+                #[cfg(feature = "otel")]
+                if let (Some(spans), Ok(event)) = (&mut spans, Event::decode(&record.kind, &record.data)) {
+                    spans.take(&world, record, &event);
+                }
             }
             if page.len() < RECORDS {
                 steps.settle(&server.numbers, &watched.name);

@@ -3,6 +3,8 @@
 
 mod journal;
 mod metrics;
+#[cfg(feature = "otel")]
+mod otel;
 mod service;
 
 pub use super::fleet::Repository;
