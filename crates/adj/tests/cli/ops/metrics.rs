@@ -98,13 +98,20 @@ fn no_label_of_the_metrics_grows_with_the_work() {
 
 #[test]
 fn all_projects_of_a_server_are_on_one_page_which_agents_do_not_read() {
-    let here = Repository::new("pages", SCENARIO, &[]);
-    let server = serve(&here, "");
-    let made: Value = serde_json::from_str(&here.ok("token create --name x --role reader --json")).unwrap();
-    let reader = made["token"].as_str().unwrap();
-    assert_eq!(server.ask("GET /metrics", reader, &Value::Null).status, 200);
-    let made: Value = serde_json::from_str(&here.ok("token create --name y --role intern --json")).unwrap();
-    let agent = made["token"].as_str().unwrap();
-    assert_eq!(server.ask("GET /metrics", agent, &Value::Null).status, 404);
+    let (one, two) = (Repository::new("page-one", SCENARIO, &[]), Repository::new("page-two", SCENARIO, &[]));
+    two.ok("task add Wait --id p-1");
+    let server = serve(&one, &format!("--project {} --project {}", one.dir().display(), two.dir().display()));
+    let page = page(&server);
+    for (name, tasks) in server.said["projects"].as_array().unwrap().iter().zip([0.0, 1.0]) {
+        let project = format!("project=\"{}\"", name.as_str().unwrap());
+        assert_eq!(sample(&page, &["adjutant_tasks{", &project, "\"INBOX\""]), tasks);
+    }
+    let token = |role: &str| -> String {
+        let made = one.ok(&format!("token create --name x --role {role} --json"));
+        let made: Value = serde_json::from_str(&made).unwrap();
+        made["token"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(server.ask("GET /metrics", &token("reader"), &Value::Null).status, 200);
+    assert_eq!(server.ask("GET /metrics", &token("intern"), &Value::Null).status, 404);
     assert_eq!(server.post("/metrics", &json!({})).status, 404);
 }
