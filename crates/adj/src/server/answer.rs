@@ -122,7 +122,8 @@ async fn routed(
         return Ok(events.follow(after, connection.stopping.clone(), may));
     }
     let seen = text(&parts.headers, "if-none-match")?;
-    if request.method == Method::Get && request.path == "/api/v1/board" && request.query.is_empty() {
+    let plain = request.query.is_empty() && !brings_body(&parts.headers);
+    if request.method == Method::Get && request.path == "/api/v1/board" && plain {
         let world = place.served.project.world();
         if api::routes::check(&world, &request)?.ready {
             let ready::Ready { document, version } = place.board.document(&world);
@@ -541,12 +542,14 @@ fn hide_in(body: &mut Value, hashes: &[String]) {
     }
 }
 
+fn brings_body(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).map(HeaderValue::as_bytes);
+    headers.contains_key(header::TRANSFER_ENCODING) || !matches!(length, None | Some(b"0"))
+}
+
 /// Nothing is sent, and nothing is said of what it would be.
 fn is_empty(headers: &HeaderMap) -> bool {
-    let length = headers.get(header::CONTENT_LENGTH).map(HeaderValue::as_bytes);
-    !headers.contains_key(header::CONTENT_TYPE)
-        && !headers.contains_key(header::TRANSFER_ENCODING)
-        && matches!(length, None | Some(b"0"))
+    !headers.contains_key(header::CONTENT_TYPE) && !brings_body(headers)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
