@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test quick test-agents test-streams many lines bench soak cuts lint doc
+.PHONY: help demo test quick test-agents test-streams many lines bench load soak cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ lines: ## Let a hundred agents print ten thousand lines a second, and print what
 bench: ## Measure the log, the kernel and the server beside what the machine can do without them
 	$(CARGO) bench -p adjutant-runtime --bench bench
 	$(CARGO) bench -p adj --bench server
+
+load: ## Let a hundred clients move ten thousand tasks over the whole board, over HTTP (release build)
+	ADJ_LOAD_CLIENTS=100 ADJ_LOAD_TASKS=10000 $(CARGO) test --release -p adj --test cli -- server::many_clients
 
 soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
 	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use super::types::cost::{Item as CostItem, Spend, Step as CostStep};
-use super::types::history::{Item, Query, Record as RecordView, Told, Transition};
-use super::types::{Cursor, Limit, Nothing, Page, Paging};
+use super::types::history::{EventsQuery, Item, Query, Record as RecordView, Told, Transition};
+use super::types::{Cursor, Limit, Nothing, Page};
 use super::{Call, Problem, time, view};
 use crate::cli::story::Story;
 use kernel::world::{Tariff, World};
@@ -287,8 +287,11 @@ pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
     Ok(steps.iter().map(shown).collect())
 }
 
-pub fn events(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<RecordView>, Problem> {
-    page(call, paging.after, paging.limit, &|record| Some(record_view(record)))
+pub fn events(call: &Call, (): (), query: EventsQuery, _: Nothing) -> Result<Page<RecordView>, Problem> {
+    let EventsQuery { after, limit, wait } = query;
+    let seen = Cursor::number(after);
+    let _ = super::requests::awaited(call, wait, |world| (world.seq != seen).then_some(()));
+    page(call, after, limit, &|record| Some(record_view(record)))
 }
 
 fn page<T>(

@@ -40,6 +40,7 @@ mod text;
 mod token;
 mod transcript;
 mod waiting;
+mod watch;
 mod worker;
 
 pub use failure::{Exit, Failure};
@@ -124,6 +125,8 @@ enum Command {
     Abort(runs::Abort),
     /// List the tool calls of a run
     Tools(runs::Tools),
+    /// Follow what runs do, live
+    Watch(watch::Watch),
     /// Show the latest messages and tool calls of an agent
     Peek(transcript::Peek),
     /// Show the transcript of an agent
@@ -260,6 +263,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Resume(command) => runs::resume(&command, context),
         Command::Abort(command) => runs::abort(&command, context),
         Command::Tools(command) => runs::tools(&command, context),
+        Command::Watch(command) => watch::watch(&command, context),
         Command::Peek(command) => transcript::peek(&command, context),
         Command::Logs(command) => transcript::logs(&command, context),
         Command::Shell(command) => shell::run(&command, context),

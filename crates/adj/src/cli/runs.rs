@@ -204,7 +204,7 @@ fn about(input: Option<&Value>) -> String {
 }
 
 /// The run of that name, or the one that the task or worker of that name has.
-fn live(project: &Project, name: &str) -> Result<Run, Failure> {
+pub fn live(project: &Project, name: &str) -> Result<Run, Failure> {
     let kinds = "run, task or worker";
     match first_found(name, kinds, &["runs"], |kind| project.get::<Run>(&format!("/{kind}/{name}"))) {
         Err(failure) if failure.exit() == Exit::NotFound => {}

@@ -19,7 +19,8 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::types::{Cursor, Paging};
+use crate::api::types::Cursor;
+use crate::api::types::history::EventsQuery;
 use crate::api::{Problem, Project, record_view};
 
 /// Records that are read from the log at once.
@@ -262,7 +263,7 @@ struct Beat {
 
 /// From `after` in the query, or after the `Last-Event-ID` of a reader that comes back.
 pub(super) fn after(query: &str, last: Option<String>) -> Result<u64, Problem> {
-    let asked: Paging = serde_urlencoded::from_str(query)
+    let asked: EventsQuery = serde_urlencoded::from_str(query)
         .map_err(|error| Problem::bad(format!("the query is not right: {error}")))?;
     match last {
         Some(last) => {

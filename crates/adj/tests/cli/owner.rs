@@ -213,6 +213,7 @@ const DAY: &[&str] = &[
     "token revoke 0123",
     "url",
     "service install --dry-run",
+    "watch Q",
     "prompt ls",
     "prompt show init",
     "doctor",

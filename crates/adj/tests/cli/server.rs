@@ -488,3 +488,104 @@ fn who_is_slow_silent_or_gone_keeps_nobody_else_waiting() {
     assert_eq!(server.get("/api/v1/tasks").json()["items"].as_array().unwrap().len(), 1);
     drop(idle);
 }
+
+/// How many clients and tasks: a few in `make test`, `make load` plays them all.
+fn load() -> (usize, usize) {
+    let number = |name: &str, few| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(few);
+    (number("ADJ_LOAD_CLIENTS", 8), number("ADJ_LOAD_TASKS", 80))
+}
+
+/// A task's way over the whole board, as a person moves it.
+fn way() -> Vec<(&'static str, Value)> {
+    let items: Vec<Value> = ["x", "y", "z"].map(|item| json!({"item": item, "answer": "yes"})).to_vec();
+    let review = json!({
+        "to": "REVIEW", "deliverable": {"content": "did it"}, "reviewChecklist": {"type": "task", "items": items},
+    });
+    vec![
+        ("ASSIGNED", json!({"to": "ASSIGNED", "assigneeIds": ["coder"]})),
+        ("IN_PROGRESS", json!({"to": "IN_PROGRESS", "workPlan": {"bullets": ["a", "b", "c"]}})),
+        ("BLOCKED", json!({"to": "BLOCKED", "reason": "manual"})),
+        ("IN_PROGRESS", json!({"to": "IN_PROGRESS"})),
+        ("REVIEW", review.clone()),
+        ("IN_PROGRESS", json!({"to": "IN_PROGRESS", "feedback": "more"})),
+        ("REVIEW", review),
+        ("DONE", json!({"to": "DONE", "approval": {"decisionNote": "fine"}})),
+    ]
+}
+
+/// A connection that is kept open, with keys of its own.
+struct Caller<'s> {
+    server: &'s Server,
+    stream: TcpStream,
+}
+
+impl Caller<'_> {
+    fn ask(&mut self, line: &str, key: &str, body: &Value) -> (u16, Value) {
+        let body = body.to_string();
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nX-Idempotency-Key: {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.server.host(),
+            self.server.token,
+            body.len()
+        );
+        self.stream.write_all(head.as_bytes()).unwrap();
+        let mut reader = BufReader::new(&self.stream);
+        let (mut status, mut length) = (0, 0);
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            let line = line.trim_end().to_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            status = line.strip_prefix("http/1.1 ").map_or(status, |rest| rest[..3].parse().unwrap());
+            length = line.strip_prefix("content-length: ").map_or(length, |length| length.parse().unwrap());
+        }
+        let mut text = vec![0; length];
+        reader.read_exact(&mut text).unwrap();
+        (status, serde_json::from_slice(&text).unwrap())
+    }
+}
+
+#[test]
+fn many_clients_move_many_tasks_over_the_whole_board_and_nothing_is_lost_or_done_twice() {
+    let (clients, tasks) = load();
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            let server = &server;
+            scope.spawn(move || {
+                let mut caller = Caller { server, stream: TcpStream::connect(server.host()).unwrap() };
+                for task in (client..tasks).step_by(clients) {
+                    let id = format!("c-{task}");
+                    let new = json!({"id": id, "title": "x"});
+                    // Everything is asked twice, as by a client that lost its answer.
+                    for _ in 0..2 {
+                        assert_eq!(caller.ask("POST /api/v1/tasks", &format!("add-{id}"), &new).0, 201);
+                    }
+                    for (at, (status, body)) in way().iter().enumerate() {
+                        let path = format!("POST /api/v1/tasks/{id}/transitions");
+                        for _ in 0..2 {
+                            let (code, answer) = caller.ask(&path, &format!("move-{at}"), body);
+                            let moved = &answer["task"]["status"];
+                            assert_eq!((code, moved.as_str()), (200, Some(*status)), "{id}: {answer}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let board = server.get("/api/v1/board").json();
+    let items = board["items"].as_array().unwrap();
+    assert_eq!(items.len(), tasks);
+    assert!(items.iter().all(|item| item["status"] == "DONE"), "{board}");
+    drop(server);
+    here.ok(&["verify"]);
+    let moves = here.database();
+    let moves: i64 = moves
+        .query_row("SELECT count(*) FROM records WHERE kind = 'task_moved'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(moves as usize, tasks * way().len(), "each move once");
+}

@@ -24,6 +24,21 @@ pub struct Query {
     pub limit: Option<Limit>,
 }
 
+/// Which part of the log.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventsQuery {
+    /// The `next` of the page before, or the number of the last record that was seen; without it, from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Items in a page: 1 to 1000, 100 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Where there is nothing yet, wait a while for something.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub wait: bool,
+}
+
 /// As it was asked for: with `all` a record, with `story` words, else a transition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -124,3 +124,47 @@ fn the_audit_of_a_worker_s_run_lists_what_ran_and_what_was_refused() {
     );
     assert!(repository.ok("tools t-1").contains("AGENT_TOOL_NOT_ALLOWED"));
 }
+
+#[test]
+fn a_run_is_watched_from_its_beginning_to_its_end_and_read_as_a_durable_stream() {
+    let repository = Repository::new("runs-watch", &scenario(&[HELD]), &["t-1"]);
+    let fleet = repository.start("run --serve --port 0");
+    at_work(&repository);
+    let watching = repository.command("watch t-1").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    repository.go("t-1");
+    fleet.wait_for("t-1 landed");
+    let seen = watching.wait_with_output().unwrap();
+    let seen = String::from_utf8(seen.stdout).unwrap();
+    let names: Vec<&str> = seen.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!((names.first(), names.last()), (Some(&"agent:starting"), Some(&"agent:cleanup")), "{seen}");
+    assert!(names.contains(&"state:update") && names.contains(&"agent:completed"), "{seen}");
+
+    let url = repository.json("url")["url"].as_str().unwrap().to_owned();
+    let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    let token = repository.read(&repository.state("token"));
+    let ask = |line: &str| {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(&host).unwrap();
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_lowercase(), body.to_owned())
+    };
+    let (head, body) = ask("GET /v1/stream/runs/t-1.1?offset=-1");
+    let told: Vec<serde_json::Value> = serde_json::from_str(&body).unwrap();
+    let types: Vec<&str> = told.iter().map(|told| told["type"].as_str().unwrap()).collect();
+    assert_eq!(types, names, "the stream has what was watched");
+    assert!(head.contains("stream-up-to-date: true"), "{head}");
+    let next = head.split("stream-next-offset: ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!(ask(&format!("GET /v1/stream/runs/t-1.1?offset={next}")).1, "[]");
+    for line in ["POST /v1/stream/runs/t-1.1", "DELETE /v1/stream/log", "PUT /v1/stream/tasks/new"] {
+        assert!(ask(line).0.starts_with("http/1.1 403"), "{line}");
+    }
+    fleet.stop();
+}
