@@ -5,7 +5,7 @@ CARGO ?= cargo
 RUNS ?= 20000
 SEED ?= 1
 
-.PHONY: help demo test quick test-agents test-streams many lines bench load soak cuts lint doc
+.PHONY: help demo test quick test-agents conformance many lines bench load soak cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,9 +26,9 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude.sh
 	crates/adj/tests/agents/codex.sh
 
-test-streams: ## Run the public suite of the Durable Streams protocol (needs npm and a network)
-	$(CARGO) build -p adjutant-streams --example serve
-	conformance/streams/run.sh
+conformance: ## Run the public suites of Durable Streams, OpenAPI and MCP against adj serve (needs npm, python3 and a network)
+	$(CARGO) build -p adj --bin adj
+	conformance/run.sh
 
 many: ## Run fifty scripted agents on two hundred tickets, and print what the fleet itself costs
 	ADJ_MANY_WORKERS=50 ADJ_MANY_TICKETS=200 $(CARGO) test -p adj --test cli -- --nocapture fleet::many::many

@@ -1,4 +1,4 @@
-//! A server of streams on this machine, for the public conformance suite and for trying things.
+//! A server of streams on this machine, for trying things without a project.
 //!
 //! `cargo run -p adjutant-streams --example serve -- --port 4437 --folder /tmp/streams`
 

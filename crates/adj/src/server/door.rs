@@ -39,6 +39,20 @@ impl Names {
 
     /// Refuses whoever does not ask us, or asks for a page that is not ours.
     pub fn check(&self, parts: &Parts) -> Result<(), Problem> {
+        self.check_host(parts)?;
+        if let Some(origin) = one(&parts.headers, header::ORIGIN.as_str())?
+            && !self.is_ours(origin)
+        {
+            return Err(foreign());
+        }
+        match one(&parts.headers, "sec-fetch-site")? {
+            None | Some("same-origin" | "none") => Ok(()),
+            Some(_) => Err(foreign()),
+        }
+    }
+
+    /// Refuses whoever does not ask us, whatever page it comes from.
+    pub fn check_host(&self, parts: &Parts) -> Result<(), Problem> {
         let asked = parts.uri.authority().map(Authority::as_str);
         let named = one(&parts.headers, header::HOST.as_str())?;
         for host in asked.into_iter().chain(named) {
@@ -50,15 +64,7 @@ impl Names {
         if asked.is_none() && named.is_none() {
             return Err(Problem::bad("the request names no host"));
         }
-        if let Some(origin) = one(&parts.headers, header::ORIGIN.as_str())?
-            && !self.is_ours(origin)
-        {
-            return Err(foreign());
-        }
-        match one(&parts.headers, "sec-fetch-site")? {
-            None | Some("same-origin" | "none") => Ok(()),
-            Some(_) => Err(foreign()),
-        }
+        Ok(())
     }
 
     /// A cookie comes along with whatever page asks: a change that rests on one must say that it is from ours.

@@ -247,6 +247,22 @@ fn a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy() {
     assert_eq!(proxied.said["url"], "https://adj.example.com");
 }
 
+/// The suite of the streams asks for it; nothing else of another page is answered.
+#[test]
+fn a_server_that_asks_for_no_token_answers_the_preflight_of_a_stream_to_any_page() {
+    let here = Repository::new();
+    let (open, closed) = (Server::start(&here, &["--auth", "none"]), Repository::new());
+    let closed = Server::start(&closed, &[]);
+    let asked = |server: &Server, line: &str, host: &str| {
+        server.raw(&format!("{line} HTTP/1.1\nHost: {host}\nOrigin: http://evil.example"), b"").status
+    };
+    assert_eq!(asked(&open, "OPTIONS /v1/stream/x", &open.host()), 204);
+    assert_eq!(asked(&open, "OPTIONS /v1/stream/x", "evil.example"), 421);
+    assert_eq!(asked(&open, "OPTIONS /api/v1/tasks", &open.host()), 403);
+    assert_eq!(asked(&open, "GET /v1/stream/log", &open.host()), 403);
+    assert_eq!(asked(&closed, "OPTIONS /v1/stream/x", &closed.host()), 403);
+}
+
 #[test]
 fn a_token_for_reading_changes_nothing_and_a_revoked_one_reads_nothing() {
     let here = Repository::new();
