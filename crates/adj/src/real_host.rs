@@ -382,6 +382,10 @@ impl Host for RealHost {
 
     fn config_trust(&self) -> Result<Configured, Problem> {
         let path = self.layout.settings();
+        if !path.exists() {
+            return Err(Problem::not_found("there is no adjutant.toml that could be trusted")
+                .hint("the defaults hold; `adj init` writes one"));
+        }
         Settings::read(&path).map_err(of_settings)?;
         trust::trust(&self.layout).map_err(|error| of_io(&path, error))?;
         self.config()

@@ -261,6 +261,13 @@ mod tests {
     use super::*;
     use crate::api::routes;
 
+    /// Each code of a choice takes only some of the names.
+    #[test]
+    fn what_is_offered_has_a_code_and_a_text_and_names_only_where_the_code_takes_them() {
+        let required = &DOCUMENT["components"]["schemas"]["Offered"]["required"];
+        assert_eq!(required, &json!(["code", "text"]));
+    }
+
     #[test]
     fn every_route_is_in_the_document_and_every_reference_leads_somewhere() {
         for route in routes::all() {

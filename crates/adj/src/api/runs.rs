@@ -2,7 +2,7 @@
 
 use super::types::run::{ListQuery, Open, Reported, Run, Sent, ToolCall};
 use super::types::{Nothing, Page, Paging};
-use super::{Call, Problem, field, time, view, wrong};
+use super::{Call, Problem, field, time, view, whole_numbers, wrong};
 use kernel::event::ToolAudited;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
@@ -56,16 +56,24 @@ pub fn open(call: &Call, (): (), _: Nothing, open: Open) -> Result<Reported, Pro
     reported(call, reply)
 }
 
-pub fn event(call: &Call, id: RunId, _: Nothing, Sent(mut event): Sent) -> Result<Reported, Problem> {
+pub fn event(call: &Call, id: RunId, _: Nothing, Sent(event): Sent) -> Result<Reported, Problem> {
+    let event = read(event)?;
+    let reply = call.submit(Ask::RunEvent { run: id.clone(), event })?;
+    reported(call, Reply { id: Some(SmolStr::new(id.as_str())), ..reply })
+}
+
+/// An event as the machine takes it.
+fn read(mut event: Map<String, Value>) -> Result<machines::run::Event, Problem> {
     ["turn", "turnCount", "maxTurns"].into_iter().for_each(|name| counted(&mut event, name));
     if let Some(Value::Object(options)) = event.get_mut("options") {
         counted(options, "maxTurns");
     }
     let sent = machines::run::as_sent(Value::Object(event)).map_err(Problem::missing)?;
-    let event: machines::run::Event = serde_json::from_value(sent)
-        .map_err(|error| Problem::bad(format!("the event is not right: {error}")))?;
-    let reply = call.submit(Ask::RunEvent { run: id.clone(), event })?;
-    reported(call, Reply { id: Some(SmolStr::new(id.as_str())), ..reply })
+    serde_json::from_value(sent.clone()).or_else(|error| {
+        // To JSON, `2.0` is a whole number like any other.
+        let wrong = |_| Problem::bad(format!("the event is not right: {error}"));
+        serde_json::from_value(whole_numbers(sent)).map_err(wrong)
+    })
 }
 
 /// A whole number that is no count is taken as the nearest one: the machine refuses that by its field.
@@ -144,5 +152,24 @@ fn add(rows: &mut Vec<ToolCall>, record: &Record, audited: ToolAudited, run: &ke
     } else {
         row.output = audited.output;
         row.duration = audited.millis;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_count_may_be_written_with_a_fraction_of_nothing() {
+        let event = |count: Value| {
+            read(Map::from_iter([
+                ("type".to_owned(), json!("COMPLETE")),
+                ("result".to_owned(), json!("done")),
+                ("turnCount".to_owned(), count),
+            ]))
+        };
+        assert_eq!(event(json!(2.0)).unwrap(), event(json!(2)).unwrap());
+        assert_eq!(event(json!(2.5)).unwrap_err().status, 400);
     }
 }

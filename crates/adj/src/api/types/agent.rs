@@ -1,6 +1,6 @@
 //! Agents: those of the settings, and those that are connected from outside.
 
-use super::Words;
+use super::{Name, Words};
 use kernel::config::Role;
 use machines::turn::State;
 use schemars::JsonSchema;
@@ -32,5 +32,6 @@ pub struct Agent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connect {
+    #[schemars(with = "Name")]
     pub name: String,
 }

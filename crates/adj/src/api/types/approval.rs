@@ -81,6 +81,7 @@ pub struct Decide {
     pub raise_turns: Option<u32>,
     /// At a budget: how many dollars are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub raise_usd: Option<f64>,
     /// At the turn limit: the work is complete as it is.
     #[serde(default, skip_serializing_if = "is_false")]

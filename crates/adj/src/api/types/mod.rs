@@ -95,6 +95,23 @@ impl JsonSchema for Name {
     }
 }
 
+/// A text that is more than blanks, for the schema.
+pub struct Text;
+
+impl JsonSchema for Text {
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": r"\S"})
+    }
+}
+
 /// Where a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub u64);

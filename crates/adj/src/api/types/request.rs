@@ -1,6 +1,6 @@
 //! Questions that are answered in words, and what an agent at work says of itself.
 
-use super::{Cursor, Limit, Words, flag, is_false};
+use super::{Cursor, Limit, Name, Text, Words, flag, is_false};
 use kernel::words::RequestKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,13 +69,16 @@ pub struct NewRequest {
     pub kind: Option<String>,
     /// What it is about; an agent asks about its own task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub task: Option<String>,
+    #[schemars(with = "Text")]
     pub text: String,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAnswer {
+    #[schemars(with = "Text")]
     pub text: String,
 }
 
@@ -101,6 +104,7 @@ pub struct Claim {
 #[serde(deny_unknown_fields)]
 pub struct Wish {
     /// The tool that would be called, such as Bash, or the action in a word or two.
+    #[schemars(with = "Text")]
     pub tool: String,
     /// What the tool would be given, by name, such as {"command": "git push"}.
     #[serde(default)]

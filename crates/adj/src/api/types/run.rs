@@ -3,7 +3,7 @@
 use super::approval::Approval;
 use super::cost::Spend;
 use super::task::Holder;
-use super::{Cursor, Limit, Words};
+use super::{Cursor, Limit, Name, Text, Words};
 use machines::run::{PauseReason, ToolStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,11 +112,21 @@ pub struct ToolCall {
 /// A run of an agent that the fleet does not start; with `agent`, one that a worker begins because a person says so.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "OpenRun")]
+#[schemars(rename = "OpenRun", extend("not" = {
+    "required": ["agent"],
+    "properties": {"agent": {"type": "string"}},
+    "anyOf": [
+        {"required": ["prompt"], "properties": {"prompt": {"minLength": 1}}},
+        {"required": ["options"], "properties": {"options": {"type": "object"}}},
+    ],
+}))]
 pub struct Open {
+    #[schemars(with = "Name")]
     pub task: String,
-    /// Whose worker begins it. An agent that opens a run of its own leaves it out.
+    /// Whose worker begins it. An agent that opens a run of its own leaves it out. Prompt and options are then
+    /// those of the task and the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
     pub agent: Option<String>,
     #[serde(default)]
     pub prompt: String,
@@ -130,17 +140,97 @@ pub struct Open {
 #[schemars(rename = "RunOptions")]
 pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 200))]
     pub max_turns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub temperature: Option<f64>,
 }
 
 /// An event of a run, as the run machine takes it: `docs/machines/run.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(rename = "RunEvent")]
+#[schemars(with = "Told")]
 pub struct Sent(pub Map<String, Value>);
+
+/// The same as it is described: what is sent is read by the machine itself, which passes over members that it does not know.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
+#[schemars(rename = "RunEvent")]
+enum Told {
+    Start {
+        task_id: String,
+        #[schemars(with = "Text")]
+        prompt: String,
+        options: Option<ToldOptions>,
+    },
+    /// One turn's message is complete, and none of its tools has run.
+    Step {
+        #[schemars(range(min = 1))]
+        turn: u32,
+        tool_calls: Vec<ToldCall>,
+        output: Option<String>,
+    },
+    Pause {
+        #[schemars(with = "Words<PauseReason>")]
+        reason: PauseReason,
+        context: Option<Value>,
+    },
+    Resume {
+        feedback: Option<String>,
+        input: Option<String>,
+        #[schemars(range(min = 1, max = 200))]
+        max_turns: Option<u32>,
+    },
+    Error {
+        error: ToldError,
+        recoverable: bool,
+    },
+    Complete {
+        result: String,
+        diff: Option<String>,
+        #[schemars(range(min = 1))]
+        turn_count: u32,
+    },
+    Abort {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "RunEventOptions")]
+struct ToldOptions {
+    #[schemars(range(min = 1, max = 200))]
+    max_turns: Option<u32>,
+    allowed_tools: Option<Vec<String>>,
+    model: Option<String>,
+    #[schemars(range(min = 0, max = 1))]
+    temperature: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunEventCall")]
+struct ToldCall {
+    id: String,
+    tool: String,
+    input: Map<String, Value>,
+    output: Option<String>,
+    /// In milliseconds.
+    duration: Option<f64>,
+    #[schemars(with = "Words<ToolStatus>")]
+    status: ToolStatus,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunEventError")]
+struct ToldError {
+    code: String,
+    message: String,
+    status: u16,
+    details: Option<Value>,
+}

@@ -1,7 +1,7 @@
 //! Tasks: what stands on the board, what is known of each, and what can be asked of one.
 
 use super::cost::Spend;
-use super::{Cursor, Limit, Name, Words};
+use super::{Cursor, Limit, Name, Text, Words};
 use kernel::world::ProposalState;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
 use schemars::JsonSchema;
@@ -319,6 +319,10 @@ pub struct Comment {
 /// A new task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    {"properties": {"title": {"pattern": r"\S"}}},
+    {"required": ["tryOf"], "properties": {"tryOf": {"type": "string"}}},
+]))]
 pub struct Add {
     /// What is to be done, in one line. May be empty for another try.
     pub title: String,
@@ -347,7 +351,7 @@ pub struct Add {
     pub try_of: Option<String>,
     /// 3 to 6 bullets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 3, max = 6))]
+    #[schemars(with = "Option<Vec<Text>>", length(min = 3, max = 6))]
     pub plan: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<String>,
@@ -366,6 +370,7 @@ pub struct Add {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Edit {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Text>")]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -375,13 +380,36 @@ pub struct Edit {
     pub priority: Option<u8>,
     /// 3 to 6 bullets, in place of those that there are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 3, max = 6))]
+    #[schemars(with = "Option<Vec<Text>>", length(min = 3, max = 6))]
     pub plan: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<String>,
     /// Empty or `none`: whoever the ticket or the settings name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NameOrNone>")]
     pub agent: Option<String>,
+}
+
+/// A name, or nothing at all, for the schema.
+struct NameOrNone;
+
+impl JsonSchema for NameOrNone {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "NameOrNone".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let name = Name::PATTERN.trim_start_matches('^').trim_end_matches('$');
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": format!("^({name})?$"),
+            "maxLength": machines::names::NAME_LENGTH_MAX,
+        })
+    }
 }
 
 /// A move, and what it requires: `docs/machines/task.md` says what that is.
@@ -467,6 +495,7 @@ pub struct Moved {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewComment {
+    #[schemars(with = "Text")]
     pub text: String,
 }
 

@@ -61,6 +61,7 @@ struct Named {
     worker: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<String>,
     /// The task that is depended on.
     #[serde(skip_serializing_if = "Option::is_none")]

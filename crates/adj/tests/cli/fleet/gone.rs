@@ -83,6 +83,15 @@ fn settings_that_init_wrote_hold_on_a_branch_without_them_before_any_fleet_has_r
 }
 
 #[test]
+fn a_file_of_settings_that_is_not_there_cannot_be_trusted_and_that_is_no_fault_of_ours() {
+    let repository = project("settings-absent");
+    std::fs::remove_file(repository.dir().join("adjutant.toml")).expect("it was there");
+    let super::Ran { code, stderr, .. } = repository.adj("config trust");
+    assert_eq!(code, 4, "{stderr}");
+    assert!(stderr.contains("there is no adjutant.toml") && stderr.contains("adj init"), "{stderr}");
+}
+
+#[test]
 fn the_settings_are_shown_as_they_are_in_force() {
     let repository = project("settings-shown");
     let shown = repository.ok("config show");
