@@ -30,6 +30,9 @@ pub enum Command {
         #[arg(long, value_name = "RUN")]
         revoke: Option<RunId>,
     },
+    /// Serve what the public conformance suite of MCP asks for, at a free port
+    #[cfg(debug_assertions)]
+    McpFixture,
     /// Be a scripted agent: play the next step of a scenario
     Script {
         /// The scenario file
@@ -57,6 +60,8 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
         Command::Commands => commands(context),
         Command::Serve { mint, revoke } => serve(mint.as_deref(), revoke.as_ref(), context),
+        #[cfg(debug_assertions)]
+        Command::McpFixture => crate::mcp::fixture::serve(context.out),
         Command::Script { scenario } => {
             let sessions = super::set_variable("ADJ_SCRIPT_SESSIONS").map(PathBuf::from);
             let sessions = sessions.unwrap_or_else(|| std::env::temp_dir().join("adj-script-sessions"));

@@ -6,6 +6,8 @@
 
 mod calls;
 mod door;
+#[cfg(debug_assertions)]
+pub mod fixture;
 mod inputs;
 mod stdio;
 mod table;
@@ -19,9 +21,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use axum::body::Body;
 use axum::http;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
-    ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, Implementation, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -88,6 +92,40 @@ impl ServerHandler for Server {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(REVISIONS)
+    }
+
+    // What is not among the capabilities is not there: a list of nothing would say otherwise.
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn list_tools(
@@ -219,14 +257,21 @@ impl Service {
     pub async fn answer(&self, request: http::Request<Body>, caller: Caller) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());
         let (control, tokens) = (self.control.clone(), self.tokens.clone());
-        let server = Server::new(Arc::new(Inside { project, host, control, tokens, caller }));
-        let config = StreamableHttpServerConfig::default()
-            .disable_allowed_hosts()
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(BODY_BYTES_MAX);
-        let sessions = Arc::new(NeverSessionManager::default());
-        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-        service.handle(request).await.map(Body::new)
+        mounted(Server::new(Arc::new(Inside { project, host, control, tokens, caller })), request).await
     }
+}
+
+/// Answers one request: no session is begun, whatever the revision, and a body is limited as everywhere.
+async fn mounted<S>(server: S, request: http::Request<Body>) -> http::Response<Body>
+where
+    S: ServerHandler + Clone + Send + Sync + 'static,
+{
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(BODY_BYTES_MAX);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    service.handle(request).await.map(Body::new)
 }

@@ -87,3 +87,13 @@ async fn over_http_the_caller_is_whom_the_server_says() {
     let (_, refused) = post(&owner, &intern, REVISION, call).await;
     assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_among_the_capabilities_is_not_there() {
+    let owner = Owner::open(Box::new(MemoryLog::new())).unwrap();
+    let ann = Caller::person("ann");
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        let (status, answer) = post(&owner, &ann, REVISION, ask(method, json!({}))).await;
+        assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32601)), "{method}: {answer}");
+    }
+}
