@@ -154,13 +154,12 @@ pub struct Options {
 /// An event of a run, as the run machine takes it: `docs/machines/run.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(with = "Told")]
+#[schemars(rename = "RunEvent", with = "Told")]
 pub struct Sent(pub Map<String, Value>);
 
 /// The same as it is described: what is sent is read by the machine itself, which passes over members that it does not know.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
-#[schemars(rename = "RunEvent")]
 enum Told {
     Start {
         task_id: String,
@@ -170,7 +169,7 @@ enum Told {
     },
     /// One turn's message is complete, and none of its tools has run.
     Step {
-        #[schemars(range(min = 1))]
+        #[schemars(range(min = 1, max = u32::MAX))]
         turn: u32,
         tool_calls: Vec<ToldCall>,
         output: Option<String>,
@@ -193,7 +192,7 @@ enum Told {
     Complete {
         result: String,
         diff: Option<String>,
-        #[schemars(range(min = 1))]
+        #[schemars(range(min = 1, max = u32::MAX))]
         turn_count: u32,
     },
     Abort {

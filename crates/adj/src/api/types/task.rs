@@ -243,7 +243,9 @@ pub struct Check {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CostSummary {
     pub total_cost: f64,
+    #[schemars(range(max = u32::MAX))]
     pub run_count: u32,
+    #[schemars(range(max = u64::MAX))]
     pub token_count: u64,
 }
 
@@ -319,10 +321,10 @@ pub struct Comment {
 /// A new task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("anyOf" = [
-    {"properties": {"title": {"pattern": r"\S"}}},
-    {"required": ["tryOf"], "properties": {"tryOf": {"type": "string"}}},
-]))]
+#[schemars(extend("not" = {
+    "properties": {"title": {"pattern": r"^\s*$"}},
+    "not": {"required": ["tryOf"], "properties": {"tryOf": {"type": "string"}}},
+}))]
 pub struct Add {
     /// What is to be done, in one line. May be empty for another try.
     pub title: String,
