@@ -154,7 +154,9 @@ fn what_a_repository_holds_for_claude_is_not_taken_up() {
         let sources = start.iter().position(|flag| flag == "--setting-sources").expect("they are named");
         assert_eq!(start[sources + 1], "", "no settings are read");
         assert!(start.contains(&"--strict-mcp-config".to_owned()), "no servers are started but ours");
-        assert!(!start.contains(&"--mcp-config".to_owned()));
+        // The stand-in refuses a file that names any server but ours.
+        let servers = start.iter().position(|flag| flag == "--mcp-config").expect("ours is named");
+        assert!(start[servers + 1].ends_with("/claude-mcp.json"), "{}", start[servers + 1]);
         assert!(
             start.contains(&"--append-system-prompt-file".to_owned()),
             "its words are passed on all the same"
