@@ -1,29 +1,26 @@
 //! One request: who asks, for which project, what; and the answer.
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use kernel::Actor;
-use serde::Deserialize;
 use serde_json::Value;
 use streams::Access;
 
+use super::body::{brings_body, hide, json_body};
+use super::credentials::{caller, session, unknown};
 use super::observe::{self, By};
-use super::tokens::{Caller, Tokens};
-use super::{Connection, Door, House, Place, Served, TcpDoor, events, pages, ready};
+use super::reply::{respond, respond_kept, respond_problem, respond_tagged, started};
+use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
+use super::tokens::Caller;
+use super::{Connection, Door, House, Place, Served, events, pages, ready};
 use crate::api::{self, Method, Problem, Request, Site};
-
-/// The largest body that is read.
-pub const BODY_BYTES_MAX: usize = 1 << 20;
-/// A body that takes longer than this to arrive is not waited for.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
     let (since, mut by) = (Instant::now(), By::default());
@@ -97,6 +94,18 @@ async fn routed(
     if let Some(stream) = stream_path(parts.uri.path()) {
         return streamed(place, stream, parts, body, &asking).await;
     }
+    asked(connection, place, parts, path, body, asking).await
+}
+
+/// A request of the API.
+async fn asked(
+    connection: &Arc<Connection>,
+    place: &Arc<Place>,
+    parts: &Parts,
+    path: String,
+    body: Incoming,
+    asking: Caller,
+) -> Result<Response, Problem> {
     let Caller { actor, run, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method, &path)?,
@@ -119,7 +128,7 @@ async fn routed(
             return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
                 .hint("follow from `after=0`, or from the last record that you have seen in this log"));
         }
-        let (house, place, parts) = (house.clone(), place.clone(), parts.clone());
+        let (house, place, parts) = (connection.house.clone(), place.clone(), parts.clone());
         let events = place.served.events.clone();
         let may = move || caller(&house, &place, &parts).is_ok();
         return Ok(events.follow(after, connection.stopping.clone(), may));
@@ -137,81 +146,6 @@ async fn routed(
     let mut body = json_body(request.method, &parts.headers, body).await?;
     hide(&mut body, &place.served.tokens);
     Ok(answered(place, Request { body, ..request }, seen.as_deref()).await)
-}
-
-/// What stands behind the place of streams in a path, as it was sent.
-fn stream_path(path: &str) -> Option<&str> {
-    let path = match path.strip_prefix("/p/") {
-        Some(rest) => &rest[rest.find('/')?..],
-        None => path,
-    };
-    path.strip_prefix("/v1/stream/")
-}
-
-/// What a browser asks before a page may use a stream. The answer tells nothing of the stream, and a test suite wants it.
-fn is_preflight(parts: &Parts) -> bool {
-    parts.method == axum::http::Method::OPTIONS && stream_path(parts.uri.path()).is_some()
-}
-
-/// These three come with the token of a wake, which the streams themselves have given out.
-fn is_of_a_wake(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').collect();
-    matches!(parts[..], ["__ds", "subscriptions", _, "callback" | "ack" | "release"])
-}
-
-async fn streamed(
-    place: &Arc<Place>,
-    path: &str,
-    parts: &Parts,
-    body: Incoming,
-    caller: &Caller,
-) -> Result<Response, Problem> {
-    let access = stream_access(place, path, caller)?;
-    ask_streams(place, path, parts, body, access).await
-}
-
-async fn ask_streams(
-    place: &Arc<Place>,
-    path: &str,
-    parts: &Parts,
-    body: Incoming,
-    access: Access,
-) -> Result<Response, Problem> {
-    let Some(streams) = &place.served.streams else {
-        return Err(Problem::not_found("no streams are served here").hint("`adj serve` serves them"));
-    };
-    let request = axum::http::Request::from_parts(parts.clone(), body);
-    Ok(streams.answer(path, request, access).await.map(Body::new))
-}
-
-/// People read and write; an agent reads what it may read by the routes, and what others have put there.
-fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Access, Problem> {
-    let Caller { actor, run, reads_only, .. } = caller.clone();
-    if actor.is_human() {
-        return Ok(if reads_only { Access::READ } else { Access::ALL });
-    }
-    let route = match path.split_once('/') {
-        Some(("runs", id)) => format!("/runs/{id}/history"),
-        Some(("tasks", id)) => format!("/tasks/{id}/history"),
-        Some(("agents" | "channels", _)) => "/history".to_owned(),
-        None if path == "log" => "/events".to_owned(),
-        _ => return Ok(Access::READ),
-    };
-    let request = Request {
-        method: Method::Get,
-        path: format!("/api/v1{route}"),
-        query: String::new(),
-        body: Value::Null,
-        actor,
-        run,
-        reads_only,
-        id: 0,
-        at: 0,
-        x_idempotency_key: None,
-        idempotency_key: None,
-    };
-    api::routes::check(&place.served.project.world(), &request)?;
-    Ok(Access::READ)
 }
 
 /// The numbers of all projects are for the people of any of them; agents find nothing there.
@@ -289,186 +223,7 @@ pub(super) fn answer(served: &Served, request: &Request) -> api::Response {
     api::answer(&site, request)
 }
 
-pub(super) fn respond_problem(problem: &Problem) -> Response {
-    let mut response = respond(problem.status, &api::routes::document(&problem.document()));
-    let headers = response.headers_mut();
-    if let Some(seconds) = problem.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if problem.status == 405
-        && let Ok(methods) = HeaderValue::from_str(&problem.methods.join(", "))
-    {
-        headers.insert(header::ALLOW, methods);
-    }
-    response
-}
-
-fn respond(status: u16, body: &Value) -> Response {
-    let kind = if status >= 400 { "application/problem+json" } else { "application/json" };
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(code) = body["code"].as_str().filter(|_| status >= 400) {
-        response.extensions_mut().insert(observe::Code(code.into()));
-    }
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if status == 401 {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    if status == 408 || status == 413 {
-        // What is left of the body is not read, so nothing can follow it.
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
-
-/// What is polled: whoever has seen just this is told so in its place.
-fn respond_tagged(body: &Value, seen: Option<&str>) -> Response {
-    let text = body.to_string();
-    let tag = format!("\"{}\"", &runtime::secrets::hash(text.as_bytes())[..32]);
-    respond_kept(text.into(), &tag, seen)
-}
-
-/// Which process made a tag: the next one counts from the beginning.
-fn started() -> u128 {
-    static STARTED: LazyLock<u128> = LazyLock::new(runtime::clock::unique);
-    *STARTED
-}
-
-fn respond_kept(document: Bytes, tag: &str, seen: Option<&str>) -> Response {
-    let same = seen.is_some_and(|seen| {
-        seen.split(',').any(|one| one.trim().trim_start_matches("W/") == tag || one.trim() == "*")
-    });
-    let mut response = Response::new(Body::from(if same { Bytes::new() } else { document }));
-    let headers = response.headers_mut();
-    if let Ok(tag) = HeaderValue::from_str(tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    // It is the caller's alone, and to be asked for again each time.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    headers.insert(header::VARY, HeaderValue::from_static("Authorization, Cookie"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if same {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-    } else {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    }
-    response
-}
-
-fn unknown() -> Problem {
-    Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
-        .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
-}
-
-/// Who asks: a token says so, or a session of a browser that one of our links has begun.
-pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Caller, Problem> {
-    let now = runtime::clock::now();
-    let door = match &house.door {
-        Door::Socket => None,
-        Door::Tcp(door) => Some(door),
-    };
-    if parts.headers.contains_key(header::AUTHORIZATION) {
-        return by_token(&place.served.tokens, &parts.headers);
-    }
-    if let Some(door) = door
-        && let Some(secret) = cookie(door, &parts.headers)
-        && let Some(user) = door.sessions.user(secret, now)
-    {
-        door.names.check_cookie(parts)?;
-        return Ok(Caller::person(&user));
-    }
-    match door {
-        Some(door) if door.open => Ok(Caller::person("local")),
-        _ => Err(unknown()),
-    }
-}
-
-/// The name of the project's user is theirs to say, in the alphabet of names.
-fn by_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let (scheme, token) = shown.and_then(|shown| shown.split_once(' ')).ok_or_else(unknown)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(unknown());
-    }
-    let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
-    let now = runtime::clock::now();
-    let caller = tokens.caller(token.trim(), user.unwrap_or("local"), now).ok_or_else(unknown)?;
-    if let (Actor::Human(_), Some(user)) = (&caller.actor, user) {
-        machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
-    }
-    Ok(caller)
-}
-
-impl TcpDoor {
-    /// Browsers send a cookie to every port of a host: each server has a name of its own.
-    fn cookie_name(&self) -> String {
-        match self.secure {
-            true => format!("__Host-adj-{}", self.port),
-            false => format!("adj-{}", self.port),
-        }
-    }
-}
-
-/// The secret of a session, as the browser keeps it.
-fn cookie<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<&'h str> {
-    let name = door.cookie_name();
-    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(given, secret)| (given == name).then_some(secret))
-}
-
-/// What the page behind a link sends.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Enter {
-    code: String,
-}
-
-/// A link becomes a session, or a session ends.
-async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
-    let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
-    let (secret, seconds) = match method {
-        Method::Post => {
-            let body = json_body(method, &parts.headers, body).await?;
-            let Enter { code } = Enter::deserialize(&body)
-                .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
-            let begun = door.sessions.begin(&code, now).map_err(|error| {
-                Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
-            })?;
-            let begun = begun.ok_or_else(|| {
-                Problem::new(401, "LINK_USED", "this link was used already, or is too old")
-                    .hint("`adj url` prints a fresh one")
-            })?;
-            (begun.secret, begun.seconds)
-        }
-        Method::Delete => {
-            door.names.check_cookie(parts)?;
-            if let Some(secret) = cookie(door, &parts.headers) {
-                door.sessions.end(secret, now);
-            }
-            (String::new(), 0)
-        }
-        _ => {
-            let detail = "a session is begun by POST and ended by DELETE";
-            let problem = Problem::new(405, "NO_SUCH_METHOD", detail);
-            return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
-        }
-    };
-    let secure = if door.secure { "; Secure" } else { "" };
-    let name = door.cookie_name();
-    let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
-    let mut response = respond(200, &Value::Object(Default::default()));
-    let cookie = HeaderValue::from_str(&cookie)
-        .map_err(|error| Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}")))?;
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    Ok(response)
-}
-
-fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
+pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
     match method.as_str() {
         // What is not sent of the answer is left out on the way.
         "GET" | "HEAD" => Ok(Method::Get),
@@ -492,78 +247,6 @@ fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
 fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
-}
-
-/// What a form, a script without leave, or a slip would send is refused before it is read.
-async fn json_body(method: Method, headers: &HeaderMap, body: Incoming) -> Result<Value, Problem> {
-    let changes = matches!(method, Method::Post | Method::Patch);
-    if changes && !is_json(headers) && !is_empty(headers) {
-        return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
-    }
-    let too_large = || Problem::new(413, "TOO_LARGE", format!("a body holds {BODY_BYTES_MAX} bytes at most"));
-    let said =
-        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if said.is_some_and(|said| said > BODY_BYTES_MAX as u64) {
-        return Err(too_large());
-    }
-    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
-    let body = match read {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Ok(Err(error)) => return Err(Problem::bad(format!("the body did not arrive: {error}"))),
-        Err(_) => return Err(Problem::new(408, "TOO_SLOW", "the body did not arrive in time")),
-    };
-    if body.is_empty() {
-        return Ok(Value::Null);
-    }
-    // More than 128 levels deep is an error too, and is found before the stack is.
-    serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
-}
-
-/// What an agent sends may become part of the log, which has no tokens in it.
-pub fn hide(body: &mut Value, tokens: &Tokens) {
-    if longest_text(body) >= runtime::secrets::TOKEN_DIGITS {
-        hide_in(body, &tokens.hashes());
-    }
-}
-
-/// Most bodies hold nothing that is long enough to be a token.
-fn longest_text(body: &Value) -> usize {
-    match body {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(longest_text).max().unwrap_or(0),
-        Value::Object(members) => members.values().map(longest_text).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-fn hide_in(body: &mut Value, hashes: &[String]) {
-    match body {
-        Value::String(text) => {
-            if let Some(shown) = runtime::secrets::hidden_in(text, hashes) {
-                *text = shown;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, hashes)),
-        Value::Object(members) => members.values_mut().for_each(|value| hide_in(value, hashes)),
-        _ => {}
-    }
-}
-
-fn brings_body(headers: &HeaderMap) -> bool {
-    let length = headers.get(header::CONTENT_LENGTH).map(HeaderValue::as_bytes);
-    headers.contains_key(header::TRANSFER_ENCODING) || !matches!(length, None | Some(b"0"))
-}
-
-/// Nothing is sent, and nothing is said of what it would be.
-fn is_empty(headers: &HeaderMap) -> bool {
-    !headers.contains_key(header::CONTENT_TYPE) && !brings_body(headers)
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// What stands behind the `?`, once it is known that all of it can be read.

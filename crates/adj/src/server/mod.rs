@@ -10,6 +10,8 @@
 //! - whoever connects and says nothing, or reads nothing, is not waited for, and takes no descriptor from anybody else.
 
 mod answer;
+mod body;
+mod credentials;
 mod door;
 mod events;
 mod feeds;
@@ -17,10 +19,12 @@ pub mod observe;
 mod pace;
 mod pages;
 mod ready;
+mod reply;
 mod seats;
 pub mod service_manager;
 mod sessions;
 pub mod socket;
+mod stream_door;
 pub mod tcp;
 pub mod tokens;
 
@@ -48,7 +52,7 @@ use streams::Streams;
 use crate::api::{self, Control, Host, Problem};
 use crate::mcp;
 
-pub use answer::{BODY_BYTES_MAX, hide};
+pub use body::{BODY_BYTES_MAX, hide};
 pub use door::Names;
 pub use events::Events;
 pub use feeds::{Feeds, FromLog};
@@ -292,7 +296,7 @@ async fn turn_away(stream: Stream) {
     let refuse = service_fn(|_: hyper::Request<Incoming>| async {
         let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "too many connections are open")
             .hint("close some, and try again");
-        let mut response = answer::respond_problem(&problem);
+        let mut response = reply::respond_problem(&problem);
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });

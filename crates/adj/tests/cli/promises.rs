@@ -224,13 +224,34 @@ const NOTHING_LOST: &[Promise] = &[
 const NOBODY_GETS_IN: &[Promise] = &[
     (
         "Nothing is read or written without a token",
-        &["nobody_is_answered_without_a_token", "every_route_is_closed_to_strangers_and_takes_no_nonsense"],
+        &[
+            "nobody_is_answered_without_a_token",
+            "every_route_is_closed_to_strangers_and_takes_no_nonsense",
+            "only_our_own_name_and_page_are_answered_and_never_without_a_token",
+        ],
     ),
     (
         "Every route is open to whom its row says, and to nobody else",
         &["every_route_is_open_to_whom_its_row_says_and_to_nobody_else"],
     ),
-    ("Host and origin of web pages are checked: there is no TCP door yet", NONE),
+    (
+        "Host and origin of web pages are checked, and a change by a cookie comes from our own page",
+        &[
+            "only_our_own_name_and_page_are_answered_and_never_without_a_token",
+            "a_browser_comes_in_by_a_link_that_works_once",
+        ],
+    ),
+    (
+        "A server listens beyond this machine only behind TLS or a proxy",
+        &["a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy"],
+    ),
+    (
+        "A token for reading changes nothing, and a revoked one reads nothing",
+        &[
+            "a_token_for_reading_changes_nothing_and_a_revoked_one_reads_nothing",
+            "a_token_for_reading_reads_everything_and_changes_nothing",
+        ],
+    ),
     (
         "Tokens are the user's alone, in no log, transcript or argument",
         &[
@@ -248,6 +269,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine",
             "nonsense_is_refused_by_every_route_and_the_next_request_is_fine",
+            "who_is_slow_silent_or_gone_keeps_nobody_else_waiting",
         ],
     ),
     (
@@ -255,6 +277,8 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "an_agent_that_holds_every_connection_holds_up_nobody_else",
             "a_connection_without_a_request_is_closed_after_a_few_seconds",
+            "who_is_slow_silent_or_gone_keeps_nobody_else_waiting",
+            "a_token_that_asks_without_end_is_held_back_and_the_user_is_not",
         ],
     ),
     (

@@ -1,0 +1,126 @@
+//! Who asks: a token says so, or the session of a browser.
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use hyper::body::Incoming;
+use kernel::Actor;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::method;
+use super::body::json_body;
+use super::reply::respond;
+use super::tokens::{Caller, Tokens};
+use super::{Door, House, Place, TcpDoor, pages};
+use crate::api::{Method, Problem};
+
+pub(super) fn unknown() -> Problem {
+    Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
+        .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
+}
+
+/// Who asks: a token says so, or a session of a browser that one of our links has begun.
+pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Caller, Problem> {
+    let now = runtime::clock::now();
+    let door = match &house.door {
+        Door::Socket => None,
+        Door::Tcp(door) => Some(door),
+    };
+    if parts.headers.contains_key(header::AUTHORIZATION) {
+        return by_token(&place.served.tokens, &parts.headers);
+    }
+    if let Some(door) = door
+        && let Some(secret) = cookie(door, &parts.headers)
+        && let Some(user) = door.sessions.user(secret, now)
+    {
+        door.names.check_cookie(parts)?;
+        return Ok(Caller::person(&user));
+    }
+    match door {
+        Some(door) if door.open => Ok(Caller::person("local")),
+        _ => Err(unknown()),
+    }
+}
+
+/// The name of the project's user is theirs to say, in the alphabet of names.
+fn by_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, token) = shown.and_then(|shown| shown.split_once(' ')).ok_or_else(unknown)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(unknown());
+    }
+    let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
+    let now = runtime::clock::now();
+    let caller = tokens.caller(token.trim(), user.unwrap_or("local"), now).ok_or_else(unknown)?;
+    if let (Actor::Human(_), Some(user)) = (&caller.actor, user) {
+        machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
+    }
+    Ok(caller)
+}
+
+impl TcpDoor {
+    /// Browsers send a cookie to every port of a host: each server has a name of its own.
+    fn cookie_name(&self) -> String {
+        match self.secure {
+            true => format!("__Host-adj-{}", self.port),
+            false => format!("adj-{}", self.port),
+        }
+    }
+}
+
+/// The secret of a session, as the browser keeps it.
+fn cookie<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<&'h str> {
+    let name = door.cookie_name();
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(given, secret)| (given == name).then_some(secret))
+}
+
+/// What the page behind a link sends.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Enter {
+    code: String,
+}
+
+/// A link becomes a session, or a session ends.
+pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
+    let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
+    let (secret, seconds) = match method {
+        Method::Post => {
+            let body = json_body(method, &parts.headers, body).await?;
+            let Enter { code } = Enter::deserialize(&body)
+                .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
+            let begun = door.sessions.begin(&code, now).map_err(|error| {
+                Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
+            })?;
+            let begun = begun.ok_or_else(|| {
+                Problem::new(401, "LINK_USED", "this link was used already, or is too old")
+                    .hint("`adj url` prints a fresh one")
+            })?;
+            (begun.secret, begun.seconds)
+        }
+        Method::Delete => {
+            door.names.check_cookie(parts)?;
+            if let Some(secret) = cookie(door, &parts.headers) {
+                door.sessions.end(secret, now);
+            }
+            (String::new(), 0)
+        }
+        _ => {
+            let detail = "a session is begun by POST and ended by DELETE";
+            let problem = Problem::new(405, "NO_SUCH_METHOD", detail);
+            return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
+        }
+    };
+    let secure = if door.secure { "; Secure" } else { "" };
+    let name = door.cookie_name();
+    let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let mut response = respond(200, &Value::Object(Default::default()));
+    let cookie = HeaderValue::from_str(&cookie)
+        .map_err(|error| Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}")))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
