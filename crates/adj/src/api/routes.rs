@@ -15,6 +15,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use Method::{Delete, Get, Patch, Post, Put};
@@ -304,21 +305,39 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
     TABLE.iter().flat_map(|subject| &subject.routes)
 }
 
+/// The rows whose path begins with a word and has so many parts: every request looks for its own among them.
+static BY_FIRST_WORD: LazyLock<HashMap<(&'static str, usize), Vec<&'static Route>>> = LazyLock::new(|| {
+    let mut rows: HashMap<_, Vec<&Route>> = HashMap::new();
+    for route in all() {
+        rows.entry(first_word(route.path)).or_default().push(route);
+    }
+    rows
+});
+
+fn first_word(path: &str) -> (&str, usize) {
+    (path.split('/').nth(1).unwrap_or_default(), path.split('/').count())
+}
+
+/// The rows at a path, whatever the method.
+fn at(path: &str) -> impl Iterator<Item = (&'static Route, Vec<&str>)> {
+    let rows = BY_FIRST_WORD.get(&first_word(path)).into_iter().flatten();
+    rows.filter_map(move |route| Some((*route, route.names(path)?)))
+}
+
 /// What can be asked at a path; nothing where there is nothing.
 pub fn methods_at(path: &str) -> Vec<&'static str> {
-    let path = path.strip_prefix("/api/v1").unwrap_or_default();
-    all().filter(|route| route.names(path).is_some()).map(|route| route.method.name()).collect()
+    at(path.strip_prefix("/api/v1").unwrap_or_default()).map(|(route, _)| route.method.name()).collect()
 }
 
 /// The path of the row that a path is one of, whatever the method.
 pub fn template(path: &str) -> Option<&'static str> {
-    all().find(|route| route.names(path).is_some()).map(|route| route.path)
+    at(path).next().map(|(route, _)| route.path)
 }
 
 /// The row for a request, with the names in its path.
 fn find(request: &Request) -> Result<(&'static Route, Vec<&str>), Problem> {
     let path = request.path.strip_prefix("/api/v1").unwrap_or_default();
-    let found: Vec<_> = all().filter_map(|route| Some((route, route.names(path)?))).collect();
+    let found: Vec<_> = at(path).collect();
     let methods: Vec<&str> = found.iter().map(|(route, _)| route.method.name()).collect();
     match found.into_iter().find(|(route, _)| route.method == request.method) {
         Some(found) => Ok(found),

@@ -352,8 +352,11 @@ fn usage(error: &clap::Error, json: bool, stdout: &mut dyn Write) -> ExitCode {
     use clap::error::ErrorKind;
     // One word for one thing: what clap calls a tip is a hint everywhere else.
     let mut text = error.render().to_string().replace("\n\n  tip: ", "\nhint: ");
-    if let Some(meant) = meant(error).filter(|_| !text.contains("\nhint: ")) {
-        text = text.replacen("\n\n", &format!("\nhint: did you mean `{meant}`?\n\n"), 1);
+    if let Some(meant) = meant(error) {
+        // In place of clap's own, which lists whatever looks a little like it.
+        let said = text.split("\n\n").next().unwrap_or_default();
+        let (before, _) = said.split_once("\nhint: ").unwrap_or((said, ""));
+        text = format!("{before}\nhint: did you mean `{meant}`?{}", &text[said.len()..]);
     }
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Whoever closed the pipe has read enough.

@@ -45,7 +45,7 @@ fn a_wrong_command_line_is_one_document_where_json_was_asked_for() {
     assert_eq!(problem["type"], "urn:adjutant:problem:usage");
     assert_eq!(problem["detail"], "the following required arguments were not provided: <NAME>");
     let problem: Value = serde_json::from_str(&adj("machin --json").stdout).unwrap();
-    assert_eq!(problem["hint"], "a similar subcommand exists: 'machine'");
+    assert_eq!(problem["hint"], "did you mean `adj machine`?");
 }
 
 #[test]

@@ -343,7 +343,7 @@ fn what_is_wrong_is_named_by_its_option() {
         ("approve q9 --to NOWHERE", 2, "--to"),
         ("run --once --until-idle", 2, "--once"),
         ("rnu", 2, "did you mean `adj run`?"),
-        ("task shwo x", 2, "'show'"),
+        ("task shwo x", 2, "did you mean `adj task show`?"),
         ("kill Q", 4, "there is no worker"),
     ] {
         let ran = repository.adj(&line.replace("ID", &id));
