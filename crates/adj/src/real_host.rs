@@ -1,7 +1,7 @@
 //! The host, for real: git, the settings file, what agents printed, and this machine.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::World;
@@ -36,16 +36,18 @@ pub struct RealHost {
     layout: Layout,
     /// Those that a server lets in; a command that is its own owner works on their file.
     tokens: Option<Arc<Tokens>>,
+    /// The rules as they were read, and how their files looked before: a server is asked for them with every request.
+    rules: Mutex<Option<(trust::Stamp, Option<kernel::Config>)>>,
 }
 
 impl RealHost {
     pub fn new(layout: Layout) -> RealHost {
-        RealHost { layout, tokens: None }
+        RealHost { layout, tokens: None, rules: Mutex::default() }
     }
 
     /// For a server: what is done to tokens holds for its very next request.
     pub fn with_tokens(layout: Layout, tokens: Arc<Tokens>) -> RealHost {
-        RealHost { layout, tokens: Some(tokens) }
+        RealHost { layout, tokens: Some(tokens), rules: Mutex::default() }
     }
 
     fn known_tokens(&self) -> Result<Arc<Tokens>, Problem> {
@@ -344,7 +346,16 @@ impl Host for RealHost {
     }
 
     fn rules(&self) -> Option<kernel::Config> {
-        self.settings().ok().map(|settings| settings.kernel())
+        let now = trust::stamp(&self.layout);
+        let mut read = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*read {
+            Some((stamp, rules)) if *stamp == now => rules.clone(),
+            _ => {
+                let rules = self.settings().ok().map(|settings| settings.kernel());
+                *read = Some((now, rules.clone()));
+                rules
+            }
+        }
     }
 
     fn facts(&self) -> kernel::waiting::Facts {

@@ -240,7 +240,7 @@ impl Repository {
             return Ok(None);
         }
         let doing = "putting damaged objects away";
-        let beside = self.inner.places.trees.join(format!(".making-{name}"));
+        let beside = self.inner.places.trees.join(format!("{}{name}", super::tree::MAKING));
         super::remove_folder(&beside)?;
         for (folder, file) in empty {
             let (from, to) = (objects.join(&folder).join(&file), beside.join(&folder));

@@ -21,6 +21,8 @@ use super::{
 };
 
 /// How many files that git cannot read are left out before the attempt is given up.
+/// Before the name of what is being made beside its place.
+pub(super) const MAKING: &str = ".making-";
 const UNREADABLE_FILES_MAX: usize = 50;
 /// How many files of repositories inside a tree are saved; the rest is named.
 const NESTED_FILES_MAX: usize = 20_000;
@@ -194,6 +196,7 @@ impl Repository {
 
     /// Every tree finds its repository again, wherever either of them was moved to since.
     pub fn repair_trees(&self) -> Result<(), GitError> {
+        self.forget_half_made_trees()?;
         for (name, record) in self.records() {
             let Ok(Some(tree)) = Inside::open(&self.inner.places.trees, &name) else { continue };
             if !record.is_of(&tree).unwrap_or(false) {
@@ -202,6 +205,16 @@ impl Repository {
             match &record.worktree {
                 None => self.lean_on_land_again(&name)?,
                 Some(id) => self.link_worktree_again(&tree, id)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What was being made when the process ended, and is made anew where it is still wanted. No agent was ever in it.
+    fn forget_half_made_trees(&self) -> Result<(), GitError> {
+        for entry in fs::read_dir(&self.inner.places.trees).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(MAKING) {
+                remove_folder(&entry.path())?;
             }
         }
         Ok(())
@@ -705,7 +718,7 @@ impl Repository {
         main: &Oid,
     ) -> Result<(), GitError> {
         let trees = &self.inner.places.trees;
-        let making = trees.join(format!(".making-{name}"));
+        let making = trees.join(format!("{MAKING}{name}"));
         remove_folder(&making)?;
         let git_dir = making.join(".git");
         let doing = "making the task's tree";
@@ -758,7 +771,7 @@ impl Repository {
         // The files are of the commit that the tree was made on; against a newer main they would look like a change.
         let known = self.land_reference(&task_reference(task))?;
         let tip = known.or(self.begun(task, name)?).unwrap_or_else(|| main.clone());
-        let making = self.inner.places.trees.join(format!(".making-{name}"));
+        let making = self.inner.places.trees.join(format!("{MAKING}{name}"));
         remove_folder(&making)?;
         let head = format!("ref: refs/heads/{branch}");
         self.make_git_dir(&making, &tree.join(".git"), &head, &[(branch, &tip)], Some(&main))?;
@@ -870,7 +883,7 @@ impl Repository {
         self.forget_half_made(name)?;
         self.forget_own_branch(name)?;
         // Beside its place at first: what stands in it without a record would be taken for somebody else's.
-        let making = self.inner.places.trees.join(format!(".making-{name}"));
+        let making = self.inner.places.trees.join(format!("{MAKING}{name}"));
         remove_folder(&making)?;
         fs::create_dir_all(&making).map_err(GitError::io(doing, &making))?;
         let directory = identity(&making)?;

@@ -3,6 +3,7 @@
 //! gone: a branch without it, or an editor that is about to write it, must not lift a budget or let go of a tool.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -78,6 +79,18 @@ pub fn in_force(layout: &Layout) -> Result<InForce, SettingsError> {
     // Where it changed between the two looks, whoever waits for changes reads it again.
     let holds = trusted && content.as_deref() == Some(text.as_bytes());
     Ok(InForce { settings, trusted, gone, text, read: Read { content, holds } })
+}
+
+/// How the files that [`in_force`] reads look from outside: while it is the same, so is what is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp([Option<(u64, i64, i64, u64)>; 3]);
+
+pub fn stamp(layout: &Layout) -> Stamp {
+    let look = |path: std::path::PathBuf| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
+    };
+    Stamp([layout.settings(), kept(layout), list(layout)].map(look))
 }
 
 /// What of the settings waits for a person.

@@ -196,6 +196,8 @@ fn a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_se
     });
     hosted.merge_on_server("rebase");
     repository.wait_task("t-1", "DONE");
+    // A hook that is running when the fleet is stopped is ended with it.
+    wait("the hook", || (!remote.read("told-landed").is_empty()).then_some(()));
     repository.ok("stop");
     fleet.wait().expect("it ends");
     let merge = repository.task("t-1")["landed"]["merge"].as_str().expect("a merge").to_owned();

@@ -186,6 +186,17 @@ fn what_was_not_made_by_us_is_neither_used_nor_removed() {
 }
 
 #[test]
+fn what_was_half_made_goes_when_the_fleet_starts_also_where_nobody_makes_it_again() {
+    let project = Project::new();
+    let trees = &project.repository.places().trees;
+    write(&trees.join(".making-A-over/.git/HEAD"), "half");
+    write(&trees.join(".mine/file"), "somebody's");
+    project.repository.repair_trees().unwrap();
+    assert!(!trees.join(".making-A-over").exists());
+    assert!(trees.join(".mine/file").exists());
+}
+
+#[test]
 fn a_crash_while_a_tree_is_made_leaves_nothing_behind() {
     let project = Project::new();
     // What a crash leaves: a half-made tree beside its place, an index and its lock, a half-made copy.
