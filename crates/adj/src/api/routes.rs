@@ -68,9 +68,9 @@ fn table() -> Vec<Subject> {
             route(Post,   "/requests/{request}/receipt",     Kernel,        requests::receive,          "Say that the answer has reached whoever asked"),
         ]),
         subject("Agents at work", vec![
-            route(Post,   "/work/plan",                      Kernel,        requests::plan,             "Submit the plan of the task that the caller is at work on"),
-            route(Post,   "/work/claim",                     Kernel,        requests::claim,            "Say that the task is done; the end of the step and the gate decide"),
-            creates(Post, "/work/approvals",                 Kernel,        requests::wish,             "Ask a person before something is done"),
+            route(Post,   "/own/plan",                       Kernel,        requests::plan,             "Submit the plan of the task that the caller is at work on"),
+            route(Post,   "/own/claim",                      Kernel,        requests::claim,            "Say that the task is done; the end of the step and the gate decide"),
+            creates(Post, "/own/approvals",                  Kernel,        requests::wish,             "Ask a person before something is done"),
         ]),
         subject("Workers", vec![
             route(Get,    "/workers",                        ItsPart,       fleet::workers,             "List the workers"),

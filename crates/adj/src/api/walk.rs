@@ -114,8 +114,8 @@ fn body(path: &str) -> Value {
         "/approvals/{approval}/decision" => json!({"approve": true}),
         "/requests" => json!({"text": "y"}),
         "/requests/{request}/answer" => json!({"text": "y"}),
-        "/work/plan" => json!({"steps": ["a", "b", "c"]}),
-        "/work/approvals" => json!({"tool": "Bash"}),
+        "/own/plan" => json!({"steps": ["a", "b", "c"]}),
+        "/own/approvals" => json!({"tool": "Bash"}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
         "/agents" => json!({"name": AGENT}),
         "/runs" => json!({"task": "c-2"}),
@@ -147,9 +147,9 @@ POST /approvals/{approval}/decision: every agent\n\
 POST /requests: nobody\n\
 POST /requests/{request}/answer: every agent\n\
 POST /requests/{request}/receipt: every agent\n\
-POST /work/plan: person\n\
-POST /work/claim: person\n\
-POST /work/approvals: person\n\
+POST /own/plan: person\n\
+POST /own/claim: person\n\
+POST /own/approvals: person\n\
 POST /workers: every agent\n\
 POST /workers/{worker}/assign: every agent\n\
 POST /workers/{worker}/kill: every agent\n\

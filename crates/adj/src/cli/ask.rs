@@ -104,7 +104,7 @@ pub fn answer(command: &Answer, context: Context) -> Result<(), Failure> {
 /// `adj task plan`: the plan of the agent that asks.
 pub fn plan(steps: &[String], context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task: Task = project.post("/work/plan", &Plan { steps: steps.to_vec() })?;
+    let task: Task = project.post("/own/plan", &Plan { steps: steps.to_vec() })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }

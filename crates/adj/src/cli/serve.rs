@@ -1,7 +1,7 @@
 //! `adj serve`: projects for browsers and programs, at an address of this machine or beyond.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -366,7 +366,11 @@ async fn serve(
         writeln!(out, "{}", text::json(&listens))?;
     } else {
         writeln!(out, "serving {} at {}", names.join(", "), front.url)?;
-        writeln!(out, "open in a browser, once: {link}")?;
+        // What is not read by a person may be kept, and a link is a secret.
+        match std::io::stdout().is_terminal() {
+            true => writeln!(out, "open in a browser, once: {link}")?,
+            false => writeln!(out, "`adj url` prints a link for a browser")?,
+        }
     }
     out.flush()?;
     service_manager::tell(service_manager::READY);

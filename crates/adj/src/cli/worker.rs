@@ -377,6 +377,9 @@ pub fn stop(command: &Stop, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(&Stopped { stopped: pid.is_some(), pid }))?);
     }
     match pid {
+        Some(pid) if command.fleet && project.owner().is_some_and(|owner| owner.pid == pid) => {
+            Ok(writeln!(context.out, "the fleet has stopped; the server goes on (pid {pid})")?)
+        }
         Some(pid) => Ok(writeln!(context.out, "stopped (pid {pid})")?),
         None if context.globals.quiet => Ok(()),
         None => Ok(writeln!(context.out, "the fleet is not running")?),

@@ -97,7 +97,7 @@ fn told(structured: Value, text: impl Into<String>) -> Told {
 
 pub fn submit_plan(desk: &Desk, input: Input) -> Answer {
     let plan: Plan = read(input)?;
-    let task = desk.send(Post, "/work/plan", json!(plan))?;
+    let task = desk.send(Post, "/own/plan", json!(plan))?;
     Ok(told(json!({ "workPlan": task["workPlan"] }), "The plan is taken. Go on with its first step."))
 }
 
@@ -141,7 +141,7 @@ pub fn report_progress(desk: &Desk, input: Input) -> Answer {
 
 pub fn request_approval(desk: &Desk, input: Input) -> Answer {
     let wish: Wish = read(input)?;
-    let wished: Wished = understood(desk.send(Post, "/work/approvals", json!(wish))?)?;
+    let wished: Wished = understood(desk.send(Post, "/own/approvals", json!(wish))?)?;
     let Some(id) = wished.approval else {
         return Ok(told(
             json!({ "approved": true }),
@@ -178,7 +178,7 @@ pub fn task_done(desk: &Desk, input: Input) -> Answer {
 }
 
 fn claimed(desk: &Desk, claim: &Claim) -> Answer {
-    let task = desk.send(Post, "/work/claim", json!(claim))?;
+    let task = desk.send(Post, "/own/claim", json!(claim))?;
     let text = "Noted. End your turn now: then the work is checked and its tests are run, and what fails comes back to you.";
     Ok(told(json!({ "task": task["id"], "status": task["status"] }), text))
 }

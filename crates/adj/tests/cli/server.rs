@@ -471,6 +471,19 @@ fn the_fleet_is_off_until_somebody_starts_it_and_the_server_outlives_it() {
 }
 
 #[test]
+fn a_server_in_the_background_is_found_by_url_and_its_log_holds_no_link() {
+    let here = Repository::new();
+    here.ok(&["serve", "--port", "0", "--detach"]);
+    let link = here.ok(&["url"]);
+    assert!(link.contains("/enter#"), "{link}");
+    let log = std::fs::read_to_string(here.state("logs/run.log")).unwrap();
+    assert!(log.contains("serving ") && !log.contains("/enter#"), "{log}");
+    assert_eq!(here.ok(&["stop", "--fleet"]), "the fleet is not running\n");
+    assert!(here.ok(&["stop"]).starts_with("stopped (pid "));
+    here.fails(&["url"], 3, "no server with an address");
+}
+
+#[test]
 fn who_is_slow_silent_or_gone_keeps_nobody_else_waiting() {
     let here = Repository::new();
     let server = Server::start(&here, &[]);
