@@ -305,6 +305,17 @@ fn a_token_that_asks_without_end_is_held_back_and_the_user_is_not() {
 }
 
 #[test]
+fn strangers_guess_only_slowly_and_whoever_has_a_token_is_answered_meanwhile() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let head = format!("GET /api/v1/tasks HTTP/1.1\nHost: {}\nAuthorization: Bearer guess", server.host());
+    let mut statuses = (0..2_000).map(|_| server.raw(&head, b"").status);
+    assert_eq!(statuses.next(), Some(401));
+    assert_eq!(statuses.find(|status| *status != 401), Some(429));
+    assert_eq!(server.get("/api/v1/tasks").status, 200);
+}
+
+#[test]
 fn several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out() {
     let (one, two, broken) = (Repository::new(), Repository::new(), Repository::new());
     two.ok(&["task", "add", "of two"]);
