@@ -22,18 +22,19 @@ use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, Prompt,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, Tool, UnsubscribeRequestParams,
+    ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, ServerRequest,
+    SetLevelRequestParams, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
-use super::{REVISIONS, mounted};
+use super::{Mount, REVISIONS};
 use crate::cli::{Exit, Failure};
-use crate::server::Names;
 use crate::server::tcp::{self, Wish};
+use crate::server::{Caller, Names};
 
 static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     serde_json::from_str(include_str!("fixture.json")).expect("the fixture is what this file says")
@@ -117,6 +118,30 @@ impl Questions {
         let state = self.stateful.then(|| state_of(round));
         Ok(Some(InputRequiredResult::new(Some(possible), state)))
     }
+
+    /// Asks all of it in the middle of the call, as the older revisions do: what the client says to each, by its name.
+    async fn answered_at_once(
+        &self,
+        arguments: &Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ErrorData> {
+        let mut answers = Map::new();
+        for (name, request) in self.asks.iter().flatten() {
+            let mut request = json!(request);
+            fill(&mut request, arguments);
+            let wrong = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+            let request: ServerRequest = match serde_json::from_value(request).map_err(wrong)? {
+                InputRequest::CreateMessage(request) => request.into(),
+                InputRequest::Elicitation(request) => request.into(),
+                InputRequest::ListRoots(request) => request.into(),
+                _ => return Err(ErrorData::internal_error("the fixture asks what is not known", None)),
+            };
+            let said = context.peer.send_request(request).await;
+            let said = said.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
+            answers.insert(name.clone(), json!(json!(said).to_string()));
+        }
+        Ok(Value::Object(answers))
+    }
 }
 
 fn capability(request: &InputRequest) -> &'static str {
@@ -175,7 +200,11 @@ impl ServerHandler for Server {
         let known = FIXTURE.tools.iter().find(|known| known.tool.name == request.name);
         let known = known.ok_or_else(|| ErrorData::invalid_params("there is no such tool", None))?;
         let (state, answers) = (request.request_state.as_deref(), request.input_responses.as_ref());
-        if let Some(asked) = known.questions.next(state, answers, &context)? {
+        let mut answer = json!(known.answer);
+        if is_old(&context) && !known.questions.asks.is_empty() {
+            let arguments = Value::Object(request.arguments.unwrap_or_default());
+            fill(&mut answer, &known.questions.answered_at_once(&arguments, &context).await?);
+        } else if let Some(asked) = known.questions.next(state, answers, &context)? {
             return Ok(CallToolResponse::InputRequired(asked));
         }
         if let Some(token) = context.meta.get_progress_token() {
@@ -185,12 +214,13 @@ impl ServerHandler for Server {
             }
         }
         // Since then a client says with each request whether it wants any, and this suite's does not.
-        let is_old = context.protocol_version().is_none_or(|it| it < ProtocolVersion::V_2026_07_28);
-        for line in known.logs.iter().filter(|_| is_old) {
+        for line in known.logs.iter().filter(|_| is_old(&context)) {
             let told = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(line));
             let _ = context.peer.notify_logging_message(told).await;
         }
-        Ok(known.answer.clone().into())
+        let answer: CallToolResult = serde_json::from_value(answer)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(answer.into())
     }
 
     async fn list_prompts(
@@ -285,12 +315,14 @@ impl ServerHandler for Server {
 
 /// The newest revision does not know it any more.
 fn only_old<M: rmcp::model::ConstString>(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    match context.protocol_version() {
-        Some(revision) if revision >= ProtocolVersion::V_2026_07_28 => {
-            Err(ErrorData::method_not_found::<M>())
-        }
-        _ => Ok(()),
+    match is_old(context) {
+        true => Ok(()),
+        false => Err(ErrorData::method_not_found::<M>()),
     }
+}
+
+fn is_old(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_none_or(|revision| revision < ProtocolVersion::V_2026_07_28)
 }
 
 /// Puts arguments where their names stand in braces.
@@ -318,11 +350,15 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "{}", json!({"url": listening.url}))?;
         out.flush()?;
         let names = Arc::new(listening.names);
+        let mount = Arc::new(Mount::default());
+        let (_never, stopping) = watch::channel(false);
         loop {
             let (stream, _) = listening.listener.accept().await?;
-            let names = names.clone();
+            let (names, mount, stopping) = (names.clone(), mount.clone(), stopping.clone());
             tokio::spawn(async move {
-                let service = service_fn(move |request| answer(names.clone(), request));
+                let service = service_fn(move |request| {
+                    answer(names.clone(), mount.clone(), stopping.clone(), request)
+                });
                 let mut http = http1::Builder::new();
                 // A client that goes away is no news.
                 let _ = http.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
@@ -332,12 +368,18 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// The same checks as at the server's door, and the same mount.
-async fn answer(names: Arc<Names>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+async fn answer(
+    names: Arc<Names>,
+    mount: Arc<Mount>,
+    stopping: watch::Receiver<bool>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
     let (parts, body) = request.into_parts();
     if let Err(problem) = names.check(&parts) {
         let mut refused = Response::new(Body::from(problem.detail));
         *refused.status_mut() = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
         return Ok(refused);
     }
-    Ok(mounted(Server, Request::from_parts(parts, Body::new(body))).await)
+    let request = Request::from_parts(parts, Body::new(body));
+    Ok(mount.answer(Server, Caller::person("suite"), request, stopping).await)
 }

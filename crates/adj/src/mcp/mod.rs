@@ -2,13 +2,14 @@
 //!
 //! `table.rs` has a row for each tool, `calls.rs` what it does. A tool is a request of the API and nothing beside it: the
 //! caller's token says who asks, and scope and kernel decide. The same tools are served over standard input and output
-//! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names and need no session.
+//! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names, and no tool needs a session.
 
 mod calls;
 mod door;
 #[cfg(debug_assertions)]
 pub mod fixture;
 mod inputs;
+mod mount;
 mod stdio;
 mod table;
 #[cfg(test)]
@@ -28,19 +29,19 @@ use rmcp::model::{
     ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::api::types::caller::Caller as Asker;
 use crate::api::{self, Control, Host, Method};
 use crate::cli::Failure;
-use crate::server::{BODY_BYTES_MAX, Caller, Tokens};
+use crate::server::{Caller, Tokens};
 use calls::{Desk, Told};
 use door::Inside;
 
 pub use door::{Asked, Door};
+pub use mount::Mount;
 pub use stdio::serve as serve_stdio;
 
 /// The revisions of the protocol that are spoken, the oldest first. The last knows neither `initialize` nor sessions.
@@ -251,27 +252,20 @@ pub struct Service {
     pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
     pub tokens: Arc<Tokens>,
+    pub mount: Arc<Mount>,
 }
 
 impl Service {
-    pub async fn answer(&self, request: http::Request<Body>, caller: Caller) -> http::Response<Body> {
+    /// Streams without an end of their own end when `stopping` says so.
+    pub async fn answer(
+        &self,
+        request: http::Request<Body>,
+        caller: Caller,
+        stopping: watch::Receiver<bool>,
+    ) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());
         let (control, tokens) = (self.control.clone(), self.tokens.clone());
-        mounted(Server::new(Arc::new(Inside { project, host, control, tokens, caller })), request).await
+        let server = Server::new(Arc::new(Inside { project, host, control, tokens, caller: caller.clone() }));
+        self.mount.answer(server, caller, request, stopping).await
     }
-}
-
-/// Answers one request: no session is begun, whatever the revision, and a body is limited as everywhere.
-async fn mounted<S>(server: S, request: http::Request<Body>) -> http::Response<Body>
-where
-    S: ServerHandler + Clone + Send + Sync + 'static,
-{
-    let config = StreamableHttpServerConfig::default()
-        .disable_allowed_hosts()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_max_request_body_bytes(BODY_BYTES_MAX);
-    let sessions = Arc::new(NeverSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    service.handle(request).await.map(Body::new)
 }

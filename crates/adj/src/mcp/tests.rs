@@ -27,7 +27,9 @@ async fn post(owner: &Owner, caller: &Caller, revision: &str, message: Value) ->
         host: Arc::new(Fake),
         control: Arc::new(Arc::new(Running::default())),
         tokens: Arc::new(Tokens::open(folder.path()).unwrap()),
+        mount: Arc::default(),
     };
+    let (_owner, stopping) = watch::channel(false);
     let mut request = http::Request::post("/mcp")
         .header("host", "127.0.0.1:4600")
         .header("content-type", "application/json")
@@ -37,11 +39,15 @@ async fn post(owner: &Owner, caller: &Caller, revision: &str, message: Value) ->
     if let Some(name) = message["params"]["name"].as_str() {
         request = request.header("mcp-name", name);
     }
-    let answer = service.answer(request.body(Body::from(message.to_string())).unwrap(), caller.clone()).await;
+    let request = request.body(Body::from(message.to_string())).unwrap();
+    let answer = service.answer(request, caller.clone(), stopping).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8_lossy(&body).into_owned();
-    (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status}: {text}")))
+    // Whoever begins a session is answered by a stream.
+    let message = text.lines().filter_map(|line| line.strip_prefix("data: {")).next_back();
+    let message = message.map_or(text.clone(), |rest| format!("{{{rest}"));
+    (status, serde_json::from_str(&message).unwrap_or_else(|_| panic!("{status}: {text}")))
 }
 
 fn ask(method: &str, mut params: Value) -> Value {

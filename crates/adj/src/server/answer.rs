@@ -89,7 +89,7 @@ async fn routed(
     }
     if path == "/mcp" {
         let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
-        return Ok(place.mcp.answer(request, asking).await);
+        return Ok(place.mcp.answer(request, asking, connection.stopping.clone()).await);
     }
     if let Some(stream) = stream_path(parts.uri.path()) {
         return streamed(place, stream, parts, body, &asking).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Bytes, Incoming};
 use serde_json::Value;
 
 use super::tokens::Tokens;
@@ -21,6 +21,20 @@ pub(super) async fn json_body(method: Method, headers: &HeaderMap, body: Incomin
     if changes && !is_json(headers) && !is_empty(headers) {
         return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
     }
+    let body = whole_body(headers, body).await?;
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    // More than 128 levels deep is an error too, and is found before the stack is.
+    serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
+}
+
+/// All of a body, where it is no larger than it may be and arrives in time.
+pub async fn whole_body<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let too_large = || Problem::new(413, "TOO_LARGE", format!("a body holds {BODY_BYTES_MAX} bytes at most"));
     let said =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -28,17 +42,12 @@ pub(super) async fn json_body(method: Method, headers: &HeaderMap, body: Incomin
         return Err(too_large());
     }
     let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
-    let body = match read {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Ok(Err(error)) => return Err(Problem::bad(format!("the body did not arrive: {error}"))),
-        Err(_) => return Err(Problem::new(408, "TOO_SLOW", "the body did not arrive in time")),
-    };
-    if body.is_empty() {
-        return Ok(Value::Null);
+    match read {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => Err(Problem::bad(format!("the body did not arrive: {error}"))),
+        Err(_) => Err(Problem::new(408, "TOO_SLOW", "the body did not arrive in time")),
     }
-    // More than 128 levels deep is an error too, and is found before the stack is.
-    serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
 }
 
 /// What an agent sends may become part of the log, which has no tokens in it.

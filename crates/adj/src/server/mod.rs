@@ -52,11 +52,12 @@ use streams::Streams;
 use crate::api::{self, Control, Host, Problem};
 use crate::mcp;
 
-pub use body::{BODY_BYTES_MAX, hide};
+pub use body::{BODY_BYTES_MAX, hide, whole_body};
 pub use door::Names;
 pub use events::Events;
 pub use feeds::{Feeds, FromLog};
 pub use pace::Pace;
+pub use reply::respond_problem;
 pub use sessions::Sessions;
 pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Caller, Tokens, read_token};
@@ -107,6 +108,7 @@ impl Place {
             host: served.host.clone(),
             control: served.control.clone(),
             tokens: served.tokens.clone(),
+            mount: Arc::default(),
         };
         Arc::new(Place {
             mcp,

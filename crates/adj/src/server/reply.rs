@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::observe;
 use crate::api::{self, Problem};
 
-pub(super) fn respond_problem(problem: &Problem) -> Response {
+pub fn respond_problem(problem: &Problem) -> Response {
     let mut response = respond(problem.status, &api::routes::document(&problem.document()));
     let headers = response.headers_mut();
     if let Some(seconds) = problem.retry_after {

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::owner::Owner;
 use super::project::Repository;
+use super::server::{Answer, Server};
 use serde_json::{Value, json};
 
 /// What every request of the revision without sessions brings.
@@ -203,4 +205,114 @@ fn what_is_no_client_is_told_so_and_an_empty_input_ends_it() {
     let here = Repository::new();
     let ran = super::Ran::from(here.command(&["mcp"]).stdin(Stdio::null()).output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+/// Somebody who speaks the revision with sessions over HTTP, each request over a connection of its own.
+struct Visitor<'s> {
+    server: &'s Server,
+    token: String,
+}
+
+impl Visitor<'_> {
+    fn new<'s>(here: &Repository, server: &'s Server, name: &str) -> Visitor<'s> {
+        let made = here.json(&["token", "create", "--name", name, "--role", "person"]);
+        Visitor { server, token: made["token"].as_str().unwrap().to_owned() }
+    }
+
+    fn head(&self, method: &str, session: Option<&str>) -> String {
+        let session = session.map(|id| format!("\nMcp-Session-Id: {id}")).unwrap_or_default();
+        format!(
+            "{method} /mcp HTTP/1.1\nHost: {}\nAuthorization: Bearer {}\nContent-Type: application/json\n\
+             Accept: application/json, text/event-stream\nMCP-Protocol-Version: 2025-11-25{session}",
+            self.server.host(),
+            self.token
+        )
+    }
+
+    fn post(&self, session: Option<&str>, message: &Value) -> Answer {
+        let body = message.to_string();
+        let head = format!("{}\nContent-Length: {}", self.head("POST", session), body.len());
+        self.server.raw(&head, body.as_bytes())
+    }
+
+    /// Begins a session.
+    fn begin(&self) -> String {
+        let about = json!({ "name": "test", "version": "1" });
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about });
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+        let answer = self.post(None, &hello);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let session = answer.header("mcp-session-id").unwrap_or_else(|| panic!("{}", answer.text)).to_owned();
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(self.post(Some(&session), &ready).status, 202);
+        session
+    }
+
+    fn lists_tools(&self, session: Option<&str>) -> Answer {
+        self.post(session, &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} }))
+    }
+
+    #[track_caller]
+    fn is_answered(&self, session: Option<&str>) {
+        let answer = self.lists_tools(session);
+        assert!(answer.status == 200 && answer.text.contains("create_task"), "{}", answer.text);
+    }
+
+    #[track_caller]
+    fn finds_none(&self, session: &str) {
+        let answer = self.lists_tools(Some(session));
+        assert!(answer.status == 404 && answer.text.contains("begin another"), "{}", answer.text);
+    }
+}
+
+#[test]
+fn a_session_is_its_callers_alone_until_it_is_ended_and_nothing_needs_one() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let (ann, bob) = (Visitor::new(&here, &server, "ann"), Visitor::new(&here, &server, "bob"));
+    let session = ann.begin();
+    ann.is_answered(Some(&session));
+    ann.is_answered(None);
+    bob.finds_none(&session);
+    bob.finds_none("made-up");
+    assert_eq!(server.raw(&bob.head("DELETE", Some(&session)), b"").status, 404);
+    ann.is_answered(Some(&session));
+    assert_eq!(server.raw(&ann.head("DELETE", Some(&session)), b"").status, 202);
+    ann.finds_none(&session);
+}
+
+/// Whoever begins one after the other loses its own, and never somebody else's.
+#[test]
+fn of_too_many_sessions_the_one_ends_that_its_caller_has_used_longest_ago() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let (ann, bob) = (Visitor::new(&here, &server, "ann"), Visitor::new(&here, &server, "bob"));
+    let of_bob = bob.begin();
+    let (first, second) = (ann.begin(), ann.begin());
+    for _ in 4..=64 {
+        ann.begin();
+    }
+    ann.is_answered(Some(&first));
+    let last = ann.begin();
+    ann.finds_none(&second);
+    ann.is_answered(Some(&first));
+    ann.is_answered(Some(&last));
+    bob.is_answered(Some(&of_bob));
+}
+
+/// Such a stream has no end of its own: a server that stops ends it whole, and does not cut it off.
+#[test]
+fn who_listens_in_a_session_is_told_when_the_server_stops() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let ann = Visitor::new(&here, &server, "ann");
+    let session = ann.begin();
+    let mut stream = TcpStream::connect(server.host()).unwrap();
+    let head = ann.head("GET", Some(&session)).replace('\n', "\r\n");
+    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("retry:")), "it listens");
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(rest[rest.len() - 2..], ["0", ""], "{rest:?}");
 }
