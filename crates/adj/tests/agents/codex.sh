@@ -188,3 +188,33 @@ fleet cost --json || fail "what it used is known"
 grep -qF '"unpricedSteps":2' "$work/said" || fail "the price of both steps is not known"
 cat "$work/told" "$work/said"
 ok "a fleet lands a ticket with it: one session, nothing out of the repository is taken up, the sandbox holds"
+
+# The tools of Adjutant: a plan of its own, a question that a person answers, and the word that it is done.
+sed 's/id: t-1/id: t-2/' "$project/.tickets/t-1.md" | sed 's/status: closed/status: open/' >"$project/.tickets/t-2.md"
+sed -i 's/^review = "auto"/review = "auto"\nplan = "agent"/' "$project/adjutant.toml"
+own() { printf 'text(await tools.mcp__adjutant__%s(%s));' "$1" "$2"; }
+serve "[{\"text\":\"I plan.\",\"tools\":[$(script "$(own submit_plan "{steps:['look','write','test']}")")]},
+        {\"tools\":[$(script "$(own ask "{question:'Tabs or spaces?'}")")]},
+        {\"tools\":[$(script "$(patch "$(add second.check)")$(bash_ 'git add -A && git commit -q -m work')")]},
+        {\"tools\":[$(script "$(own task_done "{summary:'It has a second check.'}")")]},{\"text\":\"That is all.\"}]"
+sed -i "s|^command = .*codex.*|command = [\"$codex\", \"-c\", '$(address)']|" "$project/adjutant.toml"
+git -C "$project" add -A && git -C "$project" commit -q -m "a second ticket"
+fleet config trust || fail "the settings are trusted"
+OPENAI_API_KEY=sk-none "$adj" --project "$project" run --until-idle >"$work/told" 2>&1 &
+running=$!
+question=
+until [ -n "$question" ]; do
+    kill -0 "$running" 2>/dev/null || { cp "$work/told" "$work/said"; fail "it asks before it ends"; }
+    question=$("$adj" --project "$project" waiting --json | grep -o '"request":"r[0-9]*"' | head -n 1 | cut -d'"' -f4) || true
+done
+fleet answer "$question" "Spaces." || fail "its question is answered"
+wait "$running" || { cp "$work/told" "$work/said"; fail "the fleet lands the second ticket"; }
+fleet export "$work/log.jsonl" || fail "the log can be read"
+[ "$(git -C "$project" show main:second.check)" = true ] || fail "main has the second change"
+grep -q '"plan_submitted"' "$work/log.jsonl" || fail "its plan is taken"
+grep -q '"answer_told"' "$work/log.jsonl" || fail "the answer has reached the call that waited for it"
+grep '"tool_audited"' "$work/log.jsonl" | grep -q 'Spaces\.' || fail "the answer is what the tool gave"
+grep -q '"completion_claimed"' "$work/log.jsonl" || fail "it says by the tool that it is done"
+[ "$(grep '"effect":"start_step"' "$work/log.jsonl" | grep -c '"task":"t-2"')" = 1 ] || fail "one step is enough"
+fleet verify || fail "the log is whole"
+ok "it submits its plan, asks a person and is done by the tools of Adjutant"

@@ -529,6 +529,11 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
+/// What an agent is told of the tools.
+const TOOLS: &str = "# Tools of Adjutant\n\nAdjutant gave you this task. Speak to it by the tools `mcp__adjutant__*`: `ask` puts a \
+    question to a person where you cannot go on without an answer, `request_approval` asks a person before you do something \
+    risky, `report_progress` tells people how far you are, `task_done` says that all is done, committed and tested.";
+
 /// What is added to the program's own instructions: ours, what it should know of our tools where it has them, and those of the repository in the first of
 /// these files, which it would not read itself.
 fn system_prompt(order: &Order, names: [&str; 2], tools: Option<&str>) -> Option<String> {

@@ -199,3 +199,35 @@ fn what_an_agent_leaves_for_the_next_start_of_codex_is_gone() {
     assert_eq!(conversations(&repository), "begins 1, goes on in 1");
     assert_eq!(repository.step_errors(), Vec::<String>::new());
 }
+
+/// Its settings name the server and the variable of its token; the program that replays it refuses to start where the token
+/// itself stands there.
+#[test]
+fn codex_asks_a_person_and_is_done_by_the_tools_of_adjutant() {
+    let own = |tool: &str, input: Value| json!({ "name": format!("mcp__adjutant__{tool}"), "input": input });
+    let replies = json!([[
+        { "tools": [own("ask", json!({ "question": "Tabs or spaces?" }))] },
+        { "tools": [write("work.check"), bash(COMMIT)] },
+        { "tools": [own("task_done", json!({ "summary": "It has a check." }))] },
+        { "text": "That is all." },
+    ]]);
+    let repository = project("tools", "", &replies);
+    let fleet = repository.start("run");
+    let question = wait("a question", || {
+        let list = repository.json("waiting");
+        list.as_array()?.iter().find_map(|item| item["request"].as_str().map(str::to_owned))
+    });
+    repository.ok(&format!("answer {question} Spaces."));
+    fleet.wait_for("c-1 landed");
+    fleet.stop();
+    repository.check(&["c-1"], TESTS);
+    assert_eq!(conversations(&repository), "begins 1", "its word by the tool ends the work");
+    assert_eq!((repository.events("answer_told"), repository.events("completion_claimed")), (1, 1));
+    let calls = repository.json("tools c-1").to_string();
+    assert!(calls.contains("mcp__adjutant__ask") && calls.contains("Spaces."), "{calls}");
+    let starts = repository.read(&repository.state("private/c-1/codex-starts.jsonl"));
+    let token = |text: &str| {
+        text.split('"').any(|word| word.len() == 64 && word.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    assert!(!token(&starts), "no argument is a token: {starts}");
+}

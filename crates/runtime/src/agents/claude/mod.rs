@@ -25,10 +25,6 @@ const NOTE_SECONDS: u32 = 30;
 
 /// How long it waits for a tool of ours, in milliseconds: a person may take long to answer, and the step's own limit holds.
 const TOOL_TIMEOUT_MS: &str = "86400000";
-/// What an agent is told of the tools.
-const TOOLS: &str = "# Tools of Adjutant\n\nAdjutant gave you this task. Speak to it by the tools `mcp__adjutant__*`: `ask` puts a \
-    question to a person where you cannot go on without an answer, `request_approval` asks a person before you do something \
-    risky, `report_progress` tells people how far you are, `task_done` says that all is done, committed and tested.";
 
 /// Directories of conversations that are looked into: a task has one for its tree.
 const PROJECTS_MAX: usize = 100;
@@ -98,7 +94,7 @@ impl Adapter for Claude {
             add(&["--tools", &own.join(",")]);
         }
         let mut files = vec![(servers, mcp_servers(&text_of(&order.adj)?).into_bytes())];
-        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(TOOLS)) {
+        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(super::TOOLS)) {
             let file = order.private.join("claude-system.md");
             add(&["--append-system-prompt-file", &text_of(&file)?]);
             files.push((file, system.into_bytes()));

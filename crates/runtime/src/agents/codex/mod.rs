@@ -6,6 +6,7 @@
 
 mod reader;
 pub mod replay;
+mod replay_tools;
 
 use super::{Adapter, AgentError, Input, Launch, Login, Order, Reader, Stdin, Sweep};
 use serde_json::{Value, json};
@@ -23,6 +24,11 @@ const ASKS: &str = "untrusted";
 /// The program's own tries at a service: of one request, and of one answer. The fleet waits on from there.
 const REQUEST_RETRIES: u32 = 2;
 const STREAM_RETRIES: u32 = 3;
+
+/// What it calls our own server of tools.
+const SERVER: &str = "adjutant";
+/// How long it waits for a tool of ours: a person may take long to answer, and the step's own limit holds.
+const TOOL_TIMEOUT_SECONDS: u32 = 86_400;
 
 /// Directories and files of conversations that are looked at: a session has one for each day on which it was begun.
 const ENTRIES_MAX: usize = 1000;
@@ -119,6 +125,10 @@ impl Adapter for Codex {
         Some("codex")
     }
 
+    fn has_tools(&self) -> bool {
+        true
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &[KEY]
     }
@@ -212,6 +222,12 @@ fn config(order: &Order) -> Result<String, AgentError> {
         "[shell_environment_policy]\ninherit = \"all\"\nignore_default_excludes = true\nexclude = [{}]",
         quoted(KEY),
     ));
+    // Our own server and no other. It is told the names of variables: what they hold stands nowhere.
+    lines.push(format!(
+        "[mcp_servers.{SERVER}]\ncommand = {}\nargs = [\"mcp\"]\nenv_vars = [\"ADJ_TOKEN\", \"ADJ_SERVER\"]\n\
+         default_tools_approval_mode = \"approve\"\ntool_timeout_sec = {TOOL_TIMEOUT_SECONDS}",
+        quoted(&super::path_text("codex", &order.adj)?),
+    ));
     // Else it trusts the tree by itself, and runs what `.codex` in it names.
     let mut trees = vec![order.tree.clone()];
     trees.extend(order.tree.canonicalize().ok().filter(|real| *real != order.tree));
@@ -231,7 +247,7 @@ fn first(order: &Order, thread: Option<String>) -> Input {
         // Ours is around it.
         "sandbox": "danger-full-access",
     });
-    if let Some(system) = super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"], None) {
+    if let Some(system) = super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"], Some(super::TOOLS)) {
         params["developerInstructions"] = json!(system);
     }
     // A first start that came to nothing may have begun the conversation. One that is not there is asked for all the same:

@@ -9,13 +9,14 @@ use super::super::{
     TEXT_BYTES_MAX, inside, keep_error, not_understood, said_done, shortened,
 };
 use super::{
-    ASKS, About, Question, Request, call, cut_question, decision, refusal, request, steer, unsupported,
+    ASKS, About, Question, Request, SERVER, call, cut_question, decision, refusal, request, steer,
+    unsupported,
 };
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
-use machines::run::{ToolCall, ToolStatus};
+use machines::run::{OWN_TOOLS, ToolCall, ToolStatus};
 use serde_json::{Map, Value, json};
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -330,7 +331,7 @@ impl Codex {
                 (self.ending, self.meter.open) = (None, true);
             }
             "turn/completed" if main => self.completed(&params["turn"], out),
-            "item/started" => self.item_started(&params["item"]),
+            "item/started" => self.item_started(&params["item"], out),
             "item/completed" => self.item_completed(&params["item"], main, out),
             "item/commandExecution/outputDelta" => {
                 self.check_asked(params["itemId"].as_str().unwrap_or_default(), out);
@@ -383,11 +384,32 @@ impl Codex {
         });
     }
 
-    fn item_started(&mut self, item: &Value) {
-        let kind = item["type"].as_str().unwrap_or_default();
-        if let (Some(id), "commandExecution" | "fileChange") = (item["id"].as_str(), kind) {
-            self.item(id).what = item.clone();
+    fn item_started(&mut self, item: &Value, out: &mut Vec<Said>) {
+        let Some(id) = item["id"].as_str() else { return };
+        match item["type"].as_str().unwrap_or_default() {
+            "commandExecution" | "fileChange" => self.item(id).what = item.clone(),
+            "mcpToolCall" => self.own_tool(id, item, out),
+            _ => {}
         }
+    }
+
+    /// A tool of ours is called without a question: each is a request that the rules decide. There is no other server.
+    fn own_tool(&mut self, id: &str, item: &Value, out: &mut Vec<Said>) {
+        let (server, tool) = (&item["server"], item["tool"].as_str().unwrap_or_default());
+        if server != SERVER {
+            return self.stop(StopReason::NotGated, out);
+        }
+        let tool = format_smolstr!("{OWN_TOOLS}{tool}");
+        let said = ToolCall {
+            id: id.into(),
+            tool: tool.clone(),
+            input: item["arguments"].as_object().cloned().unwrap_or_default(),
+            output: None,
+            duration: None,
+            status: ToolStatus::Pending,
+        };
+        self.say_turn(vec![said], out);
+        self.item(id).calls.push(Call { id: id.to_owned(), tool });
     }
 
     fn item_completed(&mut self, item: &Value, main: bool, out: &mut Vec<Said>) {
@@ -423,6 +445,14 @@ impl Codex {
                 }
                 let said = item["status"].as_str().unwrap_or_default();
                 self.ended_item(id, ok, said, None, out);
+            }
+            "mcpToolCall" => {
+                let ok = item["status"] == "completed" && item["result"]["isError"] != true;
+                let texts = item["result"]["content"].as_array().into_iter().flatten();
+                let texts: Vec<&str> = texts.filter_map(|part| part["text"].as_str()).collect();
+                let error = item["error"]["message"].as_str().unwrap_or_default();
+                let said = if error.is_empty() { texts.join("\n") } else { error.to_owned() };
+                self.ended_item(id, ok, said.trim(), item["durationMs"].as_u64(), out);
             }
             _ => {}
         }

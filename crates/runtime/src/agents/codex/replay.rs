@@ -7,7 +7,8 @@
 //!
 //! The file is a list of steps; a step is a list of replies, and is played once, in whichever session its turn comes. A
 //! reply is `{"text": "…", "tools": [{"name": "Write", "input": {…}}]}`; a tool `Patch` writes several files at once, by
-//! `{"files": {"path": "content"}}`. A reply can go wrong as the program does:
+//! `{"files": {"path": "content"}}`, and `mcp__adjutant__…` are those of the server that its settings name, which is started for
+//! each. A reply can go wrong as the program does:
 //!
 //! | key | what happens |
 //! | --- | --- |
@@ -20,7 +21,8 @@
 //! | `forget` | the conversation is lost at the end of the step |
 
 use super::super::claude::replay::{ReplayError, perform};
-use super::OFF;
+use super::{OFF, SERVER, replay_tools};
+use machines::run::{OWN_TOOLS, is_own_tool};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
@@ -93,6 +95,9 @@ fn check_start(arguments: &[String], home: &Path) -> Result<(), ReplayError> {
     let config = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
     if !config.contains("trust_level = \"untrusted\"") {
         return refused("the tree is trusted");
+    }
+    if let Some(wrong) = replay_tools::wrong(&config) {
+        return refused(wrong);
     }
     if home.join("rules").exists() {
         return refused("it would take up rules");
@@ -307,10 +312,29 @@ impl<R: BufRead, W: Write> Program<R, W> {
         self.over("failed", error)
     }
 
+    /// Calls a tool of Adjutant's server, about which nobody is asked.
+    fn own_tool(&mut self, id: &str, tool: &str, input: &Map<String, Value>) -> Result<(), ReplayError> {
+        let name = tool.strip_prefix(OWN_TOOLS).unwrap_or(tool);
+        let mut item = json!({ "type": "mcpToolCall", "id": id, "server": SERVER, "tool": name, "arguments": input,
+            "status": "inProgress" });
+        self.tell("item/started", json!({ "item": item }))?;
+        let config = std::fs::read_to_string(self.home.join("config.toml"))?;
+        let came = replay_tools::call(&config, tool, input)?;
+        for (name, value) in came.as_object().into_iter().flatten() {
+            item[name] = value.clone();
+        }
+        self.tell("item/completed", json!({ "item": item }))?;
+        Ok(())
+    }
+
     /// Asks for a call, and makes it where the answer is yes.
     fn call(&mut self, id: &str, tool: &Value, unasked: bool) -> Result<Heard, ReplayError> {
         let empty = Map::new();
         let input = tool["input"].as_object().unwrap_or(&empty);
+        if let Some(name) = tool["name"].as_str().filter(|name| is_own_tool(name)) {
+            self.own_tool(id, name, input)?;
+            return Ok(Heard::Answer(Value::Null));
+        }
         let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
         let command = (tool["name"] == "Bash").then(|| format!("/bin/sh -c {}", quoted(text("command"))));
         let files: Vec<(String, String)> = match input.get("files").and_then(Value::as_object) {

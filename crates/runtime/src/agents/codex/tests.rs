@@ -30,6 +30,7 @@ captures!(
     "rules",
     "steer",
     "subagent",
+    "tools",
     "two-files",
     "typed",
     "usage-limit",
@@ -104,6 +105,7 @@ fn how_recorded_steps_end() {
         ("steer", false, "2 turns, 1 calls, 1 asked, 0 results, 2000 + 100 tokens at ?: finished done=true \"Heard.\\nDONE\""),
         ("resume", true, "1 turns, 0 calls, 0 asked, 0 results, 1000 + 50 tokens at ?: finished done=true \"Again.\\nDONE\""),
         ("subagent", false, "2 turns, 3 calls, 3 asked, 3 results, 7000 + 350 tokens at ?: finished done=true \"DONE\""),
+        ("tools", false, "3 turns, 2 calls, 0 asked, 2 results, 3000 + 150 tokens at ?: finished done=true \"All is seen.\\nDONE\""),
         ("rules", false, "1 turns, 0 calls, 0 asked, 0 results, 3000 + 150 tokens at ?: failed failed \"codex does not ask before it acts: it di\""),
         ("typed", false, "4 turns, 3 calls, 3 asked, 3 results, 3000 + 150 tokens at ?: failed failed \"codex does not ask before it acts: it di\""),
         ("api-400", false, "0 turns, 0 calls, 0 asked, 0 results, 0 + 0 tokens: failed failed \"{\\\"error\\\": {\\\"message\\\": \\\"bad thing\\\", \\\"type\""),
@@ -136,6 +138,29 @@ fn what_was_done_unasked_ends_the_step_and_so_does_what_is_typed_into_a_command(
     }
 }
 
+/// Nobody is asked about a tool of ours; no other server is named to the program, so a tool of one is a way around us.
+#[test]
+fn a_call_of_our_own_tools_is_told_and_one_of_another_server_ends_the_step() {
+    let (said, _) = play("tools", false, &Exit::code(0));
+    let results: Vec<(&str, bool, &str)> = said
+        .iter()
+        .filter_map(|said| match said {
+            Said::ToolResult { tool, ok, output, .. } => Some((tool.as_str(), *ok, output.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((results[0].0, results[0].1), ("mcp__adjutant__list_tasks", true));
+    assert_eq!((results[1].0, results[1].1), ("mcp__adjutant__show_task", false));
+    assert!(results[1].2.starts_with("there is no task `nope`"), "{results:?}");
+
+    let mut reader = reader(false);
+    let evil =
+        json!({ "type": "mcpToolCall", "id": "x", "server": "evil", "tool": "touch", "arguments": {} });
+    let started = json!({ "method": "item/started", "params": { "item": evil } });
+    let said = reader.line(started.to_string().as_bytes(), true);
+    assert_eq!(said, [Said::Stop(StopReason::NotGated)]);
+}
+
 #[test]
 fn it_is_started_so_that_it_asks_and_takes_up_nothing_of_the_repository() {
     let order = Order {
@@ -160,11 +185,21 @@ fn it_is_started_so_that_it_asks_and_takes_up_nothing_of_the_repository() {
     assert_eq!(config["projects"]["/tree"]["trust_level"].as_str(), Some("untrusted"));
     assert_eq!(config["model"].as_str(), Some("some \"model\""));
     assert_eq!(config["model_providers"]["adjutant"]["env_key"].as_str(), Some("OPENAI_API_KEY"));
+    let servers: Vec<&str> = config["mcp_servers"].as_table().unwrap().iter().map(|(name, _)| name).collect();
+    assert_eq!(servers, ["adjutant"]);
+    let names: Vec<&str> = config["mcp_servers"]["adjutant"]["env_vars"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|name| name.as_str())
+        .collect();
+    assert_eq!(names, ["ADJ_TOKEN", "ADJ_SERVER"], "what they hold is in no file");
     let Stdin::Open(first) = launch.stdin else { panic!() };
     let thread: Value = serde_json::from_str(first.text.lines().nth(2).unwrap()).unwrap();
     assert_eq!(thread["method"], "thread/start");
     assert_eq!(thread["params"]["approvalPolicy"], "untrusted");
-    assert_eq!(thread["params"]["developerInstructions"], "Be kind.");
+    let told = thread["params"]["developerInstructions"].as_str().unwrap();
+    assert!(told.starts_with("Be kind.\n\n# Tools of Adjutant"), "{told}");
     let Stdin::Open(first) = Codex.launch(&Order { resume: true, ..order }).unwrap().stdin else { panic!() };
     let thread: Value = serde_json::from_str(first.text.lines().nth(2).unwrap()).unwrap();
     assert_eq!(thread["method"], "thread/resume", "and the program says that it is not there");
