@@ -7,9 +7,9 @@ use super::types::request::{
     Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, Wish, Wished,
 };
 use super::types::{Page, task};
-use super::{Call, Problem, WAIT_MAX, board, field, time, word};
+use super::{Call, Problem, WAIT_MAX, board, field, scope, time, word};
 use kernel::words::RequestKind;
-use kernel::{Ask, World, world};
+use kernel::{Actor, Ask, World, world};
 use machines::names::{RequestId, RunId, TaskId};
 use smol_str::SmolStr;
 
@@ -83,7 +83,10 @@ pub fn ask(call: &Call, (): (), _: Nothing, new: NewRequest) -> Result<Request, 
     let kind = new.kind.map(|kind| word::<RequestKind>("kind", &kind)).transpose()?;
     let kind = kind.unwrap_or(RequestKind::Question);
     let task = new.task.map(|task| field::<TaskId>("task", &task)).transpose()?;
-    let run = call.request.run.clone();
+    let run = match &call.request.actor {
+        Actor::Agent { .. } => Some(own_run(call, new.run.as_deref())?),
+        _ => None,
+    };
     let reply = call.submit(Ask::MakeRequest { kind, task, run, text: new.text })?;
     let id = reply.id.unwrap_or_default();
     show(call, super::name(&id)?, ShowQuery::default(), Nothing {})
@@ -99,22 +102,43 @@ pub fn receive(call: &Call, id: RequestId, _: Nothing, _: Nothing) -> Result<Req
     show(call, id, ShowQuery::default(), Nothing {})
 }
 
-/// The run that an agent's token is for.
-fn own_run(call: &Call) -> Result<RunId, Problem> {
-    call.request.run.clone().ok_or_else(|| {
-        Problem::new(403, "FORBIDDEN", "only an agent at work on a task may ask this")
-            .hint("its token comes with its run, in ADJ_TOKEN")
-    })
+/// The run that the caller speaks of: that of its token, or where the token is for none, one that it reports from outside.
+/// `named` is needed only where there are several of those.
+fn own_run(call: &Call, named: Option<&str>) -> Result<RunId, Problem> {
+    let named = named.map(|run| field::<RunId>("run", run)).transpose()?;
+    let world = call.world();
+    let own = scope::own_runs(&world, call.request);
+    if !matches!(call.request.actor, Actor::Agent { .. }) {
+        return Err(Problem::new(403, "FORBIDDEN", "only an agent at work on a task may ask this")
+            .hint("its token comes with its run, in ADJ_TOKEN"));
+    }
+    match (named, &own[..]) {
+        (Some(named), own) if own.contains(&named) => Ok(named),
+        (Some(named), _) => Err(Problem::new(
+            403,
+            "FORBIDDEN",
+            format!("run `{named}` is not one that the caller has under way"),
+        )
+        .hint("leave `run` out, or name one of your own")),
+        (None, [run]) => Ok(run.clone()),
+        (None, []) => Err(Problem::new(409, "NO_RUN", "the caller has no run under way")
+            .hint("an agent that runs outside begins one with `POST /runs`")),
+        (None, several) => {
+            let several: Vec<&str> = several.iter().map(|run| run.as_str()).collect();
+            let message = format!("the caller has several runs under way: {}", several.join(", "));
+            Err(Problem::new(409, "WHICH_RUN", message).hint("say which with `run`"))
+        }
+    }
 }
 
 pub fn plan(call: &Call, (): (), _: Nothing, plan: Plan) -> Result<task::Task, Problem> {
-    let run = own_run(call)?;
+    let run = own_run(call, plan.run.as_deref())?;
     call.submit(Ask::SubmitPlan { run: run.clone(), plan: plan.steps })?;
     own_task(call, &run)
 }
 
 pub fn claim(call: &Call, (): (), _: Nothing, claim: Claim) -> Result<task::Task, Problem> {
-    let run = own_run(call)?;
+    let run = own_run(call, claim.run.as_deref())?;
     call.submit(Ask::ClaimDone { run: run.clone(), summary: claim.summary })?;
     own_task(call, &run)
 }
@@ -126,7 +150,7 @@ fn own_task(call: &Call, run: &RunId) -> Result<task::Task, Problem> {
 }
 
 pub fn wish(call: &Call, (): (), _: Nothing, wish: Wish) -> Result<Wished, Problem> {
-    let run = own_run(call)?;
+    let run = own_run(call, wish.run.as_deref())?;
     let argument = runtime::agents::argument(&wish.tool, &wish.input);
     let ask = Ask::AskApproval { run, tool: SmolStr::new(&wish.tool), argument, input: wish.input };
     let reply = call.submit(ask)?;

@@ -9,6 +9,7 @@ use super::{Method, Problem, Request};
 use kernel::config::Role;
 use kernel::world::{Holder, Task, Worker};
 use kernel::{Actor, World};
+use machines::names::RunId;
 use machines::task::Status;
 
 /// Refuses what the caller may not ask. `named` is the first name in the path, as it was sent.
@@ -70,6 +71,17 @@ fn refusal(world: &World, request: &Request) -> Problem {
         "an agent reads its own task{own} with its changes, output and history, the tasks that it reviews, and the titles, \
          states and dependencies of the others"
     ))
+}
+
+/// The runs that an agent speaks of: the one that its token is for, or those that it reports from outside.
+pub fn own_runs(world: &World, request: &Request) -> Vec<RunId> {
+    if let Some(run) = &request.run {
+        return vec![run.clone()];
+    }
+    let Actor::Agent { name, .. } = &request.actor else { return Vec::new() };
+    let holder = Holder::Outside(name.clone());
+    let own = world.runs.values().filter(|run| run.is_open() && run.holder == holder);
+    own.map(|run| run.id.clone()).collect()
 }
 
 /// Whether the caller may read all of a task.

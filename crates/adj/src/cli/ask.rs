@@ -48,7 +48,7 @@ pub struct Answer {
 
 pub fn ask(command: &Ask, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let new = NewRequest { kind: None, task: command.task.clone(), text: command.text.clone() };
+    let new = NewRequest { task: command.task.clone(), text: command.text.clone(), ..NewRequest::default() };
     let mut asked: Request = project.post("/requests", &new)?;
     if command.wait {
         asked = answered(&project, asked)?;
@@ -104,7 +104,7 @@ pub fn answer(command: &Answer, context: Context) -> Result<(), Failure> {
 /// `adj task plan`: the plan of the agent that asks.
 pub fn plan(steps: &[String], context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let task: Task = project.post("/own/plan", &Plan { steps: steps.to_vec() })?;
+    let task: Task = project.post("/own/plan", &Plan { steps: steps.to_vec(), run: None })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }

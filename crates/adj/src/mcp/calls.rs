@@ -10,7 +10,7 @@ use super::inputs;
 use crate::api::Method::{self, Get, Post};
 use crate::api::types::approval::Approval;
 use crate::api::types::caller::Caller;
-use crate::api::types::request::{Claim, Plan, Request, Wish, Wished};
+use crate::api::types::request::{Claim, NewRequest, Plan, Request, Wish, Wished};
 use crate::cli::{Exit, Failure};
 
 type Input = Map<String, Value>;
@@ -103,17 +103,23 @@ pub fn submit_plan(desk: &Desk, input: Input) -> Answer {
 
 /// The question is in the log before anybody waits: whatever becomes of this call, the answer is not lost.
 pub fn ask(desk: &Desk, input: Input) -> Answer {
-    let inputs::Ask { question } = read(input)?;
-    let asked: Request = understood(desk.send(Post, "/requests", json!({ "text": question }))?)?;
+    let inputs::Ask { question, run } = read(input)?;
+    let new = NewRequest { text: question, run, ..NewRequest::default() };
+    let asked: Request = understood(desk.send(Post, "/requests", json!(new))?)?;
     let path = format!("/requests/{}", asked.id);
     let waits = format!("{} waits for an answer", asked.id);
     let answered = desk.await_at(&path, &waits, |answer| !answer["answer"].is_null())?;
     let Some(answered) = answered else {
-        let text = format!(
-            "Nobody has answered {} yet. The answer will reach you in your next step: end your turn now, without saying \
-             that you are done.",
-            asked.id
-        );
+        let text = match desk.caller.outside {
+            true => {
+                format!("Nobody has answered {} yet. The answer will stand at `/api/v1{path}`.", asked.id)
+            }
+            false => format!(
+                "Nobody has answered {} yet. The answer will reach you in your next step: end your turn now, without saying \
+                 that you are done.",
+                asked.id
+            ),
+        };
         return Ok(told(json!({ "question": asked.id, "answer": null }), text));
     };
     // Where this does not get through, the next step tells it once more.
@@ -133,8 +139,8 @@ pub fn answer(desk: &Desk, input: Input) -> Answer {
 }
 
 pub fn report_progress(desk: &Desk, input: Input) -> Answer {
-    let inputs::Progress { text } = read(input)?;
-    let task = named("task", &desk.task(None)?)?;
+    let inputs::Progress { text, task } = read(input)?;
+    let task = named("task", &desk.task(task)?)?;
     desk.send(Post, &format!("/tasks/{task}/comments"), json!({ "text": text }))?;
     Ok(told(json!({ "task": task }), "It is kept. Go on."))
 }
@@ -152,9 +158,14 @@ pub fn request_approval(desk: &Desk, input: Input) -> Answer {
     let decided =
         desk.await_at(&path, &format!("{id} waits for a person"), |answer| !answer["decided"].is_null())?;
     let Some(decided) = decided else {
-        let text = format!(
-            "Nobody has decided {id} yet. The decision will reach you in your next step: end your turn now."
-        );
+        let text = match desk.caller.outside {
+            true => format!(
+                "Nobody has decided {id} yet. The decision will stand at `/api/v1{path}`; your run waits for it."
+            ),
+            false => format!(
+                "Nobody has decided {id} yet. The decision will reach you in your next step: end your turn now."
+            ),
+        };
         return Ok(told(json!({ "approval": id, "approved": null }), text));
     };
     let decided = understood::<Approval>(decided)?.decided;
@@ -169,8 +180,8 @@ pub fn request_approval(desk: &Desk, input: Input) -> Answer {
 }
 
 pub fn submit_for_review(desk: &Desk, input: Input) -> Answer {
-    let inputs::ForReview { summary } = read(input)?;
-    claimed(desk, &Claim { summary: Some(summary) })
+    let inputs::ForReview { summary, run } = read(input)?;
+    claimed(desk, &Claim { summary: Some(summary), run })
 }
 
 pub fn task_done(desk: &Desk, input: Input) -> Answer {
@@ -179,7 +190,15 @@ pub fn task_done(desk: &Desk, input: Input) -> Answer {
 
 fn claimed(desk: &Desk, claim: &Claim) -> Answer {
     let task = desk.send(Post, "/own/claim", json!(claim))?;
-    let text = "Noted. End your turn now: then the work is checked and its tests are run, and what fails comes back to you.";
+    let text = match desk.caller.outside {
+        true => format!(
+            "Noted: your run is complete. Hand the work in by moving the task to REVIEW, with deliverable and checklist, at \
+             `/api/v1/tasks/{}/transitions`.",
+            task["id"].as_str().unwrap_or_default()
+        ),
+        false => "Noted. End your turn now: then the work is checked and its tests are run, and what fails comes back to you."
+            .to_owned(),
+    };
     Ok(told(json!({ "task": task["id"], "status": task["status"] }), text))
 }
 

@@ -71,6 +71,9 @@ pub struct Why {
 pub struct Ask {
     /// The question, with all that somebody needs to answer it who does not see what you see.
     pub question: String,
+    /// Which of your runs it is about. Leave it out, unless you run outside and have several under way.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +90,9 @@ pub struct Answer {
 pub struct Progress {
     /// What is done and what comes next, in a sentence or two.
     pub text: String,
+    /// The task's id. Leave it out, unless you are at work on several.
+    #[serde(default)]
+    pub task: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +100,9 @@ pub struct Progress {
 pub struct ForReview {
     /// What was done and how to see it, for whoever reviews it.
     pub summary: String,
+    /// Which of your runs it is about. Leave it out, unless you run outside and have several under way.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -207,6 +207,53 @@ fn what_is_no_client_is_told_so_and_an_empty_input_ends_it() {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
 }
 
+/// An agent that Adjutant did not launch, with a token by its name.
+#[test]
+fn an_agent_outside_reports_asks_and_is_done_by_the_tools() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    here.ok(&["task", "assign", "c-1", "coder"]);
+    here.ok(&["task", "move", "c-1", "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+    let server = Server::start(&here, &[]);
+    let made = here.json(&["token", "create", "--name", "coder", "--role", "specialist"]);
+    let token = made["token"].as_str().unwrap();
+    let mut command = here.command(&["mcp"]);
+    command.env("ADJ_TOKEN", token);
+    let mut client = Client::initialized(command);
+    let (refused, text, _) = client.call("task_done", json!({}));
+    assert!(refused && text.contains("no run under way"), "{text}");
+
+    let run = server.ask("POST /api/v1/runs", token, &json!({"task": "c-1", "prompt": "do it"}));
+    assert_eq!(run.status, 201, "{}", run.text);
+    let call = json!({"id": "call-1", "tool": "Edit", "input": {}, "status": "pending"});
+    let step = json!({"type": "STEP", "turn": 1, "toolCalls": [call]});
+    assert_eq!(server.ask("POST /api/v1/runs/c-1.1/events", token, &step).status, 200);
+    let (refused, text, _) = client.call("report_progress", json!({ "text": "Half of it." }));
+    assert!(!refused, "{text}");
+    assert!(here.ok(&["task", "show", "c-1"]).contains("Half of it."));
+
+    let answers = std::thread::scope(|scope| {
+        let asks = scope.spawn(|| client.call("ask", json!({ "question": "Which way?" })));
+        // The question is the first of the log's requests, and waits in it before the call does.
+        let open = || {
+            here.json(&["waiting"])
+                .as_array()
+                .unwrap()
+                .iter()
+                .find_map(|item| item["request"].as_str().map(str::to_owned))
+        };
+        let question = std::iter::repeat_with(open).flatten().next().unwrap();
+        here.ok(&["answer", &question, "Left."]);
+        asks.join().unwrap()
+    });
+    assert_eq!((answers.0, answers.1.as_str()), (false, "Left."));
+    let (refused, text, _) = client.call("submit_for_review", json!({ "summary": "All is there." }));
+    assert!(!refused && text.contains("moving the task to REVIEW"), "{text}");
+    let run = server.ask("GET /api/v1/runs/c-1.1", token, &Value::Null).json();
+    assert_eq!(run["state"], "completed");
+    client.end();
+}
+
 /// Somebody who speaks the revision with sessions over HTTP, each request over a connection of its own.
 struct Visitor<'s> {
     server: &'s Server,

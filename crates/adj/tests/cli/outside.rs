@@ -3,6 +3,7 @@
 
 use super::owner::{Answer, Owner, raw};
 use super::project::Repository;
+use super::server::{self, Server};
 use serde_json::{Value, json};
 
 /// A task that is given to `coder`, and what that agent asks with its own token.
@@ -254,4 +255,144 @@ fn an_agent_outside_connects_gives_signs_of_life_and_goes() {
     assert_eq!(coder()["state"], "OFFLINE");
     assert_eq!(outside.get("/runs/c-1.1")["lastError"]["code"], "DISCONNECTED");
     assert_eq!(outside.here.json(&["task", "show", "c-1"])["status"], "IN_PROGRESS");
+}
+
+/// An agent that has a token by its name, and no run of the fleet.
+struct Named {
+    here: Repository,
+    server: Server,
+    token: String,
+}
+
+impl Named {
+    /// With these tasks given to it.
+    fn new(tasks: &[&str]) -> Named {
+        let here = Repository::new();
+        for task in tasks {
+            here.ok(&["task", "add", "x", "--id", task]);
+            here.ok(&["task", "assign", task, "coder"]);
+            here.ok(&["task", "move", task, "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+        }
+        let server = Server::start(&here, &[]);
+        let made = here.json(&["token", "create", "--name", "coder", "--role", "specialist"]);
+        Named { here, server, token: made["token"].as_str().unwrap().to_owned() }
+    }
+
+    fn post(&self, path: &str, body: Value) -> server::Answer {
+        self.server.ask(&format!("POST /api/v1{path}"), &self.token, &body)
+    }
+
+    fn get(&self, path: &str) -> Value {
+        self.server.ask(&format!("GET /api/v1{path}"), &self.token, &Value::Null).json()
+    }
+
+    /// Begins a run on a task and reports its first turn.
+    fn begin(&self, task: &str) {
+        let opened = self.post("/runs", json!({"task": task, "prompt": "do it"}));
+        assert_eq!(opened.status, 201, "{}", opened.text);
+        let call = json!({"id": "call-1", "tool": "Edit", "input": {}, "status": "pending"});
+        let step = json!({"type": "STEP", "turn": 1, "toolCalls": [call]});
+        let told = self.post(&format!("/runs/{task}.1/events"), step);
+        assert_eq!(told.status, 200, "{}", told.text);
+    }
+
+    fn state(&self) -> Value {
+        self.get("/runs/c-1.1")["state"].clone()
+    }
+}
+
+#[track_caller]
+fn says_no(answer: &server::Answer, status: u16, code: &str) {
+    assert_eq!((answer.status, &answer.json()["code"]), (status, &json!(code)), "{}", answer.text);
+    assert!(!answer.json()["hint"].is_null(), "it says what to do: {}", answer.text);
+}
+
+#[test]
+fn an_agent_outside_asks_a_person_and_reads_the_answer() {
+    let agent = Named::new(&["c-1"]);
+    says_no(&agent.post("/requests", json!({"text": "Which way?"})), 409, "NO_RUN");
+    agent.begin("c-1");
+    let asked = agent.post("/requests", json!({"text": "Which way?"}));
+    assert_eq!((asked.status, &asked.json()["run"]), (201, &json!("c-1.1")), "{}", asked.text);
+    let id = asked.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(agent.state(), "running", "a question moves nothing");
+    agent.here.ok(&["answer", &id, "Left."]);
+    assert_eq!(agent.get(&format!("/requests/{id}"))["answer"]["text"], "Left.");
+    let told = agent.post(&format!("/requests/{id}/receipt"), json!({}));
+    assert_eq!((told.status, &told.json()["told"]), (200, &json!(true)), "{}", told.text);
+}
+
+#[test]
+fn an_agent_outside_that_asks_for_an_approval_waits_paused_and_goes_on_with_the_decision() {
+    let agent = Named::new(&["c-1"]);
+    agent.begin("c-1");
+    let push = json!({"tool": "Bash", "input": {"command": "git push"}});
+    for (answer, decision) in [("approve", "approved"), ("deny", "denied")] {
+        let asked = agent.post("/own/approvals", push.clone());
+        assert_eq!((asked.status, &asked.json()["allowed"]), (201, &json!(false)), "{}", asked.text);
+        let id = asked.json()["approval"].as_str().unwrap().to_owned();
+        assert_eq!(agent.state(), "paused");
+        says_no(&agent.post("/own/approvals", push.clone()), 409, "NOT_RUNNING");
+        let waiting = agent.here.ok(&["waiting"]);
+        assert!(waiting.contains("git push"), "{waiting}");
+        agent.here.ok(&[answer, &id]);
+        assert_eq!(agent.state(), "running");
+        let decided = agent.get(&format!("/approvals/{id}"))["decided"]["decision"].clone();
+        assert!(decided.as_str().unwrap().contains(decision), "{decided}");
+    }
+}
+
+#[test]
+fn an_agent_outside_that_says_that_it_is_done_completes_its_run() {
+    let agent = Named::new(&["c-1"]);
+    agent.begin("c-1");
+    says_no(&agent.post("/own/plan", json!({"steps": ["a", "b", "c"]})), 409, "PLAN_GIVEN");
+    let claimed = agent.post("/own/claim", json!({"summary": "All is there."}));
+    assert_eq!((claimed.status, &claimed.json()["id"]), (200, &json!("c-1")), "{}", claimed.text);
+    assert_eq!(agent.state(), "completed");
+    let log = agent.server.get("/api/v1/events").text;
+    assert!(log.contains("\"result\":\"All is there.\""), "{log}");
+    says_no(&agent.post("/own/claim", json!({})), 409, "NO_RUN");
+}
+
+#[test]
+fn an_agent_with_several_runs_outside_says_which_and_speaks_for_no_other() {
+    let agent = Named::new(&["c-1", "c-2"]);
+    agent.begin("c-1");
+    agent.begin("c-2");
+    let which = agent.post("/own/claim", json!({}));
+    says_no(&which, 409, "WHICH_RUN");
+    assert!(which.text.contains("c-1.1, c-2.1"), "{}", which.text);
+    says_no(&agent.post("/own/claim", json!({"run": "c-3.1"})), 403, "FORBIDDEN");
+    let asked = agent.post("/requests", json!({"text": "Which way?", "run": "c-2.1"}));
+    assert_eq!(asked.json()["task"], "c-2", "{}", asked.text);
+    assert_eq!(agent.post("/own/claim", json!({"run": "c-2.1"})).status, 200);
+    assert_eq!(agent.post("/own/claim", json!({})).status, 200, "one is left");
+    assert_eq!(agent.state(), "completed");
+}
+
+/// The token of a run speaks for that run, whatever else its agent has under way.
+#[test]
+fn a_token_of_one_run_speaks_for_no_other_of_its_agent() {
+    let outside = Outside::new();
+    outside.open(json!({}));
+    let other = outside.ask("POST /api/v1/own/claim", &json!({"run": "c-2.1"}));
+    refused(&other, 403, "FORBIDDEN");
+    outside.step(1, "Edit");
+    assert_eq!(outside.ask("POST /api/v1/own/claim", &json!({"run": "c-1.1"})).status, 200);
+}
+
+#[test]
+fn twenty_questions_of_a_task_wait_at_most_and_an_answer_makes_room() {
+    let agent = Named::new(&["c-1"]);
+    agent.begin("c-1");
+    let ask = |number: u32| agent.post("/requests", json!({"text": format!("Question {number}?")}));
+    let asked: Vec<String> =
+        (1..=20).map(|number| ask(number).json()["id"].as_str().unwrap().to_owned()).collect();
+    let more = ask(21);
+    says_no(&more, 409, "TOO_MANY_QUESTIONS");
+    assert!(more.text.contains("20 questions wait"), "{}", more.text);
+    agent.here.ok(&["answer", &asked[0], "Yes."]);
+    assert_eq!(ask(21).status, 201);
+    says_no(&ask(22), 409, "TOO_MANY_QUESTIONS");
 }

@@ -127,6 +127,10 @@ pub(super) fn decided_for(
                 release(d, id, ReleaseReason::Blocked)?;
             }
             after_approval(d, id, to, came_from)?;
+            // An agent outside looks for the decision itself.
+            if resume_outside(d, id, run)? {
+                return Ok(());
+            }
             let said = if decision.approve { "allowed" } else { "denied" };
             let what = approval.call.as_ref().map(|call| call.lines().join("\n"));
             let what = what.unwrap_or_else(|| approval.question.clone());

@@ -3,11 +3,13 @@
 use machines::names::{EffectId, RequestId, RunId, TaskId};
 use machines::run;
 use machines::task::ApprovalCause;
+use machines::worker::ReleaseReason;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::Rule;
 use super::next::wake;
-use super::release::{ask_person, pause_run};
+use super::outside_runs::run_event;
+use super::release::{ask_person, pause_run, release};
 use super::step::seconds;
 use crate::World;
 use crate::choice::Choice;
@@ -17,16 +19,35 @@ use crate::draft::Draft;
 use crate::effect::{Effect, Timer};
 use crate::event::{AnswerTold, CompletionClaimed, PlanSubmitted, RequestAnswered, Requested};
 use crate::words::{CommentKind, RequestKind};
-use crate::world::{ASKED_BY_TOOL, AskedCall, CALL_BYTES_MAX, REQUESTS_OPEN_MAX};
+use crate::world::{ASKED_BY_TOOL, AskedCall, CALL_BYTES_MAX, Holder, REQUESTS_OPEN_MAX};
 
-/// The step of a run that its agent is at work in now.
-fn step_of(d: &Draft, id: &RunId) -> Result<EffectId, Refusal> {
+/// Where an agent speaks from.
+enum Speaks {
+    /// The step of the fleet that it is at work in now.
+    Step(EffectId),
+    /// A run that it reports itself, and whose task it holds.
+    Outside,
+}
+
+fn speaks(d: &Draft, id: &RunId) -> Result<Speaks, Refusal> {
     let run = d.run(id)?;
+    if matches!(run.holder, Holder::Outside(_)) {
+        let leased = d.task(&run.task)?.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
+        let current = d.task(&run.task)?.run.as_ref() == Some(id);
+        return match leased && current && run.is_live() {
+            true => Ok(Speaks::Outside),
+            false => {
+                let message = format!("run `{id}` is {} and not under way", run.machine.name());
+                Err(Refusal::new(409, "NOT_RUNNING", message)
+                    .hint("only an agent that is at work says this: report START first, or wait until the run goes on"))
+            }
+        };
+    }
     let is_step = |step: &&EffectId| {
         matches!(d.world.effects.get(*step).map(AsRef::as_ref), Some(Effect::StartStep { .. }))
     };
     match run.step.as_ref().filter(is_step) {
-        Some(step) if run.state() != run::State::Paused => Ok(step.clone()),
+        Some(step) if run.state() != run::State::Paused => Ok(Speaks::Step(step.clone())),
         _ => Err(Refusal::new(409, "NO_STEP", format!("run `{id}` has no step under way"))
             .hint("only an agent that is at work in a step says this")),
     }
@@ -34,7 +55,7 @@ fn step_of(d: &Draft, id: &RunId) -> Result<EffectId, Refusal> {
 
 pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result<Reply, Refusal> {
     let id = d.run(run)?.task.clone();
-    step_of(d, run)?;
+    speaks(d, run)?;
     if !d.world.config.fleet.plan_by_agent {
         let message = "the plan of this project's tasks does not come from their agents";
         return Err(Refusal::new(409, "PLAN_GIVEN", message)
@@ -54,17 +75,25 @@ pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result
 
 pub(crate) fn claim_done(d: &mut Draft, run: &RunId, summary: Option<&str>) -> Result<Reply, Refusal> {
     let id = d.run(run)?.task.clone();
-    let step = step_of(d, run)?;
+    let speaks = speaks(d, run)?;
     check_text(d, "summary", summary)?;
     let summary = summary.map(str::trim).filter(|summary| !summary.is_empty()).map(str::to_owned);
-    d.emit(CompletionClaimed { id: run.clone(), step, summary });
+    match speaks {
+        Speaks::Step(step) => d.emit(CompletionClaimed { id: run.clone(), step, summary }),
+        // It has no step that would end, and no tree of ours that a gate could look at: its word is its report.
+        Speaks::Outside => {
+            let turn_count = d.run(run)?.machine.inner().current_turn.max(1);
+            let result = summary.unwrap_or_else(|| "done".to_owned());
+            run_event(d, run, &run::Event::Complete { result, diff: None, turn_count })??;
+        }
+    }
     task_reply(d, &id)
 }
 
 /// The same as a red call, but that the agent asks before it makes the call, and by itself.
 pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> Result<Reply, Refusal> {
     let id = d.run(run_id)?.task.clone();
-    step_of(d, run_id)?;
+    let speaks = speaks(d, run_id)?;
     if asked.tool.trim().is_empty() {
         return Err(Refusal::field("tool", "say which tool or action it is"));
     }
@@ -76,8 +105,10 @@ pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> R
         let code = Some(SmolStr::new_static("ALLOWED"));
         return Ok(Reply { code, ..task_reply(d, &id)? });
     }
-    // A call before its turn was told: the run has begun all the same.
-    super::step::ensure_turn(d, run_id, 1)?;
+    if matches!(speaks, Speaks::Step(_)) {
+        // A call before its turn was told: the run has begun all the same.
+        super::step::ensure_turn(d, run_id, 1)?;
+    }
     let run = d.run(run_id)?;
     if run.state() != run::State::Running || run.is_suspended() {
         return Err(Refusal::new(409, "NOT_RUNNING", format!("run `{run_id}` is {}", run.machine.name()))
@@ -86,8 +117,14 @@ pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> R
     d.rule(Rule::ActionAsked);
     pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
     let question = format!("The agent asks to use {}", asked.one_line());
-    let call = format_smolstr!("{ASKED_BY_TOOL}{}", d.new_approval_id());
     let cause = ApprovalCause::RedAction;
+    if matches!(speaks, Speaks::Outside) {
+        // Nobody here holds its program back: it has its task again with the decision.
+        release(d, &id, ReleaseReason::NeedsApproval)?;
+        let approval = ask_person(d, &id, Some(run_id), cause, question, &["allow", "deny"], None)?;
+        return Ok(Reply { id: Some(SmolStr::new(approval.as_str())), ..task_reply(d, &id)? });
+    }
+    let call = format_smolstr!("{ASKED_BY_TOOL}{}", d.new_approval_id());
     let approval =
         ask_person(d, &id, Some(run_id), cause, question, &["allow", "deny"], Some((call, asked)))?;
     let due = d.at() + seconds(d.world.config.limits.question_seconds);
@@ -104,7 +141,7 @@ pub(crate) fn make_request(
 ) -> Result<Reply, Refusal> {
     let task = match run {
         Some(run) => {
-            step_of(d, run)?;
+            speaks(d, run)?;
             let own = d.run(run)?.task.clone();
             if task.is_some_and(|task| *task != own) {
                 return Err(Refusal::field("task", format!("an agent asks about its own task, `{own}`")));

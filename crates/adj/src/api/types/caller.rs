@@ -15,9 +15,12 @@ pub struct Caller {
     pub name: String,
     #[schemars(with = "Words<Role>")]
     pub role: Role,
-    /// The run that an agent's token is for, and the task of that run.
+    /// The run that an agent's token is for, or the only one that it has under way outside; and the task of that run.
     pub run: Option<String>,
     pub task: Option<String>,
+    /// Whether it reports that run itself, from outside.
+    #[serde(default)]
+    pub outside: bool,
     /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
     pub question_seconds: u32,
 }

@@ -71,6 +71,10 @@ pub struct NewRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub task: Option<String>,
+    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
+    pub run: Option<String>,
     #[schemars(with = "Text")]
     pub text: String,
 }
@@ -88,6 +92,10 @@ pub struct NewAnswer {
 pub struct Plan {
     /// 3 to 6 steps, each in a line or two.
     pub steps: Vec<String>,
+    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
+    pub run: Option<String>,
 }
 
 /// The word of an agent at work that its task is done.
@@ -97,6 +105,10 @@ pub struct Claim {
     /// What was done, for whoever reviews it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
+    pub run: Option<String>,
 }
 
 /// Something that an agent at work wants to do, and asks a person about first.
@@ -109,6 +121,10 @@ pub struct Wish {
     /// What the tool would be given, by name, such as {"command": "git push"}.
     #[serde(default)]
     pub input: Map<String, Value>,
+    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Name>")]
+    pub run: Option<String>,
 }
 
 /// What became of it.
