@@ -105,19 +105,7 @@ pub trait Project {
         self.stream_between(stream, 0, Seq::MAX)
     }
     /// Those of them that come after `after`, up to `through`.
-    fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
-        let mut records = Vec::new();
-        self.scan(after, &mut |record| {
-            if record.seq > through {
-                return ControlFlow::Break(());
-            }
-            if record.stream == stream {
-                records.push(record.clone());
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(records)
-    }
+    fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem>;
     fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
     /// Whether it still takes commands.
     fn lives(&self) -> bool {
@@ -192,9 +180,9 @@ impl Project for Reading {
         log.scan(after, visit).map_err(Problem::from)
     }
 
-    fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
+    fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
         let Some(log) = &self.log else { return Ok(Vec::new()) };
-        log.read_stream(stream, 0, Seq::MAX).map_err(Problem::from)
+        log.read_stream(stream, after, through).map_err(Problem::from)
     }
 
     fn submit(&self, _: Command) -> Result<Answer, SubmitError> {

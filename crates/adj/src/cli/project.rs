@@ -492,6 +492,10 @@ impl api::Project for NotBegun {
         api::Project::scan(&self.owner.handle(), after, visit)
     }
 
+    fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
+        api::Project::stream_between(&self.owner.handle(), stream, after, through)
+    }
+
     fn submit(&self, _: kernel::Command) -> Result<kernel::Answer, SubmitError> {
         Err(SubmitError::Log(log::LogError::ReadOnly))
     }
