@@ -1,7 +1,7 @@
 //! What a run tells its readers, made of the log's events: each gives the same again, whenever it is read.
 //!
 //! Nothing of it is stored. The event says what the run took and where it stood; its table says what that publishes. The
-//! order is the log's. `stream:token` is not here: what an agent says word by word is in its transcript.
+//! order is the log's. `stream:token` is not here: what an agent writes piece by piece comes from its program.
 
 use crate::event::{Event, RunMoved, Stood, ToolAudited};
 use crate::world::{self, TOOL_NOT_ALLOWED};

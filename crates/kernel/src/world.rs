@@ -1029,6 +1029,16 @@ impl Task {
     }
 }
 
+impl World {
+    /// Nothing will happen to the run any more. A worker's run is begun once; an agent that reports its own life may begin its run
+    /// again while that is the last of a task that has work left.
+    pub fn is_over_for_good(&self, run: &Run) -> bool {
+        let last = |task: &Task| task.run.as_ref() == Some(&run.id) && !task.is_final();
+        let again = matches!(run.holder, Holder::Outside(_)) && self.task(&run.task).is_some_and(last);
+        !run.is_open() && !run.is_suspended() && !again
+    }
+}
+
 impl Approval {
     /// The run that a person paused, where that is what the question is about.
     pub fn paused_run(&self) -> Option<&RunId> {

@@ -113,6 +113,11 @@ impl Layout {
         self.state.join("private")
     }
 
+    /// What agents wrote in each run, piece by piece.
+    pub fn spoken(&self) -> PathBuf {
+        self.state.join("spoken")
+    }
+
     /// Which trees were tested green.
     pub fn tested(&self) -> PathBuf {
         self.state.join("tested")

@@ -22,6 +22,7 @@ pub mod sandbox;
 pub mod secrets;
 pub mod settings;
 pub mod sim;
+pub mod spoken;
 #[cfg(test)]
 mod testing;
 pub mod tickets;

@@ -29,6 +29,7 @@ use crate::log::{
     Appended, Due, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record,
     Seq, Snapshot, TEXT_BYTES_MAX,
 };
+use crate::spoken::Order;
 
 /// The version that this program writes into a log.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -102,6 +103,7 @@ impl Owner {
             world: Mutex::new(Arc::new(folded.world.clone())),
             head: tokio::sync::watch::Sender::new(folded.head.seq),
             on_append: OnceLock::new(),
+            spoken: Order::default(),
         });
         let snapshot_at = folded.snapshot;
         let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
@@ -157,6 +159,11 @@ impl Handle {
 
     pub fn world(&self) -> Arc<World> {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The order of what agents write.
+    pub fn spoken(&self) -> &Order {
+        &self.shared.spoken
     }
 
     /// Whether commands are still taken.
@@ -249,6 +256,7 @@ struct Shared {
     world: Mutex<Arc<World>>,
     head: tokio::sync::watch::Sender<Seq>,
     on_append: OnceLock<Box<OnAppend>>,
+    spoken: Order,
 }
 
 type OnAppend = dyn Fn(Seq, Duration) + Send + Sync;

@@ -33,6 +33,7 @@ use http::{Method, Request, Response};
 use tokio::sync::Semaphore;
 
 pub use body::{Body, Cut, Upload};
+pub use offset::Position;
 pub use source::{Feed, FeedError, Items, Source};
 pub use stall::Stall;
 pub use store::OpenError;

@@ -81,7 +81,7 @@ impl Query {
 pub async fn get<B>(inner: &Arc<Inner>, path: &str, request: &Request<B>) -> Result<Response<Body>, Problem> {
     let query = Query::parse(request.uri().query().unwrap_or_default())?;
     let target = target::find(inner, path)?;
-    let start = query.start.unwrap_or(Start::At(offset::START));
+    let start = query.start.unwrap_or(Start::At(offset::START.into()));
     match query.live {
         Live::No => catch_up(inner, &target, start, request.headers()).await,
         Live::LongPoll => long_poll(inner, &target, start, &query).await,
@@ -156,7 +156,7 @@ fn caching(page: &Page) -> &'static str {
 
 fn entity_tag(page: &Page) -> String {
     let closed = if page.closed() { ":c" } else { "" };
-    format!("\"{}:{}:{}{closed}\"", page.stream, page.from, page.next)
+    format!("\"{}:{}:{}{closed}\"", page.stream, offset::text(page.from), offset::text(page.next))
 }
 
 fn matches_tag(known: &str, tag: &str) -> bool {
@@ -195,16 +195,17 @@ async fn long_poll(
     let deadline = Instant::now() + inner.options.long_poll;
     let mut waiting = target.wait(inner).await?;
     let mut batch = Arc::new(Batch::new(target.page(inner, start).await?));
-    let position = batch.page.from;
-    while batch.page.next == position && !batch.page.closed() {
+    while batch.page.kept.is_empty() && !batch.page.closed() {
         if timeout_at(deadline, waiting.grown()).await.is_err() {
             break;
         }
+        // A feed may have moved on though there is nothing to tell.
+        let position = batch.page.next;
         batch = target.next(inner, &waiting, position).await?;
     }
 
     let page = &batch.page;
-    let mut response = if page.next > position {
+    let mut response = if !page.kept.is_empty() {
         let mut response = page_response(page, batch.body());
         set(response.headers_mut(), "etag", entity_tag(page));
         response
@@ -269,7 +270,7 @@ impl Reader {
         let mut told = false;
         loop {
             let position = batch.page.next;
-            let news = batch.page.next > batch.page.from || batch.page.closed() || !told;
+            let news = !batch.page.kept.is_empty() || batch.page.closed() || !told;
             if news && self.send(&batch).await.is_err() {
                 return;
             }
@@ -298,7 +299,7 @@ impl Reader {
     }
 
     async fn send(&self, batch: &Batch) -> Result<(), Gone> {
-        if batch.page.next > batch.page.from {
+        if !batch.page.kept.is_empty() {
             self.frame(batch.event()).await?;
         }
         self.frame(sse::control(sse::Control {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use crate::offset::Position;
+
 /// Where the program that mounts this crate offers streams of its own.
 pub trait Source: Send + Sync {
     /// The stream at this path, or `None` when there is none (yet).
@@ -18,10 +20,10 @@ pub trait Source: Send + Sync {
 pub trait Feed: Send + Sync {
     /// The items behind `after`, in order, about `limit` bytes of them and at least one if there is one. Called where
     /// it may block.
-    fn read(&self, after: u64, limit: usize) -> Result<Items, FeedError>;
+    fn read(&self, after: Position, limit: usize) -> Result<Items, FeedError>;
 
     /// Tells the position of the last item, whenever it grows, and once more when the feed is closed.
-    fn head(&self) -> watch::Receiver<u64>;
+    fn head(&self) -> watch::Receiver<Position>;
 
     /// Whether nothing will ever be added.
     fn closed(&self) -> bool;
@@ -31,9 +33,9 @@ pub trait Feed: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Items {
     /// Position and JSON text of each item.
-    pub items: Vec<(u64, Bytes)>,
-    /// The position from which to read on: that of the last item, or what was asked for.
-    pub next: u64,
+    pub items: Vec<(Position, Bytes)>,
+    /// The position from which to read on: that of the last item or one behind it, or what was asked for.
+    pub next: Position,
     /// Whether there is nothing behind `next` now.
     pub end: bool,
 }

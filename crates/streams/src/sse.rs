@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::offset;
+use crate::offset::{self, Position};
 
 /// A data event. Every kind of line end in the payload begins a new line, so that nothing in it can be taken for an event.
 pub fn data(payload: &str) -> Bytes {
@@ -31,7 +31,7 @@ fn push_line(frame: &mut String, line: &str) {
 /// What a control event says.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    pub next: u64,
+    pub next: Position,
     pub cursor: u64,
     pub up_to_date: bool,
     pub closed: bool,
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_last_control_event_has_no_cursor() {
-        let frame = control(Control { next: 7, cursor: 3, up_to_date: true, closed: true });
+        let frame = control(Control { next: 7.into(), cursor: 3, up_to_date: true, closed: true });
         let text = std::str::from_utf8(&frame).unwrap();
         assert!(text.contains("streamClosed") && text.contains("upToDate") && !text.contains("streamCursor"));
     }

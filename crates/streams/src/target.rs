@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::Inner;
 use crate::json;
 use crate::live::{Batch, Held, Last, Tail};
-use crate::offset::{LIMIT, Start};
+use crate::offset::{Position, Start};
 use crate::problem::Problem;
 use crate::source::{Feed, FeedError};
 use crate::store::meta::Meta;
@@ -26,8 +26,14 @@ pub enum Target {
 
 /// A place at the end of a stream.
 pub struct Waiting {
-    grown: watch::Receiver<u64>,
+    grown: Grown,
     shared: Shared,
+}
+
+/// Changes when there may be something new.
+enum Grown {
+    Stored(watch::Receiver<u64>),
+    Fed(watch::Receiver<Position>),
 }
 
 enum Shared {
@@ -38,7 +44,11 @@ enum Shared {
 impl Waiting {
     /// Comes back when there may be something new.
     pub async fn grown(&mut self) {
-        if self.grown.changed().await.is_err() {
+        let changed = match &mut self.grown {
+            Grown::Stored(grown) => grown.changed().await,
+            Grown::Fed(grown) => grown.changed().await,
+        };
+        if changed.is_err() {
             // A feed that nobody feeds any more stays as it is; the reader's own time limit ends the wait.
             std::future::pending::<()>().await;
         }
@@ -93,17 +103,22 @@ impl Target {
                 let stream =
                     inner.store.read(move |db, shared| Ok(Meta::visible(db, shared, &path)?.id)).await?;
                 let (tail, grown) = inner.store.shared.live.wait(stream);
-                Ok(Waiting { grown, shared: Shared::Stored(tail) })
+                Ok(Waiting { grown: Grown::Stored(grown), shared: Shared::Stored(tail) })
             }
             Target::Fed { path, feed } => {
                 let last = inner.feeds.hold(path.clone(), Last::default);
-                Ok(Waiting { grown: feed.head(), shared: Shared::Fed(last) })
+                Ok(Waiting { grown: Grown::Fed(feed.head()), shared: Shared::Fed(last) })
             }
         }
     }
 
     /// What follows `position` for readers that waited there: read once, taken by all.
-    pub async fn next(&self, inner: &Inner, waiting: &Waiting, position: u64) -> Result<Arc<Batch>, Problem> {
+    pub async fn next(
+        &self,
+        inner: &Inner,
+        waiting: &Waiting,
+        position: Position,
+    ) -> Result<Arc<Batch>, Problem> {
         let mut last = waiting.last().lock().await;
         if let Some(batch) = last.as_ref()
             && batch.page.from == position
@@ -125,9 +140,6 @@ fn fed_page(feed: &dyn Feed, start: Start, limit: usize) -> Result<Page, Problem
         Start::At(position) => position,
         Start::Tail => head,
     };
-    if from > LIMIT {
-        return Err(Problem::new(400, "INVALID_OFFSET", "the offset lies behind the end of the stream"));
-    }
     let read = feed.read(from, limit).map_err(|error| match error {
         FeedError::Gone => Problem::new(410, "OFFSET_GONE", error.to_string()),
         FeedError::Failed(_) => Problem::failed(error),
@@ -143,7 +155,11 @@ fn fed_page(feed: &dyn Feed, start: Start, limit: usize) -> Result<Page, Problem
         mortal: false,
         from,
         next: read.next,
-        tail: if read.end { read.next } else { head.max(read.next + 1) },
+        tail: if read.end {
+            read.next
+        } else {
+            head.max(Position { minor: read.next.minor + 1, ..read.next })
+        },
         stream_closed: closed,
         kept: kept.freeze(),
     })

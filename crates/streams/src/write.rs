@@ -188,9 +188,12 @@ fn fork(inner: &Inner, headers: &HeaderMap) -> Result<Option<ForkAsked>, Problem
     let anchor = match anchor {
         None => None,
         Some("-1") => Some(offset::START),
-        Some(text) => Some(offset::position(text).ok_or_else(|| {
-            Problem::new(400, "INVALID_OFFSET", "Stream-Fork-Offset is no offset that this server gave")
-        })?),
+        Some(text) => {
+            let position = offset::position(text).ok_or_else(|| {
+                Problem::new(400, "INVALID_OFFSET", "Stream-Fork-Offset is no offset that this server gave")
+            })?;
+            Some(position.stored())
+        }
     };
     let sub = match sub {
         None => 0,

@@ -99,8 +99,7 @@ impl Switch {
 
     /// The project's durable streams: those that clients write, and those that are read from the log.
     pub fn streams(&self, settings: StreamSettings) -> Result<Streams, Failure> {
-        let project: Arc<dyn api::Project + Send + Sync> = Arc::new(self.handle.clone());
-        let feeds = Feeds::start(project, self.handle.follow());
+        let feeds = Feeds::start(self.handle.clone(), self.layout.spoken());
         let options = streams::Options {
             long_poll: settings.long_poll,
             // Whoever asks nobody for a token serves a test suite.

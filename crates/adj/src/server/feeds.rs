@@ -1,22 +1,27 @@
-//! What happens in a project as durable streams that nobody but the log writes: `log`, `runs/ID`, `tasks/ID`, `agents/NAME`
-//! and `channels/NAME`.
+//! What happens in a project as durable streams that no client writes: `log`, `runs/ID`, `tasks/ID`, `agents/NAME` and
+//! `channels/NAME`.
 //!
-//! Nothing is copied: a stream is a way of reading the log, and a position in it is the number of a record and a place
-//! among what that record says. A reader is woken by the records of its own stream only.
+//! Nothing is copied: a stream is a way of reading the log, and of runs what their agents write. A position is first the number of
+//! a record with a place among what that record says, and then a tick among the pieces that were written behind it. A reader is
+//! woken by what belongs to its own stream only.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hyper::body::Bytes;
 use kernel::{Event, World};
 use machines::names::{ChannelName, RunId};
+use machines::run::TokenEvent;
 use runtime::log::{Record, Seq};
+use runtime::owner::Handle;
+use runtime::spoken::{self, Place};
 use serde::Serialize;
-use streams::{Feed, FeedError, Items, Source};
+use streams::{Feed, FeedError, Items, Position, Source};
 use tokio::sync::watch;
 
-use crate::api::{Problem, Project, record_view};
+use crate::api::{Problem, Project as _, record_view};
 
 /// What one record says has fewer parts than this.
 const PARTS: u64 = 256;
@@ -27,22 +32,58 @@ const SPAN: Seq = 10_000;
 const KINDS: [&str; 5] = ["log", "runs", "tasks", "agents", "channels"];
 
 pub struct Feeds {
-    project: Arc<dyn Project + Send + Sync>,
+    project: Handle,
+    /// Where the pieces are that agents write.
+    spoken: PathBuf,
     /// The streams that somebody reads, by their paths.
-    heads: Mutex<HashMap<String, watch::Sender<u64>>>,
+    heads: Mutex<Heads>,
 }
+
+type Heads = HashMap<String, watch::Sender<Position>>;
 
 impl Feeds {
     /// Follows the log for as long as its owner lives.
-    pub fn start(project: Arc<dyn Project + Send + Sync>, head: watch::Receiver<u64>) -> Arc<Feeds> {
-        let feeds = Arc::new(Feeds { project, heads: Mutex::default() });
+    pub fn start(project: Handle, spoken: PathBuf) -> Arc<Feeds> {
+        let head = project.follow();
+        let feeds = Arc::new(Feeds { project, spoken, heads: Mutex::default() });
         // It must not keep alive what it waits for.
+        let known = Arc::downgrade(&feeds);
+        feeds.project.spoken().on_growth(move |run, place| {
+            if let Some(feeds) = known.upgrade() {
+                feeds.written(run, place);
+            }
+        });
         tokio::spawn(wake(Arc::downgrade(&feeds), head));
         feeds
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<u64>>> {
+    fn lock(&self) -> MutexGuard<'_, Heads> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the readers of a run whose agent has written something.
+    fn written(&self, run: &RunId, place: Place) {
+        let mut heads = self.lock();
+        if heads.is_empty() {
+            return;
+        }
+        let of_run = format!("runs/{run}");
+        let of_agent = self.project.world().run(run).map(|run| format!("agents/{}", run.agent));
+        for path in [Some(of_run), of_agent].into_iter().flatten() {
+            grow(&mut heads, &path, position(place));
+        }
+    }
+
+    /// All that there is stands at this place or before it, and all that will come stands behind it.
+    fn now(&self) -> Place {
+        self.project.spoken().now(|| self.project.world().seq)
+    }
+}
+
+/// Wakes the readers of a stream that has grown to this position.
+fn grow(heads: &mut Heads, path: &str, position: Position) {
+    if let Some(head) = heads.get(path) {
+        head.send_modify(|head| *head = position.max(*head));
     }
 }
 
@@ -60,7 +101,7 @@ async fn wake(feeds: Weak<Feeds>, mut head: watch::Receiver<u64>) {
         let begin = after;
         let paths = tokio::task::spawn_blocking(move || {
             let world = reading.project.world();
-            let mut paths: HashMap<String, u64> = HashMap::new();
+            let mut paths: HashMap<String, Position> = HashMap::new();
             let read = reading.project.scan(begin, &mut |record| {
                 paths.extend(paths_of(&world, record).into_iter().map(|path| (path, last_of(record.seq))));
                 if record.seq < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -74,23 +115,40 @@ async fn wake(feeds: Weak<Feeds>, mut head: watch::Receiver<u64>) {
         let mut heads = known.lock();
         heads.retain(|_, head| head.receiver_count() > 0);
         for (path, position) in paths {
-            if let Some(head) = heads.get(&path) {
-                head.send_replace(position);
-            }
+            grow(&mut heads, &path, position);
         }
     }
 }
 
-/// The last position that a record can have.
-fn last_of(seq: Seq) -> u64 {
-    seq * PARTS + PARTS - 1
+/// The last position that a part of a record can have.
+fn last_of(seq: Seq) -> Position {
+    Position { major: seq * PARTS + PARTS - 1, minor: 0 }
+}
+
+/// What was written behind a record stands behind all its parts.
+fn position(place: Place) -> Position {
+    Position { minor: place.tick, ..last_of(place.seq) }
+}
+
+/// The place behind which everything stands that stands behind this position.
+fn place(position: Position) -> Place {
+    if position.major % PARTS == PARTS - 1 {
+        return Place { seq: position.major / PARTS, tick: position.minor };
+    }
+    // A part of a record stands before what was written behind that record, and behind what was written before it.
+    Place { seq: position.major / PARTS, tick: 0 }
 }
 
 /// The streams that a record belongs to.
 fn paths_of(world: &World, record: &Record) -> Vec<String> {
     let mut paths = vec!["log".to_owned()];
     match record.stream.split_once('/') {
-        Some(("task", id)) => paths.push(format!("tasks/{id}")),
+        Some(("task", id)) => {
+            paths.push(format!("tasks/{id}"));
+            // A run that nobody may begin again is closed, and what happens to its task may be why.
+            let runs = world.runs.values().filter(|run| run.task.as_str() == id);
+            paths.extend(runs.map(|run| format!("runs/{}", run.id)));
+        }
         Some(("channel", name)) => paths.push(format!("channels/{name}")),
         Some(("agent", name)) => paths.push(format!("agents/{name}")),
         Some(("run", id)) => {
@@ -112,7 +170,7 @@ impl Source for FromLog {
         let world = self.0.project.world();
         let of = match path.split_once('/') {
             None if path == "log" => Of::Log,
-            Some(("runs", id)) => Of::Run(world.run(&id.parse().ok()?)?.id.to_string()),
+            Some(("runs", id)) => Of::Run(world.run(&id.parse().ok()?)?.id.clone()),
             Some(("tasks", id)) => Of::Stream(format!("task/{}", world.task(&id.parse().ok()?)?.id)),
             Some(("agents", name)) => {
                 let known = world.config.agents.keys().any(|known| known.as_str() == name)
@@ -125,10 +183,11 @@ impl Source for FromLog {
             }
             _ => return None,
         };
+        let now = position(self.0.now());
         let head = {
             let mut heads = self.0.lock();
             let head = heads.entry(path.to_owned());
-            head.or_insert_with(|| watch::Sender::new(last_of(world.seq))).subscribe()
+            head.or_insert_with(|| watch::Sender::new(now)).subscribe()
         };
         Some(Arc::new(Reading { feeds: self.0.clone(), of, head }))
     }
@@ -142,7 +201,7 @@ impl Source for FromLog {
 struct Reading {
     feeds: Arc<Feeds>,
     of: Of,
-    head: watch::Receiver<u64>,
+    head: watch::Receiver<Position>,
 }
 
 /// Which records belong to it, and what is said of each.
@@ -152,56 +211,109 @@ enum Of {
     /// Those of one stream of the log.
     Stream(String),
     /// What a run tells its readers.
-    Run(String),
+    Run(RunId),
     /// The same of all runs of an agent, and when it came and went.
     Agent(String),
 }
 
+/// Items in their order, and how far they go where there are more of them.
+type Stretch = (Vec<(Position, Bytes)>, Option<Position>);
+
 impl Feed for Reading {
-    fn read(&self, after: u64, limit: usize) -> Result<Items, FeedError> {
-        let end = self.feeds.project.world().seq;
-        // The record of this position may have more to say.
-        let mut from = (after / PARTS).saturating_sub(1);
-        let mut items: Vec<(u64, Bytes)> = Vec::new();
+    fn read(&self, after: Position, limit: usize) -> Result<Items, FeedError> {
+        let now = self.feeds.now();
+        let (mut items, told) =
+            self.told(after, now, limit).map_err(|problem| FeedError::Failed(problem.detail))?;
+        let through = told.unwrap_or_else(|| position(now));
+        let written =
+            self.written(after, through, limit).map_err(|error| FeedError::Failed(error.to_string()))?;
+        let (written, cut) = written;
+        items.extend(written);
+        items.sort_by_key(|(position, _)| *position);
         let mut bytes = 0;
-        while from < end && bytes < limit {
-            let through = (from + SPAN).min(end);
-            let records = self.records(from, through).map_err(|problem| FeedError::Failed(problem.detail))?;
+        let fits = items.iter().take_while(|(position, text)| {
+            let room = bytes < limit;
+            bytes += text.len();
+            room && cut.is_none_or(|cut| *position <= cut)
+        });
+        let (fits, all) = (fits.count(), items.len());
+        items.truncate(fits);
+        let end = told.is_none() && cut.is_none() && fits == all;
+        let read = items.last().map_or(after, |(position, _)| *position);
+        // Whoever has read all waits behind the log's end, and not behind the last that was its own.
+        let next = if end { read.max(last_of(now.seq)) } else { read };
+        Ok(Items { items, next, end })
+    }
+
+    fn head(&self) -> watch::Receiver<Position> {
+        self.head.clone()
+    }
+
+    fn closed(&self) -> bool {
+        let Of::Run(id) = &self.of else { return false };
+        let world = self.feeds.project.world();
+        world.run(id).is_some_and(|run| world.is_over_for_good(run))
+    }
+}
+
+impl Reading {
+    /// What the log says behind a position and not behind a place, and to where, if not to its end.
+    fn told(&self, after: Position, now: Place, limit: usize) -> Result<Stretch, Problem> {
+        // The record of this position may have more to say.
+        let mut from = (after.major / PARTS).saturating_sub(1);
+        let mut items = Vec::new();
+        let mut bytes = 0;
+        while from < now.seq {
+            let through = (from + SPAN).min(now.seq);
+            let records = self.records(from, through)?;
             from = through;
             for record in records {
                 for (part, text) in self.said(&record).into_iter().enumerate() {
-                    let position = record.seq * PARTS + part as u64;
+                    let position = Position { major: record.seq * PARTS + part as u64, minor: 0 };
                     if position > after {
                         bytes += text.len();
                         items.push((position, text));
                     }
                 }
                 if bytes >= limit {
-                    from = record.seq;
-                    break;
+                    return Ok((items, Some(last_of(record.seq))));
                 }
             }
         }
-        let all = from >= end;
-        let next = match items.last() {
-            // Whoever has read all waits behind the end, and not behind the last that was its own.
-            _ if all => last_of(end).max(after),
-            Some((position, _)) => *position,
-            None => after,
-        };
-        Ok(Items { items, next, end: all })
+        Ok((items, None))
     }
 
-    fn head(&self) -> watch::Receiver<u64> {
-        self.head.clone()
+    /// What agents wrote behind a position and not behind another, and to where, if there is more of it.
+    fn written(&self, after: Position, through: Position, limit: usize) -> std::io::Result<Stretch> {
+        let mut items = Vec::new();
+        let mut cut: Option<Position> = None;
+        for run in self.runs() {
+            let folder = &self.feeds.spoken;
+            let (pieces, more) = spoken::between(folder, &run, place(after), place(through), limit)?;
+            if let Some((last, _)) = pieces.last().filter(|_| more) {
+                let last = position(*last);
+                cut = Some(cut.map_or(last, |cut| cut.min(last)));
+            }
+            items.extend(
+                pieces.into_iter().map(|(place, text)| (position(place), json(&TokenEvent::Token { text }))),
+            );
+        }
+        Ok((items, cut))
     }
 
-    fn closed(&self) -> bool {
-        false
+    /// The runs whose agents are heard here.
+    fn runs(&self) -> Vec<RunId> {
+        match &self.of {
+            Of::Log | Of::Stream(_) => Vec::new(),
+            Of::Run(id) => vec![id.clone()],
+            Of::Agent(name) => {
+                let world = self.feeds.project.world();
+                let own = world.runs.values().filter(|run| run.agent.as_str() == name);
+                own.map(|run| run.id.clone()).collect()
+            }
+        }
     }
-}
 
-impl Reading {
     fn records(&self, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
         let project = &self.feeds.project;
         match &self.of {

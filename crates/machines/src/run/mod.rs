@@ -362,6 +362,15 @@ pub enum StreamEvent {
     Agent(AgentEvent),
     Tool(ToolEvent),
     Workflow(WorkflowEvent),
+    Token(TokenEvent),
+}
+
+/// A piece of what the agent writes, as it comes. No row publishes it: it is part of no turn yet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type")]
+pub enum TokenEvent {
+    #[serde(rename = "stream:token")]
+    Token { text: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -414,6 +423,12 @@ pub enum WorkflowEvent {
         current_turn: u32,
         max_turns: u32,
     },
+}
+
+impl From<TokenEvent> for StreamEvent {
+    fn from(event: TokenEvent) -> Self {
+        StreamEvent::Token(event)
+    }
 }
 
 impl From<AgentEvent> for StreamEvent {

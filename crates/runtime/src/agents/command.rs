@@ -128,7 +128,9 @@ impl Reader for Plain {
             self.done.line(&text);
         }
         Self::keep(&mut self.output, &mut self.left_out, &text);
-        vec![Said::Text(super::shortened(&text, TEXT_BYTES_MAX))]
+        let text = super::shortened(&text, TEXT_BYTES_MAX);
+        let token = Said::Token(format!("{text}\n"));
+        vec![Said::Text(text), token]
     }
 
     fn error_line(&mut self, line: &[u8]) -> Vec<Said> {

@@ -314,6 +314,8 @@ pub enum Silence {
 pub enum Said {
     /// Words of the agent.
     Text(String),
+    /// A piece of them as it is written. A text that holds it again may be said later.
+    Token(String),
     /// A turn's message is complete. None of its tools has run, unless the program does not ask.
     Turn {
         calls: Vec<ToolCall>,

@@ -113,7 +113,8 @@ fn a_command_that_ends_well_has_finished_at_an_unknown_price() {
     let adapter = adapter("command").unwrap();
     let mut reader = adapter.reader(&Order { command: vec!["agent".to_owned()], ..order() });
     let (said, ended) = read(&mut *reader, "working\nDONE", &Exit::code(0));
-    assert_eq!(said, [Said::Text("working".to_owned()), Said::Text("DONE".to_owned())]);
+    let line = |text: &str| [Said::Text(text.to_owned()), Said::Token(format!("{text}\n"))];
+    assert_eq!(said, [line("working"), line("DONE")].concat());
     let usage = kernel::command::Usage { cost: None, ..Default::default() };
     assert_eq!(ended, Ended::Finished { done: true, output: "working\nDONE".to_owned(), usage });
 }

@@ -55,7 +55,8 @@ impl Entry {
             }
             Said::Notice(text) => one(EntryKind::Notice, text.clone()),
             Said::Stop(reason) => one(EntryKind::Stop, reason.to_string()),
-            Said::Send(_) | Said::Finish => Vec::new(),
+            // The text that it is a piece of is told whole.
+            Said::Token(_) | Said::Send(_) | Said::Finish => Vec::new(),
         }
     }
 

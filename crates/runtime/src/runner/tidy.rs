@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kernel::{Effect, World};
-use machines::names::{EffectId, TaskId};
+use machines::names::{EffectId, RunId, TaskId};
 
 use super::Shared;
 use crate::clock;
@@ -81,12 +81,14 @@ fn is_over(world: &World, id: &TaskId) -> bool {
 fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), TidyError> {
     let mut old = steps(layout, world);
     old.extend(sessions(layout, world));
+    old.extend(spoken(layout, world));
     old.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
     let mut bytes: u64 = old.iter().map(|old| old.bytes).sum();
     for Old { path, since, bytes: own } in old {
         let age = SystemTime::now().duration_since(since).unwrap_or_default();
         if age >= kept.age || bytes > kept.bytes {
-            fs::remove_dir_all(&path).map_err(|source| TidyError::NotRemoved { path, source })?;
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(|source| TidyError::NotRemoved { path, source })?;
             bytes -= own;
         }
     }
@@ -118,13 +120,22 @@ fn sessions(layout: &Layout, world: &World) -> Vec<Old> {
     below(&layout.sessions()).filter(of_over).filter_map(old).collect()
 }
 
+/// What agents wrote in runs that are over.
+fn spoken(layout: &Layout, world: &World) -> Vec<Old> {
+    let of_over = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let run = RunId::new(name);
+        run.is_ok_and(|id| world.run(&id).is_none_or(|run| world.is_over_for_good(run)))
+    };
+    entries(&layout.spoken()).filter(of_over).filter_map(old).collect()
+}
+
 fn below(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
+    entries(folder).filter(|path| path.is_dir())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn old(path: PathBuf) -> Option<Old> {

@@ -7,7 +7,7 @@ use super::meta::Meta;
 use super::{Fault, Shared, signed, unsigned};
 use crate::content::Kind;
 use crate::json;
-use crate::offset::{LIMIT, Start};
+use crate::offset::{LIMIT, Position, Start};
 use crate::problem::Problem;
 
 /// A piece of a stream at one moment.
@@ -18,9 +18,9 @@ pub struct Page {
     pub content_type: String,
     /// Whether the stream has a time at which it is over.
     pub mortal: bool,
-    pub from: u64,
-    pub next: u64,
-    pub tail: u64,
+    pub from: Position,
+    pub next: Position,
+    pub tail: Position,
     /// Whether the stream is closed, wherever this piece ends.
     pub stream_closed: bool,
     pub kept: Bytes,
@@ -47,16 +47,16 @@ pub fn read(db: &Connection, shared: &Shared, path: &str, start: Start, limit: u
     meta.touch(shared);
     let from = match start {
         Start::Tail => meta.tail,
-        Start::At(position) if position <= meta.tail => position,
+        Start::At(position) if position.stored() <= meta.tail => position.stored(),
         Start::At(_) => return Err(not_ours("behind the end of the stream").into()),
     };
     let (kept, next) = between(db, &meta, from, limit)?;
     Ok(Page {
         stream: meta.id,
         mortal: meta.due.is_some(),
-        from,
-        next,
-        tail: meta.tail,
+        from: from.into(),
+        next: next.into(),
+        tail: meta.tail.into(),
         stream_closed: meta.closed,
         kept,
         content_type: meta.content_type,

@@ -265,7 +265,7 @@ fn report(token: String, asked: &Value) -> Result<Report, Refusal> {
         let Some(position) = ack["offset"].as_str().and_then(offset::position) else {
             return Err(refuse(400, "INVALID_OFFSET", "an ack needs an offset that this server gave"));
         };
-        acks.push((stream.to_owned(), position));
+        acks.push((stream.to_owned(), position.stored()));
     }
     Ok(Report {
         token,

@@ -6,38 +6,43 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::{Bench, call};
-use crate::{Feed, FeedError, Items, Options, Source};
+use crate::{Feed, FeedError, Items, Options, Position, Source};
 
-/// A feed of numbers, of which the first three are no longer kept.
+/// A feed of numbers, of which the first three are no longer kept, and those from a hundred on are told to nobody.
 struct Numbers {
-    head: watch::Sender<u64>,
+    head: watch::Sender<Position>,
     closed: Mutex<bool>,
 }
 
 const FORGOTTEN: u64 = 3;
+const UNTOLD: u64 = 100;
 
 impl Feed for Numbers {
-    fn read(&self, after: u64, limit: usize) -> Result<Items, FeedError> {
-        let head = *self.head.borrow();
+    fn read(&self, after: Position, limit: usize) -> Result<Items, FeedError> {
+        let (after, head) = (after.minor, self.head.borrow().minor);
         if after > 0 && after < FORGOTTEN {
             return Err(FeedError::Gone);
         }
-        let mut page = Items { next: after, ..Items::default() };
+        let mut page = Items { next: after.into(), ..Items::default() };
         let mut bytes = 0;
         for number in after.max(FORGOTTEN) + 1..=head {
+            if number >= UNTOLD {
+                page.next = number.into();
+                continue;
+            }
             let text = Bytes::from(number.to_string());
             if bytes > 0 && bytes + text.len() > limit {
                 return Ok(page);
             }
             bytes += text.len();
-            page.items.push((number, text));
-            page.next = number;
+            page.items.push((number.into(), text));
+            page.next = number.into();
         }
         page.end = true;
         Ok(page)
     }
 
-    fn head(&self) -> watch::Receiver<u64> {
+    fn head(&self) -> watch::Receiver<Position> {
         self.head.subscribe()
     }
 
@@ -48,7 +53,7 @@ impl Feed for Numbers {
 
 impl Numbers {
     fn grow(&self, head: u64) {
-        self.head.send_replace(head);
+        self.head.send_replace(head.into());
     }
 
     fn close(&self) {
@@ -70,7 +75,7 @@ impl Source for Fed {
 }
 
 fn fed(head: u64) -> (Bench, Arc<Numbers>) {
-    let numbers = Arc::new(Numbers { head: watch::Sender::new(head), closed: Mutex::new(false) });
+    let numbers = Arc::new(Numbers { head: watch::Sender::new(head.into()), closed: Mutex::new(false) });
     let source: Arc<dyn Source> = Arc::new(Fed(numbers.clone()));
     (Bench::new(Options { source: Some(source), read_limit: 4, ..Options::default() }), numbers)
 }
@@ -145,4 +150,22 @@ async fn who_waits_at_a_feed_is_woken() {
         "{}",
         followed.text()
     );
+}
+
+#[tokio::test]
+async fn who_waits_at_a_feed_is_not_answered_when_it_moves_on_with_nothing_to_tell() {
+    let (bench, numbers) = fed(99);
+    let offset = bench.get("events/all?offset=now").await.header("stream-next-offset").to_owned();
+    let streams = bench.streams.clone();
+    let query = format!("events/all?offset={offset}&live=long-poll");
+    let polled = tokio::spawn(async move { call(&streams, "GET", &query, &[], "").await });
+    let inner = &bench.streams.0;
+    while inner.places.available_permits() > inner.options.live_readers_max - 1 {
+        tokio::task::yield_now().await;
+    }
+    numbers.grow(UNTOLD);
+    numbers.close();
+    let polled = polled.await.unwrap();
+    assert_eq!((polled.status, polled.header("stream-closed")), (204, "true"));
+    assert_eq!(polled.header("stream-next-offset"), "0000000000000000_0000000000000100");
 }

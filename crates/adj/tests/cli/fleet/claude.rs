@@ -12,7 +12,7 @@ const REPLY_USD: f64 = 0.005;
 
 /// A repository with one ticket, whose agent is a claude that replays these steps. `agent` goes into its section of the
 /// settings, `more` after it.
-fn project(name: &str, agent: &str, more: &str, replies: &Value) -> Repository {
+pub(super) fn project(name: &str, agent: &str, more: &str, replies: &Value) -> Repository {
     let repository = Repository::new(&format!("claude-{name}"), "", &["c-1"]);
     let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
     let settings = format!(
@@ -34,7 +34,7 @@ fn bash(command: &str) -> Value {
 }
 
 /// A reply that does the whole work, and the one that says so.
-fn work() -> Vec<Value> {
+pub(super) fn work() -> Vec<Value> {
     vec![json!({ "tools": [write("work.check"), bash(COMMIT)] }), json!({ "text": "All is there.\nDONE" })]
 }
 

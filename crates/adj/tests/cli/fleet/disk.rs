@@ -100,13 +100,15 @@ fn what_agents_and_tests_printed_is_held_to_its_age_and_to_its_size() {
     let repository = repository("disk-logs", &waits, "[logs]\nage = \"2d\"\nsize = \"1 GB\"", &["d-1"]);
     repository.ok("run --until-idle");
     let (steps, private) = (repository.state("steps"), repository.state("private"));
-    assert!(!entries(&steps).is_empty() && private.join("d-1").exists());
-    for entry in entries(&steps).into_iter().chain(entries(&private)) {
+    let spoken = repository.state("spoken");
+    assert!(!entries(&steps).is_empty() && private.join("d-1").exists() && spoken.join("d-1.1").exists());
+    for entry in [&steps, &private, &spoken].into_iter().flat_map(|folder| entries(folder)) {
         age(&entry, 3);
     }
     wait("the old ones to go", || {
         repository.begin("run --until-idle").done();
-        (entries(&steps).is_empty() && !private.join("d-1").exists()).then_some(())
+        let gone = entries(&steps).is_empty() && entries(&spoken).is_empty();
+        (gone && !private.join("d-1").exists()).then_some(())
     });
 
     repository.set(&[("size = \"1 GB\"", "size = \"0 B\""), ("review = \"auto\"", "review = \"human\"")]);

@@ -39,6 +39,7 @@ mod settings;
 mod setup;
 mod shim;
 mod socket;
+mod spoken;
 mod stopping;
 mod tickets;
 mod waiting;

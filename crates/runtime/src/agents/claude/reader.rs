@@ -37,6 +37,8 @@ pub(super) struct Claude {
     /// More of that message will come, and its end will be told.
     streaming: bool,
     said_message: Option<String>,
+    /// The message that came piece by piece, last of all such.
+    written: Option<String>,
     /// Questions that overtook their message.
     held: Vec<Question>,
     /// Calls that wait for an answer or a result.
@@ -163,6 +165,7 @@ impl Claude {
             message: None,
             streaming: false,
             said_message: None,
+            written: None,
             held: Vec::new(),
             calls: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -392,18 +395,25 @@ impl Claude {
                 self.streaming = true;
             }
             "message_delta" => {
-                let id = self
-                    .message
-                    .as_ref()
-                    .map(|message| message.id.clone())
-                    .or_else(|| self.said_message.clone());
-                if let Some(id) = id {
+                if let Some(id) = self.current_message() {
                     self.meter.see(&id, &event["usage"]);
                 }
             }
             "message_stop" => self.turn(out),
+            // What it thinks, and how it writes its calls, is the model's own.
+            "content_block_delta" if event["delta"]["type"] == "text_delta" => {
+                if let Some(text) = event["delta"]["text"].as_str().filter(|text| !text.is_empty()) {
+                    self.written = self.current_message();
+                    out.push(Said::Token(shortened(text, TEXT_BYTES_MAX)));
+                }
+            }
             _ => {}
         }
+    }
+
+    /// The message that is being written, also where its turn had to be said early.
+    fn current_message(&self) -> Option<String> {
+        self.message.as_ref().map(|message| message.id.clone()).or_else(|| self.said_message.clone())
     }
 
     fn assistant(&mut self, line: &Value, main: bool, out: &mut Vec<Said>) {
@@ -428,6 +438,10 @@ impl Claude {
                 self.notice(format!("subagent: {text}"), out);
             }
             return;
+        }
+        if self.written.as_deref() != Some(id) {
+            // A message that came whole.
+            out.extend(texts.clone().map(|text| Said::Token(shortened(text, TEXT_BYTES_MAX))));
         }
         if self.said_message.as_deref() == Some(id) {
             // The rest of a message whose turn had to be said early.

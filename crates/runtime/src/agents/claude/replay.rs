@@ -13,6 +13,7 @@
 //! | `status`, `resets_in` | the service answers with this status; a limit is reset after so many seconds |
 //! | `network` | there is no connection |
 //! | `hang` | the message is begun and never goes on |
+//! | `until` | the message goes on behind its first word when its folder for temporary files has this file |
 //! | `stderr`, `exit` | it complains, and ends without a result |
 //! | `crash` | after its calls it is gone, by SIGKILL |
 //! | `end` | after its calls it ends with this result |
@@ -27,7 +28,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Why a replay could not go on. Each is told on standard error and ends with exit code 1.
 #[derive(Debug, thiserror::Error)]
@@ -248,6 +249,8 @@ struct Program<R, W> {
     forget: bool,
 }
 
+/// How often a file is looked for.
+const LOOK: Duration = Duration::from_millis(10);
 /// The price of each reply.
 const REPLY_USD: f64 = 0.005;
 
@@ -454,6 +457,18 @@ impl<R: BufRead, W: Write> Program<R, W> {
             calls.push((call, tool.clone()));
         }
         for block in blocks {
+            for (index, piece) in block["text"].as_str().unwrap_or_default().split_inclusive(' ').enumerate()
+            {
+                if let Some(file) = reply["until"].as_str().filter(|_| index == 1) {
+                    while !std::env::temp_dir().join(file).exists() {
+                        std::thread::sleep(LOOK);
+                    }
+                }
+                let delta = json!({ "type": "text_delta", "text": piece });
+                self.print(&stream_event(
+                    &json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+                ))?;
+            }
             let message = json!({ "id": id, "role": "assistant", "model": "replay", "content": [block],
                 "stop_reason": null, "usage": usage(1) });
             self.print(&json!({ "type": "assistant", "message": message, "parent_tool_use_id": null }))?;

@@ -353,6 +353,29 @@ fn a_keeper_without_a_server_refuses_calls_and_takes_note_of_the_rest() {
 }
 
 /// A person's words are a result of their own where they came too late for the one under way.
+/// Of a message that came whole the piece is the whole of it; what a subagent writes is no word of the run.
+#[test]
+fn a_message_is_passed_on_as_it_is_written_and_only_once() {
+    let (said, _) = read(&mut *reader(false), &printed("partial-messages"), &Exit::code(0));
+    let words: Vec<&Said> = said
+        .iter()
+        .filter(|said| matches!(said, Said::Token(_) | Said::Text(_) | Said::Turn { .. }))
+        .collect();
+    let token = |text: &str| Said::Token(text.to_owned());
+    let pieces = [token("hello "), token("world "), token("stream"), token("ing")];
+    assert_eq!(words[..4], pieces.iter().collect::<Vec<_>>(), "{words:?}");
+    assert!(matches!(words[4..], [Said::Text(text), Said::Turn { .. }] if text == "hello world streaming"));
+
+    for name in ["edit-commit", "subagent", "resume-2.1.325", "stdin-inject"] {
+        let (said, _) = read(&mut *reader(false), &printed(name), &Exit::code(0));
+        let pieces =
+            said.iter().filter_map(|said| if let Said::Token(text) = said { Some(text) } else { None });
+        let texts =
+            said.iter().filter_map(|said| if let Said::Text(text) = said { Some(text) } else { None });
+        assert_eq!(pieces.collect::<Vec<_>>(), texts.collect::<Vec<_>>(), "{name}");
+    }
+}
+
 #[test]
 fn a_message_that_waits_keeps_the_step_open() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed","result":"one","total_cost_usd":0.5,"user_message_uuids":[]}"#;
@@ -365,7 +388,7 @@ fn a_message_that_waits_keeps_the_step_open() {
     );
     assert_eq!(say(&mut *reader, result), []);
     let said = say(&mut *reader, &block(r#"{"type":"text","text":"two"}"#));
-    assert_eq!(said, [Said::Text("two".to_owned())]);
+    assert_eq!(said, [Said::Token("two".to_owned()), Said::Text("two".to_owned())]);
     let last =
         result.replace("\"one\"", "\"two\"").replace("0.5", "0.75").replace("[]", &format!("[\"{uuid}\"]"));
     let said = say(&mut *reader, &last);

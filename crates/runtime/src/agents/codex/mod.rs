@@ -263,8 +263,7 @@ fn first(order: &Order, thread: Option<String>) -> Input {
     };
     let client = json!({ "name": "adjutant", "title": "Adjutant", "version": env!("CARGO_PKG_VERSION") });
     // Nothing here reads them, and each repeats what another line says.
-    let unread =
-        ["item/agentMessage/delta", "item/reasoning/textDelta", "turn/diff/updated", "thread/started"];
+    let unread = ["item/reasoning/textDelta", "turn/diff/updated", "thread/started"];
     let hello = json!({ "clientInfo": client, "capabilities": { "optOutNotificationMethods": unread } });
     let lines = [
         call("initialize", "initialize", hello),

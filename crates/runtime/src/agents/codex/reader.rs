@@ -38,6 +38,8 @@ pub(super) struct Codex {
     /// Words since the last turn that was said, and the last message of all.
     texts: Vec<String>,
     last: String,
+    /// The message that came piece by piece, last of all such.
+    written: Option<String>,
     /// Commands and changes that were begun, by their id.
     items: BTreeMap<String, Item>,
     /// Which question was asked for each, also of those that have ended: what they print can come late.
@@ -125,6 +127,7 @@ impl Codex {
             turn: None,
             texts: Vec::new(),
             last: String::new(),
+            written: None,
             items: BTreeMap::new(),
             questions: BTreeMap::new(),
             meter: Meter::default(),
@@ -333,6 +336,12 @@ impl Codex {
             "turn/completed" if main => self.completed(&params["turn"], out),
             "item/started" => self.item_started(&params["item"], out),
             "item/completed" => self.item_completed(&params["item"], main, out),
+            "item/agentMessage/delta" if main => {
+                self.written = params["itemId"].as_str().map(str::to_owned);
+                if let Some(text) = params["delta"].as_str().filter(|text| !text.is_empty()) {
+                    out.push(Said::Token(shortened(text, TEXT_BYTES_MAX)));
+                }
+            }
             "item/commandExecution/outputDelta" => {
                 self.check_asked(params["itemId"].as_str().unwrap_or_default(), out);
             }
@@ -419,6 +428,10 @@ impl Codex {
                 let text = shortened(item["text"].as_str().unwrap_or_default(), TEXT_BYTES_MAX);
                 if !main {
                     return self.notice(format!("subagent: {text}"), out);
+                }
+                if self.written.as_deref() != Some(id) {
+                    // A message that came whole.
+                    out.push(Said::Token(text.clone()));
                 }
                 self.last.clone_from(&text);
                 out.push(Said::Text(text.clone()));

@@ -257,7 +257,11 @@ impl<R: BufRead, W: Write> Program<R, W> {
                 }
             }
             if let Some(text) = reply["text"].as_str() {
-                let item = json!({ "type": "agentMessage", "id": format!("msg_{number}"), "text": text });
+                let id = format!("msg_{number}");
+                for piece in text.split_inclusive(' ') {
+                    self.tell("item/agentMessage/delta", json!({ "itemId": id, "delta": piece }))?;
+                }
+                let item = json!({ "type": "agentMessage", "id": id, "text": text });
                 self.tell("item/completed", json!({ "item": item }))?;
             }
             for (index, tool) in reply["tools"].as_array().into_iter().flatten().enumerate() {

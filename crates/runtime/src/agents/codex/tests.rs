@@ -408,6 +408,25 @@ fn what_comes_when_the_turn_is_just_over_has_a_turn_of_its_own() {
     assert_eq!(say(&mut *reader, &over.replace("tu\"", "t2\"")), [Said::Finish]);
 }
 
+#[test]
+fn a_message_is_passed_on_as_it_is_written_and_only_once() {
+    let mut reader = at_work();
+    let delta = |thread: &str, text: &str| {
+        let params = json!({ "threadId": thread, "turnId": "tu", "itemId": "m1", "delta": text });
+        json!({ "method": "item/agentMessage/delta", "params": params }).to_string()
+    };
+    let whole = |id: &str, text: &str| {
+        let item = json!({ "type": "agentMessage", "id": id, "text": text });
+        json!({ "method": "item/completed", "params": { "threadId": "th", "item": item } }).to_string()
+    };
+    let (token, text) = (|text: &str| Said::Token(text.to_owned()), |text: &str| Said::Text(text.to_owned()));
+    assert_eq!(say(&mut *reader, &delta("th", "wri")), [token("wri")]);
+    assert_eq!(say(&mut *reader, &delta("other", "subagent")), []);
+    assert_eq!(say(&mut *reader, &delta("th", "ting")), [token("ting")]);
+    assert_eq!(say(&mut *reader, &whole("m1", "writing")), [text("writing")]);
+    assert_eq!(say(&mut *reader, &whole("m2", "DONE")), [token("DONE"), text("DONE")]);
+}
+
 /// A command that runs on when its turn is over was asked for all the same.
 #[test]
 fn what_a_command_prints_after_its_turn_is_not_unasked() {

@@ -102,6 +102,13 @@ pub(super) fn deny(line: &[u8], reason: &str) -> Option<Vec<u8>> {
     Some(protocol::line(&Heard::Answer { call, allow: false, note: reason.to_owned() }).into_bytes())
 }
 
+/// It writes whole texts at once.
+fn said_whole(text: &str) -> [Said; 2] {
+    let text = shortened(text, TEXT_BYTES_MAX);
+    let token = Said::Token(format!("{text}\n"));
+    [Said::Text(text), token]
+}
+
 #[derive(Default)]
 struct Scripted {
     /// Calls that wait, and those that were answered.
@@ -121,7 +128,7 @@ struct Scripted {
 impl Scripted {
     fn read(&mut self, shown: Shown) -> Vec<Said> {
         match shown {
-            Shown::Text { text } => vec![Said::Text(shortened(&text, TEXT_BYTES_MAX))],
+            Shown::Text { text } => said_whole(&text).into(),
             Shown::Turn { calls, output, input_tokens, output_tokens, cost_usd } => {
                 self.priced &= cost_usd.is_some();
                 let calls = calls.into_iter().map(|call| ToolCall {
@@ -138,7 +145,7 @@ impl Scripted {
                     output: output.as_deref().map(|text| shortened(text, TEXT_BYTES_MAX)),
                     usage: Usage { cost, input_tokens, output_tokens },
                 };
-                output.map(Said::Text).into_iter().chain([turn]).collect()
+                output.iter().flat_map(|text| said_whole(text)).chain([turn]).collect()
             }
             Shown::Ask { call, .. } if self.answered.contains(&call) => Vec::new(),
             Shown::Ask { call, tool, argument, .. } if argument.len() > TEXT_BYTES_MAX => {

@@ -20,6 +20,7 @@ use crate::log::Fence;
 use crate::owner::SubmitError;
 use crate::runner::kept_command::STEP_ENDING;
 use crate::runner::{Shared, endings, tip, words::Word};
+use crate::spoken::{Piece, Words};
 
 /// Lines that are read before something else gets a turn.
 const LINES_AT_ONCE: usize = 256;
@@ -29,6 +30,8 @@ const START_SILENCE: Duration = Duration::from_secs(2 * 60);
 const INTERRUPT: Duration = Duration::from_secs(10);
 /// How long an agent whose step is no longer wanted may take to say what it has cost.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// Of what an agent writes, so many bytes wait while the disk is full. The transcript has the rest.
+const PIECES_BYTES_MAX: usize = 1 << 20;
 /// What the first input is called in the journal, where the adapter gives it no name.
 const PROMPT: &str = "prompt";
 
@@ -47,6 +50,7 @@ pub struct Follower<'a> {
     asked: HashMap<SmolStr, u64>,
     /// Where the line that is being read begins.
     at: u64,
+    spoken: Spoken,
     /// Answers that came before the line that asks for them was read.
     early: Vec<Word>,
     /// Who asked for the end, and wants to be told.
@@ -103,6 +107,7 @@ impl<'a> Follower<'a> {
         let out = open(keeper::client::out(&step.dir))?;
         let err = open(keeper::client::err(&step.dir))?;
         let turn = step.file.turn;
+        let spoken = Spoken::open(shared, &step);
         Ok(Follower {
             shared,
             fence,
@@ -115,6 +120,7 @@ impl<'a> Follower<'a> {
             connection: None,
             asked: HashMap::new(),
             at: 0,
+            spoken,
             early: Vec::new(),
             gone: Vec::new(),
             wanted: true,
@@ -231,7 +237,10 @@ impl<'a> Follower<'a> {
         for _ in 0..LINES_AT_ONCE {
             let line = match self.out.next(false) {
                 Ok(Some(line)) => line,
-                Ok(None) => return self.read_errors().await,
+                Ok(None) => {
+                    self.spoken.put_down(self.shared);
+                    return self.read_errors().await;
+                }
                 Err(error) => {
                     self.shared.notice(format!("{}: {error}", self.step.file.effect));
                     return Ok(false);
@@ -241,6 +250,7 @@ impl<'a> Follower<'a> {
             let said = self.reader.line(&line.bytes, !line.is_cut());
             self.pass_on(said).await?;
         }
+        self.spoken.put_down(self.shared);
         Ok(true)
     }
 
@@ -261,6 +271,7 @@ impl<'a> Follower<'a> {
             let said = self.reader.line(&line.bytes, !line.is_cut());
             self.pass_on(said).await?;
         }
+        self.spoken.put_down(self.shared);
         while let Ok(Some(line)) = self.err.next(true) {
             let said = self.reader.error_line(&line.bytes);
             self.pass_on(said).await?;
@@ -316,9 +327,15 @@ impl<'a> Follower<'a> {
                     self.shared.notice(format!("{} {}: {text}", file.worker, file.task));
                     None
                 }
+                Said::Token(text) => {
+                    self.spoken.hear(self.at, text);
+                    None
+                }
                 Said::Text(_) => None,
             };
             if let (Some(what), true) = (what, self.wanted) {
+                // Readers are given what the agent wrote before they hear what came of it.
+                self.spoken.put_down(self.shared);
                 self.wanted = self.shared.tell(self.fence, what).await?;
             }
         }
@@ -529,6 +546,49 @@ impl<'a> Follower<'a> {
             let _ = tell.send(usage);
         }
     }
+}
+
+/// Pieces of what the agent writes, on their way to the file of its run.
+struct Spoken {
+    words: Option<Words>,
+    waiting: Vec<Piece>,
+    bytes: usize,
+    /// The line that brought the last piece, and how many it has brought.
+    line: (u64, usize),
+}
+
+impl Spoken {
+    /// Where the file cannot be opened, readers are given nothing of it: the transcript has it all.
+    fn open(shared: &Shared, step: &Step) -> Spoken {
+        let words = Words::open(&shared.layout.spoken(), &step.file.run, &step.file.effect);
+        let words = words.inspect_err(|error| not_put_down(shared, error)).ok();
+        Spoken { words, waiting: Vec::new(), bytes: 0, line: (0, 0) }
+    }
+
+    fn hear(&mut self, at: u64, text: String) {
+        if self.line.0 != at {
+            self.line = (at, 0);
+        }
+        let (before, words) = (self.line.1, self.words.as_ref());
+        self.line.1 += 1;
+        if words.is_some_and(|words| !words.has(at, before)) && self.bytes < PIECES_BYTES_MAX {
+            self.bytes += text.len();
+            self.waiting.push(Piece { at, text });
+        }
+    }
+
+    /// Writes down what waits. Where the disk does not take it, it waits on.
+    fn put_down(&mut self, shared: &Shared) {
+        let Some(words) = self.words.as_mut().filter(|_| !self.waiting.is_empty()) else { return };
+        match shared.handle.spoken().add(words, &self.waiting, || shared.world()) {
+            Ok(()) => (self.waiting, self.bytes) = (Vec::new(), 0),
+            Err(error) => not_put_down(shared, &error),
+        }
+    }
+}
+
+fn not_put_down(shared: &Shared, error: &std::io::Error) {
+    shared.notice_once(format!("readers of streams do not see what agents write: {error}"));
 }
 
 /// What to do about credentials that a service does not accept, by what is passed on to the agent.
