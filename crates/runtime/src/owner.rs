@@ -10,12 +10,13 @@
 //! - the outcome of a superseded attempt is dropped before it is decided, so that nothing later rests on it.
 
 mod fold;
+mod latest;
 mod queue;
 #[cfg(test)]
 mod tests;
 
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ use kernel::{Actor, Answer, Command, Event, World};
 use smol_str::SmolStr;
 
 pub use self::fold::{Folded, OpenError};
+use self::latest::Latest;
 use self::queue::{Asked, Job, Queue, Work};
 use crate::crash;
 use crate::log::{
@@ -101,6 +103,7 @@ impl Owner {
         let shared = Arc::new(Shared {
             queue,
             world: Mutex::new(Arc::new(folded.world.clone())),
+            latest: Mutex::new(Latest::from(folded.head.seq)),
             head: tokio::sync::watch::Sender::new(folded.head.seq),
             on_append: OnceLock::new(),
             spoken: Order::default(),
@@ -192,7 +195,15 @@ impl Handle {
     }
 
     pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, SubmitError> {
-        self.on_log(move |log| log.read(after, limit))
+        match self.latest(after, limit) {
+            Some(records) => Ok(records),
+            None => self.on_log(move |log| log.read(after, limit)),
+        }
+    }
+
+    /// The same without waiting for anybody, where it was written so lately that it is in memory.
+    pub fn latest(&self, after: Seq, limit: usize) -> Option<Vec<Record>> {
+        self.shared.latest().read(after, limit)
     }
 
     pub fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, SubmitError> {
@@ -254,9 +265,16 @@ impl std::fmt::Debug for Handle {
 struct Shared {
     queue: Queue,
     world: Mutex<Arc<World>>,
+    latest: Mutex<Latest>,
     head: tokio::sync::watch::Sender<Seq>,
     on_append: OnceLock<Box<OnAppend>>,
     spoken: Order,
+}
+
+impl Shared {
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 type OnAppend = dyn Fn(Seq, Duration) + Send + Sync;
@@ -324,6 +342,9 @@ impl Desk {
                 }
             }
         }
+        // After the answers: whoever waits for one comes before those who only follow.
+        let end = self.folded.head.seq;
+        self.shared.head.send_if_modified(|known| std::mem::replace(known, end) != end);
         self.begin_snapshot();
     }
 
@@ -335,6 +356,7 @@ impl Desk {
         }
         let mut folded = self.folded.clone();
         folded.read_on(&*self.log, &self.settings.version)?;
+        *self.shared.latest() = Latest::from(folded.head.seq);
         self.adopt(folded.world, folded.head);
         self.folded.writers = folded.writers;
         Ok(())
@@ -409,6 +431,7 @@ impl Desk {
         }
         let head = self.log.head();
         assert_eq!(head.seq, batch.world.seq, "the World has folded as many events as the log has records");
+        self.keep_latest(head, batch.entries);
         self.adopt(batch.world, head);
         if let Some(told) = self.shared.on_append.get() {
             told(head.seq, took);
@@ -438,12 +461,20 @@ impl Desk {
         Ok(())
     }
 
+    /// What was just written, for those who follow; where nobody does, nothing is kept.
+    fn keep_latest(&self, head: Head, entries: Vec<Entry>) {
+        let mut latest = self.shared.latest();
+        match self.shared.head.receiver_count() {
+            0 => *latest = Latest::from(head.seq),
+            _ => latest.add(self.folded.head, entries),
+        }
+    }
+
     fn adopt(&mut self, world: World, head: Head) {
         self.folded.world = world;
         self.folded.head = head;
         let seen = Arc::new(self.folded.world.clone());
         *self.shared.world.lock().unwrap_or_else(PoisonError::into_inner) = seen;
-        self.shared.head.send_replace(head.seq);
     }
 
     /// A World in another thread's hands stands still, so it can be written out while this one goes on.

@@ -77,6 +77,14 @@ impl Chain {
         self.end = Head { seq: row.seq, hash: row.hash };
     }
 
+    /// Gives the record its number and its hash, and moves on to it.
+    pub(crate) fn seal(&mut self, mut record: Record) -> Record {
+        record.seq = self.end.seq + 1;
+        record.hash = self.hash(&Row::from(&record));
+        self.end = Head { seq: record.seq, hash: record.hash };
+        record
+    }
+
     /// Moves on to the record if it is the one that belongs here.
     pub fn check(&mut self, record: &Record) -> Result<(), LogError> {
         let seq = self.end.seq + 1;

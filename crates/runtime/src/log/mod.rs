@@ -207,6 +207,22 @@ pub struct Entry {
     pub finished: Vec<String>,
 }
 
+impl Entry {
+    /// What it writes, before it has a place in the log. The versions follow from those that are expected.
+    pub(crate) fn into_records(self) -> impl Iterator<Item = Record> {
+        let Entry { command, actor, at, mut expected, records, .. } = self;
+        records.into_iter().map(move |NewRecord { stream, kind, data }| {
+            let before = expected.iter_mut().find(|(named, _)| *named == stream);
+            let version = before.map_or(0, |(_, version)| {
+                *version += 1;
+                *version
+            });
+            let (command, actor) = (command.clone(), actor.clone());
+            Record { stream, version, at, actor, command, kind, data, ..Record::default() }
+        })
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRecord {
     pub stream: String,

@@ -75,8 +75,10 @@ impl Queue {
             return Err(SubmitError::InFlight { key: key.1.clone() });
         }
         inner.jobs.push_back(job);
-        if inner.idle {
-            inner.idle = false;
+        let idle = std::mem::take(&mut inner.idle);
+        // Whoever is woken takes the lock at once, and would only wait for it.
+        drop(inner);
+        if idle {
             self.arrived.notify_one();
         }
         Ok(())

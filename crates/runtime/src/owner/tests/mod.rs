@@ -1,5 +1,6 @@
 mod crash;
 mod faults;
+mod latest;
 
 use std::sync::mpsc::{Receiver, Sender};
 
