@@ -100,6 +100,10 @@ pub trait Project {
     fn world(&self) -> Arc<World>;
     /// Visits the records after `after`, in order.
     fn scan(&self, after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem>;
+    /// At most `limit` records after `after`, without waiting for anybody; `None` where that cannot be done.
+    fn latest(&self, _after: Seq, _limit: usize) -> Option<Vec<Record>> {
+        None
+    }
     /// The records of one stream, in order.
     fn stream(&self, stream: &str) -> Result<Vec<Record>, Problem> {
         self.stream_between(stream, 0, Seq::MAX)
@@ -119,6 +123,10 @@ const STREAM_SPAN: Seq = 50_000;
 impl Project for Handle {
     fn world(&self) -> Arc<World> {
         Handle::world(self)
+    }
+
+    fn latest(&self, after: Seq, limit: usize) -> Option<Vec<Record>> {
+        Handle::latest(self, after, limit)
     }
 
     fn scan(&self, mut after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {

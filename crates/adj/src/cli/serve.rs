@@ -327,6 +327,7 @@ async fn serve(
 ) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
     observe::begin(command.listen.log);
+    let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
     let (lines, mut told) = mpsc::unbounded_channel();
     let (stop, stopped) = watch::channel(false);
     let until = |mut stopped: watch::Receiver<bool>| async move {
@@ -346,7 +347,10 @@ async fn serve(
         let house = House::of_socket(name, place.clone());
         serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
         let shown = (hosted.len() > 1).then(|| name.clone());
-        tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone()));
+        match quiet {
+            true => tokio::spawn(pass_on(name.clone(), heard)),
+            false => tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone())),
+        };
         tokio::spawn(look_after_tickets(switch.clone()));
         telling.push(switch.tell_others(name).await);
         places.insert(name.clone(), place);
@@ -389,7 +393,6 @@ async fn serve(
             }
         }
     }
-    let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
     watch_over(&switches, &mut told, out, quiet, command.keep_agents).await?;
     service_manager::tell(service_manager::STOPPING);
     stop.send_replace(true);
@@ -480,6 +483,13 @@ async fn watch_over(
     Ok(())
 }
 
+/// Where no lines are printed, what no log holds is told all the same.
+async fn pass_on(project: String, mut heard: mpsc::UnboundedReceiver<String>) {
+    while let Some(text) = heard.recv().await {
+        observe::notice(Some(&project), &text);
+    }
+}
+
 /// Tells what happens in a project, line by line, as a fleet in a terminal would.
 async fn tell(
     project: String,
@@ -506,9 +516,15 @@ async fn tell(
             }
         }
         loop {
-            let reading = handle.clone();
-            let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
-            let Ok(Ok(page)) = page else { break };
+            let page = match handle.latest(seen, RECORDS) {
+                Some(page) => page,
+                None => {
+                    let reading = handle.clone();
+                    let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
+                    let Ok(Ok(page)) = page else { break };
+                    page
+                }
+            };
             let world = handle.world();
             for record in &page {
                 seen = record.seq;

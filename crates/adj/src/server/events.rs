@@ -5,19 +5,22 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::Future;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use futures_util::stream;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Frame};
+use runtime::log::Record;
 use serde::Serialize;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval};
 
 use crate::api::types::Cursor;
 use crate::api::types::history::EventsQuery;
@@ -38,7 +41,6 @@ pub struct Events {
     ready: Mutex<Ready>,
     /// The last record that is ready.
     end: watch::Sender<u64>,
-    readers: AtomicUsize,
 }
 
 /// The latest records, in the form in which they are sent.
@@ -48,7 +50,18 @@ struct Ready {
     bytes: usize,
     /// All records after this one are among them.
     after: u64,
+    waiting: Waiting,
 }
+
+/// A place for each reader. Whoever has read everything waits there, and all of them are woken at once.
+#[derive(Default)]
+struct Waiting {
+    places: Vec<Option<Waker>>,
+    free: Vec<usize>,
+}
+
+/// A page of the log, each record with its number.
+type Page = Vec<(u64, Bytes)>;
 
 /// What there is for a reader.
 enum Next {
@@ -64,7 +77,7 @@ impl Events {
         let after = *head.borrow();
         let ready = Mutex::new(Ready { after, ..Ready::default() });
         let end = watch::Sender::new(after);
-        let events = Arc::new(Events { project, ready, end, readers: AtomicUsize::new(0) });
+        let events = Arc::new(Events { project, ready, end });
         // It must not keep alive what it waits for.
         tokio::spawn(keep_ready(Arc::downgrade(&events), head));
         events
@@ -77,23 +90,18 @@ impl Events {
         stopping: watch::Receiver<bool>,
         may: impl Fn() -> bool + Send + 'static,
     ) -> Response {
-        // The first one says that the reader has seen all that there was.
-        let beats = tokio::time::interval_at(Instant::now(), HEARTBEAT);
-        self.readers.fetch_add(1, Ordering::Relaxed);
         let reader = Reader {
             events: self.clone(),
+            place: self.lock().waiting.join(),
             after,
-            end: self.end.subscribe(),
+            catching_up: None,
             stopping,
-            beats,
-            may,
+            // The first one says that the reader has seen all that there was.
+            beats: tokio::time::interval_at(Instant::now(), HEARTBEAT),
+            may: Box::new(may),
             over: false,
         };
-        let frames = stream::unfold(reader, |mut reader| async move {
-            let frame = reader.next().await?;
-            Some((Ok::<_, Infallible>(frame), reader))
-        });
-        let mut response = Response::new(Body::from_stream(frames));
+        let mut response = Response::new(Body::new(reader));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -108,17 +116,21 @@ impl Events {
 
     /// How many follow.
     pub fn readers(&self) -> usize {
-        self.readers.load(Ordering::Relaxed)
+        self.lock().waiting.readers()
     }
 
-    fn next(&self, after: u64) -> Next {
-        let ready = self.lock();
+    /// Where there is nothing, whoever waits at this place is woken when there is.
+    fn next(&self, after: u64, place: usize, waker: &Waker) -> Next {
+        let mut ready = self.lock();
         if after < ready.after {
             return Next::Behind;
         }
         let first = ready.frames.partition_point(|(seq, _)| *seq <= after);
         let mut wanted = ready.frames.range(first..);
-        let Some((seq, frame)) = wanted.next() else { return Next::Nothing };
+        let Some((seq, frame)) = wanted.next() else {
+            ready.waiting.wait(place, waker);
+            return Next::Nothing;
+        };
         let mut more = wanted.peekable();
         if more.peek().is_none() {
             return Next::Frames(frame.clone(), *seq);
@@ -135,13 +147,18 @@ impl Events {
     }
 
     /// A page of the log, in the form in which it is sent. It may block.
-    fn page(&self, after: u64) -> Result<Vec<(u64, Bytes)>, Problem> {
+    fn page(&self, after: u64) -> Result<Page, Problem> {
         let mut page = Vec::new();
         self.project.scan(after, &mut |record| {
-            page.push((record.seq, frame("record", Some(record.seq), &record_view(record))));
+            page.push(said(record));
             if page.len() < PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(page)
+    }
+
+    /// The same without blocking, where what is wanted was written just now.
+    fn latest_page(&self, after: u64) -> Option<Page> {
+        Some(self.project.latest(after, PAGE)?.iter().map(said).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, Ready> {
@@ -155,15 +172,26 @@ async fn keep_ready(events: std::sync::Weak<Events>, mut head: watch::Receiver<u
         let seen = *head.borrow_and_update();
         let Some(known) = events.upgrade() else { return };
         let mut after = *known.end.borrow();
+        if known.lock().skip_to(seen) {
+            known.end.send_replace(seen);
+            after = seen;
+        }
         while after < seen {
-            let reading = known.clone();
-            let page = tokio::task::spawn_blocking(move || reading.page(after)).await;
-            // What cannot be read now is read by each for itself, and they are told what is wrong.
-            let Ok(Ok(page)) = page else { break };
+            let page = match known.latest_page(after) {
+                Some(page) => page,
+                None => {
+                    let reading = known.clone();
+                    let page = tokio::task::spawn_blocking(move || reading.page(after)).await;
+                    // What cannot be read now is read by each for itself, and they are told what is wrong.
+                    let Ok(Ok(page)) = page else { break };
+                    page
+                }
+            };
             let Some((last, _)) = page.last() else { break };
             after = *last;
-            known.lock().add(page);
+            let waiting = known.lock().add(page);
             known.end.send_replace(after);
+            waiting.into_iter().for_each(Waker::wake);
         }
         drop(known);
         if head.changed().await.is_err() {
@@ -173,7 +201,17 @@ async fn keep_ready(events: std::sync::Weak<Events>, mut head: watch::Receiver<u
 }
 
 impl Ready {
-    fn add(&mut self, page: Vec<(u64, Bytes)>) {
+    /// Where nobody reads, nothing is put into words: whoever comes finds it in the log.
+    fn skip_to(&mut self, seq: u64) -> bool {
+        let nobody = self.waiting.readers() == 0;
+        if nobody {
+            *self = Ready { after: seq, ..Ready::default() };
+        }
+        nobody
+    }
+
+    /// Who waited for it is to be woken.
+    fn add(&mut self, page: Page) -> Vec<Waker> {
         for (seq, frame) in page {
             self.bytes += frame.len();
             self.frames.push_back((seq, frame));
@@ -184,62 +222,103 @@ impl Ready {
             self.bytes -= frame.len();
             self.after = seq;
         }
+        self.waiting.places.iter_mut().filter_map(Option::take).collect()
     }
 }
 
-impl<M> Drop for Reader<M> {
-    fn drop(&mut self) {
-        self.events.readers.fetch_sub(1, Ordering::Relaxed);
+impl Waiting {
+    fn readers(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    fn join(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        })
+    }
+
+    fn leave(&mut self, place: usize) {
+        self.places[place] = None;
+        self.free.push(place);
+    }
+
+    fn wait(&mut self, place: usize, waker: &Waker) {
+        match &mut self.places[place] {
+            Some(known) => known.clone_from(waker),
+            free => *free = Some(waker.clone()),
+        }
     }
 }
 
-/// One who follows.
-struct Reader<M> {
+/// One who follows: the body of its response.
+struct Reader {
     events: Arc<Events>,
+    /// Where it waits.
+    place: usize,
     after: u64,
-    end: watch::Receiver<u64>,
+    /// It is behind, and this is being read for it.
+    catching_up: Option<JoinHandle<Result<Page, Problem>>>,
     stopping: watch::Receiver<bool>,
-    beats: tokio::time::Interval,
-    may: M,
+    beats: Interval,
+    may: Box<dyn Fn() -> bool + Send>,
     /// It was told that the log cannot be read.
     over: bool,
 }
 
-impl<M: Fn() -> bool> Reader<M> {
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.events.lock().waiting.leave(self.place);
+    }
+}
+
+impl hyper::body::Body for Reader {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.poll_next(context).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+impl Reader {
     /// `None`: there is nothing more for this one.
-    async fn next(&mut self) -> Option<Bytes> {
-        if self.over {
-            return None;
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        // Whoever holds the connection waits for this too, and asks here again.
+        if self.over || *self.stopping.borrow() {
+            return Poll::Ready(None);
         }
         loop {
-            // Looked at before the frames are: what comes in between changes it again.
-            self.end.mark_unchanged();
-            match self.events.next(self.after) {
+            if let Some(reading) = &mut self.catching_up {
+                let page = ready!(Pin::new(reading).poll(context));
+                self.catching_up = None;
+                return Poll::Ready(page.ok().and_then(|page| self.caught_up(page)));
+            }
+            match self.events.next(self.after, self.place, context.waker()) {
                 Next::Frames(frames, last) => {
                     self.after = last;
-                    return Some(frames);
+                    return Poll::Ready(Some(frames));
                 }
-                Next::Behind => return self.caught_up().await,
-                Next::Nothing => {}
-            }
-            tokio::select! {
-                changed = self.end.changed() => changed.ok()?,
-                _ = self.stopping.wait_for(|stopped| *stopped) => return None,
-                _ = self.beats.tick() => {
-                    if !(self.may)() {
-                        return None;
-                    }
-                    let beat = Beat { seq: *self.end.borrow(), at: crate::api::time(runtime::clock::now()) };
-                    return Some(frame("heartbeat", None, &beat));
+                Next::Behind => {
+                    let (events, after) = (self.events.clone(), self.after);
+                    self.catching_up = Some(tokio::task::spawn_blocking(move || events.page(after)));
                 }
+                Next::Nothing => break,
             }
         }
+        ready!(self.beats.poll_tick(context));
+        if !(self.may)() {
+            return Poll::Ready(None);
+        }
+        let beat = Beat { seq: *self.events.end.borrow(), at: crate::api::time(runtime::clock::now()) };
+        Poll::Ready(Some(frame("heartbeat", None, &beat)))
     }
 
     /// The next part of what was written before.
-    async fn caught_up(&mut self) -> Option<Bytes> {
-        let (events, after) = (self.events.clone(), self.after);
-        let page = tokio::task::spawn_blocking(move || events.page(after)).await.ok()?;
+    fn caught_up(&mut self, page: Result<Page, Problem>) -> Option<Bytes> {
         match page {
             Ok(page) => {
                 self.after = page.last()?.0;
@@ -271,6 +350,11 @@ pub(super) fn after(query: &str, last: Option<String>) -> Result<u64, Problem> {
         }
         None => Ok(Cursor::number(asked.after)),
     }
+}
+
+/// A record in the form in which it is sent, with its number.
+fn said(record: &Record) -> (u64, Bytes) {
+    (record.seq, frame("record", Some(record.seq), &record_view(record)))
 }
 
 fn frame(kind: &str, number: Option<u64>, data: &impl Serialize) -> Bytes {
