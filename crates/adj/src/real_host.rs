@@ -37,7 +37,7 @@ pub struct RealHost {
     /// Those that a server lets in; a command that is its own owner works on their file.
     tokens: Option<Arc<Tokens>>,
     /// The rules as they were read, and how their files looked before: a server is asked for them with every request.
-    rules: Mutex<Option<(trust::Stamp, Option<kernel::Config>)>>,
+    rules: Mutex<Option<(trust::Stamp, Option<Arc<kernel::Config>>)>>,
 }
 
 impl RealHost {
@@ -345,13 +345,13 @@ impl Host for RealHost {
         })
     }
 
-    fn rules(&self) -> Option<kernel::Config> {
+    fn rules(&self) -> Option<Arc<kernel::Config>> {
         let now = trust::stamp(&self.layout);
         let mut read = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         match &*read {
             Some((stamp, rules)) if *stamp == now => rules.clone(),
             _ => {
-                let rules = self.settings().ok().map(|settings| settings.kernel());
+                let rules = self.settings().ok().map(|settings| Arc::new(settings.kernel()));
                 *read = Some((now, rules.clone()));
                 rules
             }

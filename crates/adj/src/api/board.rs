@@ -1,5 +1,6 @@
 //! Tasks, approvals, the merge queue, and what it all cost.
 
+use super::asks::Asks;
 use super::history::{self, Worked};
 use super::types::approval::{Approval, Decide};
 use super::types::cost::{Cost, Item, Spend};
@@ -78,7 +79,7 @@ fn status(text: &str) -> Result<Status, Problem> {
     })
 }
 
-pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Shown, Problem> {
+pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Asks<Shown>, Problem> {
     let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent, try_of } =
         new;
     let id = id.map(|id| field("id", &id)).transpose()?;
@@ -102,8 +103,7 @@ pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Shown, Problem> 
         agent,
         run,
     };
-    let reply = call.submit(Ask::AddTask(new))?;
-    shown(call, &field("id", &reply.id.unwrap_or_default())?)
+    Ok(Asks::new(Ask::AddTask(new), |call, reply| shown(call, &field("id", &reply.id.unwrap_or_default())?)))
 }
 
 /// A name, unless it says that there is to be none.
@@ -149,20 +149,20 @@ pub fn no_task(id: &TaskId) -> Problem {
     Problem::not_found(format!("there is no task `{id}`")).hint("`adj task ls` lists the tasks")
 }
 
-pub fn edit(call: &Call, id: TaskId, _: Nothing, edit: Edit) -> Result<Shown, Problem> {
+pub fn edit(_: &Call, id: TaskId, _: Nothing, edit: Edit) -> Result<Asks<Shown>, Problem> {
     let Edit { title, body, priority, plan, reviewer_id, agent } = edit;
     let agent =
         agent.map(|agent| chosen(agent).map(|agent| field("agent", &agent)).transpose()).transpose()?;
     let reviewer = reviewer_id.map(SmolStr::from);
-    call.submit(Ask::EditTask { id: id.clone(), title, body, priority, plan, reviewer, agent })?;
-    shown(call, &id)
+    let ask = Ask::EditTask { id: id.clone(), title, body, priority, plan, reviewer, agent };
+    Ok(Asks::new(ask, move |call, _| shown(call, &id)))
 }
 
-pub fn transition(call: &Call, id: TaskId, _: Nothing, moved: Move) -> Result<Moved, Problem> {
+pub fn transition(_: &Call, id: TaskId, _: Nothing, moved: Move) -> Result<Asks<Moved>, Problem> {
     let to = moved.to.as_deref().ok_or_else(|| Problem::bad("`to` is missing: the status to move to"))?;
     let (to, payload) = (status(to)?, Box::new(payload(moved)?));
-    call.submit(Ask::MoveTask { id: id.clone(), to, payload })?;
-    Ok(Moved { success: true, task: shown(call, &id)? })
+    let ask = Ask::MoveTask { id: id.clone(), to, payload };
+    Ok(Asks::new(ask, move |call, _| Ok(Moved { success: true, task: shown(call, &id)? })))
 }
 
 /// What a move brings, as the machine takes it.
@@ -219,9 +219,9 @@ fn completion(record: types::task::ApprovalRecord) -> Result<Completion, Problem
     })
 }
 
-pub fn comment(call: &Call, id: TaskId, _: Nothing, comment: NewComment) -> Result<Shown, Problem> {
-    call.submit(Ask::Comment { id: id.clone(), text: comment.text })?;
-    shown(call, &id)
+pub fn comment(_: &Call, id: TaskId, _: Nothing, comment: NewComment) -> Result<Asks<Shown>, Problem> {
+    let ask = Ask::Comment { id: id.clone(), text: comment.text };
+    Ok(Asks::new(ask, move |call, _| shown(call, &id)))
 }
 
 pub fn add_dependency(call: &Call, id: TaskId, _: Nothing, new: NewDependency) -> Result<Shown, Problem> {

@@ -195,8 +195,8 @@ pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Pro
 pub fn as_set(call: &Call) -> Result<(), Problem> {
     let at_work = call.site.control.is_some_and(|control| control.status().running);
     let rules = call.site.host.rules().filter(|_| !at_work);
-    if let Some(config) = rules.filter(|config| *config != *call.world().config) {
-        call.submit_beside(Ask::Configure { config: Box::new(config) })?;
+    if let Some(config) = rules.filter(|config| *config != call.world().config) {
+        call.submit_beside(Ask::Configure { config: Box::new((*config).clone()) })?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! The handlers know the shape of requests and answers; whoever implements [`Host`] knows git and files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::types::host::{
@@ -65,7 +66,7 @@ pub trait Host: Send + Sync {
     fn revert(&self, task: &Task, by: &TaskId) -> Result<String, Problem>;
 
     /// The settings in force, as the rules read them; `None` where they cannot be read.
-    fn rules(&self) -> Option<kernel::Config> {
+    fn rules(&self) -> Option<Arc<kernel::Config>> {
         None
     }
 

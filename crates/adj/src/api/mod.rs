@@ -4,6 +4,7 @@
 //! they take and give. Nothing is decided here. The caller comes from the transport's credential, never from the body.
 
 mod agents;
+pub mod asks;
 mod board;
 mod caller;
 mod fleet;
@@ -111,11 +112,19 @@ pub trait Project {
     /// Those of them that come after `after`, up to `through`.
     fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem>;
     fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
+    /// The same without waiting: `answer` is called when it is on disk, on whatever thread, and must be quick. It is
+    /// dropped where there will be none.
+    fn send(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
+        answer(self.submit(command));
+        Ok(())
+    }
     /// Whether it still takes commands.
     fn lives(&self) -> bool {
         true
     }
 }
+
+pub type OnAnswer = Box<dyn FnOnce(Result<Answer, SubmitError>) + Send>;
 
 /// So many records are looked through for those of a stream before commands are decided again.
 const STREAM_SPAN: Seq = 50_000;
@@ -154,6 +163,10 @@ impl Project for Handle {
 
     fn submit(&self, command: Command) -> Result<Answer, SubmitError> {
         Handle::submit(self, command, None)
+    }
+
+    fn send(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
+        Handle::send(self, command, None, answer)
     }
 
     fn lives(&self) -> bool {
@@ -208,9 +221,12 @@ pub struct Site<'a> {
 
 /// Answers. What a request changed is durable when this returns.
 pub fn answer(site: &Site, request: &Request) -> Response {
-    match routes::answer(&Call { site, request }) {
-        Ok(response) => response,
-        Err(problem) => Response { status: problem.status, body: routes::document(&problem.document()) },
+    routes::answer(&Call { site, request }).unwrap_or_else(Response::from)
+}
+
+impl From<Problem> for Response {
+    fn from(problem: Problem) -> Response {
+        Response { status: problem.status, body: routes::document(&problem.document()) }
     }
 }
 
@@ -234,8 +250,8 @@ impl Call<'_> {
     fn world_as_set(&self) -> Arc<World> {
         let world = self.world();
         let at_work = self.fleet_runs();
-        match self.site.host.rules().filter(|rules| !at_work && *rules != *world.config) {
-            Some(rules) => Arc::new(World { config: Arc::new(rules), ..(*world).clone() }),
+        match self.site.host.rules().filter(|rules| !at_work && *rules != world.config) {
+            Some(config) => Arc::new(World { config, ..(*world).clone() }),
             None => world,
         }
     }
@@ -287,10 +303,7 @@ impl Call<'_> {
     fn submit_beside(&self, ask: Ask) -> Result<Reply, Problem> {
         let Request { id, at, actor, .. } = self.request;
         let command = Command { id: id.wrapping_add(1), at: *at, actor: actor.clone(), key: None, ask };
-        match self.site.project.submit(command)? {
-            Answer::Done(reply) => Ok(reply),
-            Answer::Refused(refusal) => Err(refusal.into()),
-        }
+        asks::replied(self.site.project.submit(command))
     }
 
     /// Asks what the kernel would say. Nothing is written.
@@ -302,12 +315,12 @@ impl Call<'_> {
 
     /// Asks the kernel. A refusal is a problem like any other.
     fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
+        asks::replied(self.site.project.submit(self.command(ask)?))
+    }
+
+    fn command(&self, ask: Ask) -> Result<Command, Problem> {
         let Request { id, at, actor, .. } = self.request;
-        let command = Command { id: *id, at: *at, actor: actor.clone(), key: self.key()?, ask };
-        match self.site.project.submit(command)? {
-            Answer::Done(reply) => Ok(reply),
-            Answer::Refused(refusal) => Err(refusal.into()),
-        }
+        Ok(Command { id: *id, at: *at, actor: actor.clone(), key: self.key()?, ask })
     }
 }
 

@@ -4,6 +4,7 @@
 //! without one of its parts does not compile: method, path, who, handler and sentence are arguments, and what it takes and
 //! gives are the handler's types.
 
+use super::asks::{Asks, Taken};
 use super::types::{self, Nothing};
 use super::{
     Call, Method, Problem, Request, Response, agents, board, caller, fleet, history, host, requests, runs,
@@ -30,11 +31,11 @@ fn table() -> Vec<Subject> {
             //     method  path                              who            handler                     what it is for
             route(Get,    "/tasks",                          Everyone,      board::list,                "List the tasks"),
             route(Get,    "/board",                          Everyone,      board::board,               "Show the whole board as one document, which is kept ready").kept_ready(),
-            creates(Post, "/tasks",                          Kernel,        board::add,                 "Add a task to the inbox"),
+            makes(Post,   "/tasks",                          Kernel,        board::add,                 "Add a task to the inbox"),
             route(Get,    "/tasks/{task}",                   ItsPart,       board::show,                "Show a task"),
-            route(Patch,  "/tasks/{task}",                   Kernel,        board::edit,                "Change what a task says"),
-            route(Post,   "/tasks/{task}/transitions",       Kernel,        board::transition,          "Move a task to another status").told_as(Problem::of_transition),
-            creates(Post, "/tasks/{task}/comments",          Kernel,        board::comment,             "Comment on a task"),
+            asks(Patch,   "/tasks/{task}",                   Kernel,        board::edit,                "Change what a task says"),
+            asks(Post,    "/tasks/{task}/transitions",       Kernel,        board::transition,          "Move a task to another status").told_as(Problem::of_transition),
+            makes(Post,   "/tasks/{task}/comments",          Kernel,        board::comment,             "Comment on a task"),
             creates(Post, "/tasks/{task}/dependencies",      Kernel,        board::add_dependency,      "Let a task wait until another is done"),
             route(Delete, "/tasks/{task}/dependencies/{on}", Kernel,        board::remove_dependency,   "Let a task no longer wait for another"),
             route(Post,   "/tasks/{task}/accept",            Kernel,        board::accept,              "Let the fleet work on a task that an agent proposed"),
@@ -203,12 +204,14 @@ pub struct Route {
     pub ready: bool,
     /// With `Accept: text/event-stream` it goes on as it grows.
     pub follows: bool,
+    /// It is asked of the kernel, and nothing else of it takes long.
+    only_asks: bool,
     take: Box<Take>,
     told_as: fn(Problem) -> Problem,
 }
 
 /// The handler, with its types made into JSON; the names are those in the path.
-type Take = dyn Fn(&Call, &[&str]) -> Result<Value, Problem> + Send + Sync;
+type Take = dyn Fn(&Call, &[&str]) -> Result<Taken, Problem> + Send + Sync;
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 fn subject(title: &'static str, routes: Vec<Route>) -> Subject {
@@ -228,11 +231,26 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     A: Serialize + JsonSchema + 'static,
 {
-    assert_eq!(P::NAMES, path.matches('{').count(), "{path} has as many names as its handler takes");
-    let take = move |call: &Call, names: &[&str]| {
+    row::<P, Q, B, A>(method, path, who, about, move |call, names| {
         let answer = handler(call, P::read(names)?, call.query()?, call.body()?)?;
-        Ok(document(&answer))
-    };
+        Ok(Taken::Answered(document(&answer)))
+    })
+}
+
+fn row<P, Q, B, A>(
+    method: Method,
+    path: &'static str,
+    who: Who,
+    about: &'static str,
+    take: impl Fn(&Call, &[&str]) -> Result<Taken, Problem> + Send + Sync + 'static,
+) -> Route
+where
+    P: FromPath,
+    Q: JsonSchema,
+    B: JsonSchema,
+    A: JsonSchema,
+{
+    assert_eq!(P::NAMES, path.matches('{').count(), "{path} has as many names as its handler takes");
     Route {
         method,
         path,
@@ -244,6 +262,7 @@ where
         answer: |schemas| schemas.subschema_for::<A>(),
         ready: false,
         follows: false,
+        only_asks: false,
         take: Box::new(take),
         told_as: |problem| problem,
     }
@@ -266,7 +285,50 @@ where
     Route { status: 201, ..route(method, path, who, handler, about) }
 }
 
+/// A row that asks the kernel for one thing, and answers when that is on disk.
+fn asks<P, Q, B, A>(
+    method: Method,
+    path: &'static str,
+    who: Who,
+    handler: fn(&Call, P, Q, B) -> Result<Asks<A>, Problem>,
+    about: &'static str,
+) -> Route
+where
+    P: FromPath + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+    B: DeserializeOwned + JsonSchema + 'static,
+    A: Serialize + JsonSchema + 'static,
+{
+    let row = row::<P, Q, B, A>(method, path, who, about, move |call, names| {
+        let Asks { ask, then } = handler(call, P::read(names)?, call.query()?, call.body()?)?;
+        Ok(Taken::Asks(Asks::new(ask, move |call, reply| Ok(document(&then(call, reply)?)))))
+    });
+    Route { only_asks: true, ..row }
+}
+
+/// The same, where there is something then that was not there before.
+fn makes<P, Q, B, A>(
+    method: Method,
+    path: &'static str,
+    who: Who,
+    handler: fn(&Call, P, Q, B) -> Result<Asks<A>, Problem>,
+    about: &'static str,
+) -> Route
+where
+    P: FromPath + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+    B: DeserializeOwned + JsonSchema + 'static,
+    A: Serialize + JsonSchema + 'static,
+{
+    Route { status: 201, ..asks(method, path, who, handler, about) }
+}
+
 impl Route {
+    /// A problem as this route's clients are told it.
+    pub fn told(&self, problem: Problem) -> Problem {
+        (self.told_as)(problem)
+    }
+
     /// Whatever is refused here carries what this route's clients look for.
     fn told_as(self, told_as: fn(Problem) -> Problem) -> Route {
         Route { told_as, ..self }
@@ -359,18 +421,30 @@ pub fn check(world: &World, request: &Request) -> Result<&'static Route, Problem
     Ok(route)
 }
 
-/// Refuses what no row takes, before anything of it is read.
-pub fn is_known(request: &Request) -> Result<(), Problem> {
-    find(request).map(drop)
+/// Refuses what no row takes, before anything of it is read; otherwise says whether it is asked of the kernel only.
+pub fn only_asks(request: &Request) -> Result<bool, Problem> {
+    find(request).map(|(route, _)| route.only_asks)
 }
 
 pub fn answer(call: &Call) -> Result<Response, Problem> {
+    let (route, taken) = take(call)?;
+    let body = match taken {
+        Taken::Answered(body) => body,
+        Taken::Asks(Asks { ask, then }) => {
+            call.submit(ask).and_then(|reply| then(call, reply)).map_err(route.told_as)?
+        }
+    };
+    Ok(Response { status: route.status, body })
+}
+
+/// What the request's row makes of it, where the caller may ask it.
+pub fn take(call: &Call) -> Result<(&'static Route, Taken), Problem> {
     let (route, names) = find(call.request)?;
     // One that cannot be a key is a slip, also where nothing would be done twice.
     call.key()?;
     scope::check(&call.world(), call.request, route, names.first().copied().unwrap_or_default())?;
-    let body = (route.take)(call, &names).map_err(route.told_as)?;
-    Ok(Response { status: route.status, body })
+    let taken = (route.take)(call, &names).map_err(route.told_as)?;
+    Ok((route, taken))
 }
 
 /// What a handler makes of the names in its path. One that cannot be a name is bad input, not something that is missing.

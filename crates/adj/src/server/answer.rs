@@ -1,6 +1,7 @@
 //! One request: who asks, for which project, what; and the answer.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,8 +11,10 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use kernel::Actor;
+use runtime::owner::SubmitError;
 use serde_json::Value;
 use streams::Access;
+use tokio::sync::oneshot;
 
 use super::body::{brings_body, hide, json_body};
 use super::credentials::{caller, session, unknown};
@@ -142,10 +145,43 @@ async fn asked(
             return Ok(respond_kept(document, &format!("\"{:x}-{version}\"", started()), seen.as_deref()));
         }
     }
-    api::routes::is_known(&request)?;
+    let only_asks = api::routes::only_asks(&request)?;
     let mut body = json_body(request.method, &parts.headers, body).await?;
     hide(&mut body, &place.served.tokens);
-    Ok(answered(place, Request { body, ..request }, seen.as_deref()).await)
+    let request = Request { body, ..request };
+    Ok(match only_asks {
+        true => decided(place, &request).await,
+        false => answered(place, request, seen.as_deref()).await,
+    })
+}
+
+/// Asks the kernel, and holds no thread until what was asked is on disk.
+async fn decided(place: &Place, request: &Request) -> Response {
+    let _turn = place.requests.acquire().await;
+    let (command, asked) = match caught(|| api::asks::begin(&place.served.site(), request)) {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(api::Response { status, body })) => return respond(status, &body),
+        Err(bug) => return respond_problem(&bug),
+    };
+    let (send, receive) = oneshot::channel();
+    let sent = place.served.project.send(command, Box::new(move |answered| drop(send.send(answered))));
+    let answered = match sent {
+        Ok(()) => receive.await.unwrap_or(Err(SubmitError::Stopped)),
+        Err(error) => Err(error),
+    };
+    match caught(|| asked.finish(&place.served.site(), request, answered)) {
+        Ok(api::Response { status, body }) => respond(status, &body),
+        Err(bug) => respond_problem(&bug),
+    }
+}
+
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Problem> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| bug())
+}
+
+/// It is the request's alone: the owner's thread is another.
+fn bug() -> Problem {
+    Problem::new(500, "BUG", "the request could not be answered").hint("please report it, with the request")
 }
 
 /// The numbers of all projects are for the people of any of them; agents find nothing there.
@@ -193,7 +229,7 @@ fn nothing_at(path: &str) -> Problem {
         .hint("a server of several projects has each of them at `/p/NAME/`")
 }
 
-/// Asks on a thread that may block: the owner answers when what was asked is on disk.
+/// Asks on a thread that may block: for files, for git, and for the owner.
 async fn answered(place: &Arc<Place>, mut request: Request, seen: Option<&str>) -> Response {
     let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
     let waiting = waits.then(|| place.waiting.clone().try_acquire_owned().ok()).flatten();
@@ -205,22 +241,19 @@ async fn answered(place: &Arc<Place>, mut request: Request, seen: Option<&str>) 
     let turn = if waiting.is_none() { place.requests.acquire().await.ok() } else { None };
     let reads = request.method == Method::Get;
     let asked = place.clone();
-    let response = tokio::task::spawn_blocking(move || answer(&asked.served, &request)).await;
+    let response = tokio::task::spawn_blocking(move || api::answer(&asked.served.site(), &request)).await;
     drop((turn, waiting));
     match response {
         Ok(api::Response { status: 200, body }) if reads => respond_tagged(&body, seen),
         Ok(api::Response { status, body }) => respond(status, &body),
-        // A bug, and the request's alone: the owner's thread is another.
-        Err(_) => respond_problem(
-            &Problem::new(500, "BUG", "the request could not be answered")
-                .hint("please report it, with the request"),
-        ),
+        Err(_) => respond_problem(&bug()),
     }
 }
 
-pub(super) fn answer(served: &Served, request: &Request) -> api::Response {
-    let site = Site { project: &*served.project, host: &*served.host, control: Some(&*served.control) };
-    api::answer(&site, request)
+impl Served {
+    fn site(&self) -> Site<'_> {
+        Site { project: &*self.project, host: &*self.host, control: Some(&*self.control) }
+    }
 }
 
 pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
