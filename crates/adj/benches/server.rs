@@ -145,7 +145,7 @@ impl Server {
     async fn connect(&self) -> io::Result<Client> {
         let stream = TcpStream::connect(&self.host).await?;
         stream.set_nodelay(true)?;
-        Ok(Client { stream, buffer: Vec::with_capacity(64 << 10) })
+        Ok(Client::new(stream))
     }
 
     async fn add_tasks(&self, count: usize) -> Outcome {
@@ -183,9 +183,14 @@ impl Drop for Server {
 struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
+    waste: Vec<u8>,
 }
 
 impl Client {
+    fn new(stream: TcpStream) -> Client {
+        Client { stream, buffer: Vec::with_capacity(64 << 10), waste: Vec::new() }
+    }
+
     /// Status and length of the answer, once all of it is there.
     async fn ask(&mut self, request: &[u8]) -> io::Result<(u16, usize)> {
         self.stream.write_all(request).await?;
@@ -200,11 +205,13 @@ impl Client {
                 let length: usize = length.and_then(|length| length.trim().parse().ok()).unwrap_or(0);
                 let status = head.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
                 let mut left = (end + 4 + length).saturating_sub(self.buffer.len());
-                // What it says is not looked at: it is taken and thrown away.
-                let mut waste = vec![0; 256 << 10];
+                // What it says is not looked at: it is taken and thrown away. Most answers are here already.
+                if left > 0 {
+                    self.waste.resize(256 << 10, 0);
+                }
                 while left > 0 {
-                    let most = left.min(waste.len());
-                    let read = self.stream.read(&mut waste[..most]).await?;
+                    let most = left.min(self.waste.len());
+                    let read = self.stream.read(&mut self.waste[..most]).await?;
                     if read == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
@@ -540,8 +547,7 @@ async fn from_memory(bytes: usize) -> Result<f64, Box<dyn std::error::Error>> {
 async fn connected(host: &str) -> io::Result<Vec<Client>> {
     let mut clients = Vec::new();
     for _ in 0..BOARD_CLIENTS {
-        clients
-            .push(Client { stream: TcpStream::connect(host).await?, buffer: Vec::with_capacity(64 << 10) });
+        clients.push(Client::new(TcpStream::connect(host).await?));
     }
     Ok(clients)
 }
