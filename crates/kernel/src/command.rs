@@ -476,6 +476,8 @@ pub enum Happened {
     /// The ticket was left as it is: its file is gone or no ticket, or git has it and only its close is written.
     TicketLeft,
     BranchDeleted,
+    /// The user's command has run, whatever came of it: that is theirs to look at.
+    HookRan,
     Health {
         healthy: bool,
     },

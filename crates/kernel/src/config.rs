@@ -31,6 +31,9 @@ pub struct Config {
     /// them before an agent is started; absent, main is not tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<SmolStr>,
+    /// The user wants something done with each main that a landing has moved.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub landed_hook: bool,
 }
 
 const MAIN: SmolStr = SmolStr::new_static("main");
@@ -218,6 +221,7 @@ impl Default for Config {
             limits: Limits::default(),
             max_turns: None,
             tests: None,
+            landed_hook: false,
         }
     }
 }

@@ -70,6 +70,8 @@ effects! {
         task: TaskId, ticket: SmolStr, status: SmolStr, note: Option<String>,
     } of Some(task);
     DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task);
+    /// Run what the user wants done with a main that has moved to `merge`.
+    RunLandedHook = "run_landed_hook" { task: TaskId, merge: SmolStr } of Some(task);
     CheckHealth = "check_health" { service: ServiceName } of None;
     /// A timer: an effect with a due time. With the time at which it was set it says how long it waits, by whatever clock.
     Timer = "timer" {

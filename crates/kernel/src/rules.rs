@@ -133,7 +133,7 @@ rules! {
     LandingHeldUp: "the user's checkout is in the way" => "the landing waits, says which files, and holds up nobody";
     PullRequestOpened: "the settings land by pull request, and the merge is green" => "the branch is on the remote and its pull request open, once per task; the task waits in REVIEW until the remote's main has the change, then main is moved to it";
     RemoteInTheWay: "the remote does not answer, or a pull request cannot be opened" => "the landing waits, says why, is tried again, and holds up nobody";
-    Landed: "the merge landed" => "task DONE with its completion record, ticket closed, tree removed, branch deleted, dependents claimable";
+    Landed: "the merge landed" => "task DONE with its completion record, the user's hook run where there is one, ticket closed, tree removed, branch deleted, dependents claimable";
     Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back; it stays for a person to see and takes no place in the fleet: another worker is made";
     Retired: "the fleet has more workers of its own than `workers`, and one is idle" => "the last made of the idle ones is gone; a person's own workers and stuck ones stay";
     Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step or a landing that waits for its next try has it now; a suspended run goes first";

@@ -378,7 +378,11 @@ pub(super) fn land_again(d: &mut Draft, id: &TaskId) {
 
 pub(super) fn landed(d: &mut Draft, id: &TaskId, landed: Landed) -> Ruled {
     d.rule(Rule::Landed);
+    let merge = landed.merge.clone();
     d.emit(TaskLanded { id: id.clone(), landed });
+    if d.world.config.landed_hook {
+        d.ask(Effect::RunLandedHook { task: id.clone(), merge });
+    }
     finish(d, id)
 }
 

@@ -149,7 +149,10 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         }
         (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, EffectEnd::Done),
         (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, EffectEnd::Done),
-        (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. }, other) => tried(d, id, &describe(other)),
+        (Effect::RunLandedHook { .. }, Happened::HookRan) => d.end(id, EffectEnd::Done),
+        (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. } | Effect::RunLandedHook { .. }, other) => {
+            tried(d, id, &describe(other))
+        }
         (Effect::CheckHealth { service }, what) => {
             d.end(id, EffectEnd::Done);
             let healthy = match what {

@@ -2,7 +2,7 @@
 
 use super::table::*;
 use crate::choice::Choice;
-use crate::config::Review;
+use crate::config::{Config, Review};
 use crate::words::StepEnding;
 use crate::{Actor, Ask, Happened, Outcome};
 use machines::Wire;
@@ -22,6 +22,25 @@ pub(super) fn a_ticket_becomes_a_landed_task() {
          merge-green   -> asked move_main 1
          main-moved    -> task t1 DONE, asked write_ticket 1, asked remove_tree 1, asked delete_branch 0
          removed       -> asked delete_branch 1",
+    );
+}
+
+/// Landed, where the user wants something done then: it is asked for with the landing, and holds nothing else up.
+#[test]
+pub(super) fn what_the_user_wants_done_with_a_landing_is_asked_for_until_it_has_run() {
+    check(
+        Table::new(Config { landed_hook: true, ..config() }),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         done
+         green
+         approve
+         merge-green   -> asked run_landed_hook 0
+         main-moved    -> task t1 DONE, asked run_landed_hook 1, asked remove_tree 1
+         removed       -> asked delete_branch 1, asked run_landed_hook 1
+         hook-ran      -> asked run_landed_hook 0",
     );
 }
 

@@ -442,6 +442,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "remote-away" => {
             table.outcome("test_merge", id, Happened::RemoteInTheWay { why: "no route to host".to_owned() })
         }
+        "hook-ran" => table.outcome("run_landed_hook", id, Happened::HookRan),
         "removed" => table.outcome("remove_tree", id, Happened::TreeRemoved { reference: None }),
         "saved" => table.outcome("save_work", id, Happened::WorkSaved { reference: "refs/x".to_owned() }),
         "approve" => table.ann(Ask::Approve { id: task(id), tip: None, note: String::new() }),

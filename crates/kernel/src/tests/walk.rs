@@ -162,6 +162,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         ],
         Effect::WriteTicket { .. } => vec![Happened::TicketWritten, Happened::TicketLeft],
         Effect::DeleteBranch { .. } => vec![Happened::BranchDeleted],
+        Effect::RunLandedHook { .. } => vec![Happened::HookRan],
         Effect::CheckHealth { .. } => {
             vec![
                 Happened::Health { healthy: true },

@@ -1,5 +1,5 @@
-//! What follows from a commit beside its effects: a person is told when one is needed, the user's own command runs when
-//! something landed, and what a run was given is taken back when it is over.
+//! What follows from a commit beside its effects: a person is told when one is needed, and what a run was given is taken
+//! back when it is over.
 //!
 //! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
 //! again, and what was not taken back is taken back when the next fleet starts.
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kernel::World;
-use kernel::event::{Event, TaskLanded};
+use kernel::event::Event;
 use kernel::waiting::{About, Kind, Severity, Waiting, waiting};
 use machines::Wire;
 use machines::names::RunId;
@@ -52,8 +52,6 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
     let mut notices = JoinSet::new();
     let mut needs = Needs::default();
     needs.look(&shared).await;
-    // One landing is pushed after the other: two at once would get in each other's way.
-    let landings = Arc::new(tokio::sync::Mutex::new(()));
     let mut ending = false;
     loop {
         head.borrow_and_update();
@@ -67,13 +65,6 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
                 seen = record.seq;
                 let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
                 over |= is_over(&world, &event);
-                if let Event::TaskLanded(landed) = event {
-                    let (shared, name, turn) = (shared.clone(), format!("landed-{seen}"), landings.clone());
-                    notices.spawn(async move {
-                        let _turn = turn.lock().await;
-                        after_landing(&shared, name, landed).await;
-                    });
-                }
             }
             for (at, need) in needs.look(&shared).await.into_iter().enumerate() {
                 if notices.len() >= NOTICES_MAX {
@@ -232,20 +223,6 @@ async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
     as_the_user(shared, "notify", hook, name, told.into()).await;
 }
 
-/// Runs what the user wants done with a main that has moved: push it, deploy it.
-async fn after_landing(shared: &Arc<Shared>, name: String, landed: TaskLanded) {
-    let in_force = shared.in_force();
-    let Some(hook) = in_force.settings.hooks.landed.clone() else { return };
-    let title = shared.world().task(&landed.id).map(|task| task.title.clone()).unwrap_or_default();
-    let told = [
-        ("ADJ_TASK", landed.id.to_string()),
-        ("ADJ_TITLE", title),
-        ("ADJ_MAIN", in_force.settings.project.main.clone()),
-        ("ADJ_MERGE", landed.landed.merge.to_string()),
-    ];
-    as_the_user(shared, "landed", hook, name, told.into()).await;
-}
-
 /// The user's own variables, without those of Adjutant.
 pub(super) fn own_environment() -> Vec<(String, String)> {
     let own = std::env::vars_os()
@@ -254,14 +231,14 @@ pub(super) fn own_environment() -> Vec<(String, String)> {
 }
 
 /// Runs a hook in the project with the user's own environment, outside of the sandbox: that is how a desktop, a mail
-/// program or a remote is reached. A hook that fails is told, and changes nothing.
-async fn as_the_user(
+/// program or a remote is reached. A hook that fails is told, and changes nothing. False: it was ended.
+pub(super) async fn as_the_user(
     shared: &Arc<Shared>,
     point: &str,
     Hook { command, timeout }: Hook,
     name: String,
     told: Vec<(&str, String)>,
-) {
+) -> bool {
     let mut env = own_environment();
     let root = shared.layout.root().to_owned();
     env.push(("ADJ_PROJECT".to_owned(), root.display().to_string()));
@@ -269,8 +246,8 @@ async fn as_the_user(
     let argv = kept_command::shell(&command);
     let kept = KeptCommand { name, of: command.clone(), argv, cwd: root, env, limit: timeout, sandbox: None };
     let failed = match kept_command::run(shared, kept, None).await {
-        Ok(Ran::Ended) => return,
-        Ok(Ran::Over { exit, .. }) if exit.succeeded() => return,
+        Ok(Ran::Ended) => return false,
+        Ok(Ran::Over { exit, .. }) if exit.succeeded() => return true,
         Ok(Ran::Over { exit, output }) => {
             let failing = crate::workplace::failing_part(&output, OUTPUT_BYTES_MAX);
             format!("{}\n{failing}", endings::how_it_ended(&exit, timeout))
@@ -278,4 +255,5 @@ async fn as_the_user(
         Err(error) => error.to_string(),
     };
     shared.notice(format!("hook {point}: `{command}` {failed}"));
+    true
 }

@@ -10,7 +10,9 @@ use machines::names::EffectId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::{Shared, gate, health, landing, main_tests, shell, step, tickets, trees, words, words::Word};
+use super::{
+    Shared, after_landing, gate, health, landing, main_tests, shell, step, tickets, trees, words, words::Word,
+};
 use crate::clock;
 use crate::crash;
 use crate::log::{Fence, Leased, Millis, Pending};
@@ -188,6 +190,7 @@ impl Shared {
             Effect::SaveWork { task } => trees::save(self, id, task).await,
             Effect::RemoveTree { task, start_over } => trees::remove(self, id, task, *start_over).await,
             Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
+            Effect::RunLandedHook { task, merge } => after_landing::run(self, id, task, merge).await,
             Effect::RunGate { task, worker, .. } => {
                 gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
             }

@@ -9,6 +9,7 @@
 //! - what cannot be told because the disk is full waits, and is told when there is room again.
 
 mod after_commit;
+mod after_landing;
 mod authorship;
 pub mod desktop;
 mod disk;
@@ -188,6 +189,8 @@ pub(crate) struct Shared {
     tests: Semaphore,
     /// Who may use the folder in which merges and main are tested.
     landing_folder: tokio::sync::Mutex<()>,
+    /// Whose landing the user's hook runs for.
+    landed_hook: tokio::sync::Mutex<()>,
     /// The tests that run now: their effect, command, and since when.
     running: Mutex<Vec<RunningTests>>,
     pub tickets: tickets::Desk,
@@ -266,6 +269,7 @@ impl Runner {
             hands: Semaphore::new(2 * cores),
             tests: Semaphore::new(cores.max(2)),
             landing_folder: tokio::sync::Mutex::new(()),
+            landed_hook: tokio::sync::Mutex::default(),
             running: Mutex::default(),
             tickets,
             held_up: Mutex::default(),

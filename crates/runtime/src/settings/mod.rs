@@ -524,6 +524,7 @@ impl Settings {
             limits: self.limits.rules.clone(),
             max_turns: self.project.max_turns,
             tests: self.test.check_main.then(|| self.tests()),
+            landed_hook: self.hooks.landed.is_some(),
         }
     }
 

@@ -349,6 +349,7 @@ impl PlayedWorld {
                 Happened::TicketWritten
             }
             Effect::DeleteBranch { .. } => Happened::BranchDeleted,
+            Effect::RunLandedHook { .. } => Happened::HookRan,
             Effect::CheckHealth { .. } if !self.can_be_asked => Happened::HealthUnknown,
             Effect::CheckHealth { .. } => Happened::Health { healthy: self.down.is_none() },
             Effect::StartStep { .. } | Effect::Timer { .. } => {
@@ -367,6 +368,7 @@ fn is_ours_alone(effect: &Effect) -> bool {
         | Effect::RemoveTree { .. }
         | Effect::WriteTicket { .. }
         | Effect::DeleteBranch { .. }
+        | Effect::RunLandedHook { .. }
         | Effect::EndStep { .. }
         | Effect::MoveMain { .. } => true,
         Effect::PrepareTree { .. }

@@ -255,6 +255,7 @@ impl<'t> Stage<'t> {
         };
         let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
         Config {
+            landed_hook: self.plan.seed.is_multiple_of(2),
             agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)].into_iter().collect(),
             fleet,
             budget: config::Budget {

@@ -30,7 +30,8 @@ do = [ { write = "three.check", text = "true\n" }, { hang = true } ]
 do = [ { write = "three.check", text = "true\n" }, { commit = "Three" }, { done = true } ]
 "#;
 
-const SETTINGS: &str = "\n[limits]\nhealth_poll = \"1s\"\n";
+const SETTINGS: &str =
+    "\n[limits]\nhealth_poll = \"1s\"\n\n[hooks]\nlanded = 'echo \"$ADJ_TASK\" >> .git/landed'\n";
 const TICKETS: [&str; 3] = ["k-1", "k-2", "k-3"];
 /// A life that takes longer hangs.
 const LIFE: Duration = Duration::from_secs(120);
@@ -111,6 +112,8 @@ fn live(kind: &str, moment: &str, fleet: &str) -> bool {
         let landed = repository.git(&format!("log --first-parent --format=%s --grep=^{task}: main"));
         assert_eq!(landed.lines().count(), 1, "{at}: {task} landed once:\n{landed}");
     }
+    let told = repository.read(".git/landed");
+    assert_eq!(told.lines().collect::<BTreeSet<_>>(), BTreeSet::from(TICKETS), "{at}: the hook ran for each");
     killed
 }
 

@@ -1,6 +1,7 @@
 //! What the user has done with a main that moved.
 
 use super::Repository;
+use super::background::wait;
 
 const WRITES: &str = r#"
 [[scenario]]
@@ -39,4 +40,33 @@ fn a_landed_hook_that_fails_is_named_and_the_task_stays_done() {
     assert!(ran.stdout.contains("hook landed:") && ran.stdout.contains("exit code 3"), "{}", ran.stdout);
     assert!(ran.stdout.contains("no remote"), "{}", ran.stdout);
     repository.check(&["t-1"], "sh tests.sh");
+}
+
+/// One hook is at work, and one about to begin: nobody else would ever run them.
+#[test]
+fn a_landed_hook_that_the_stop_of_the_fleet_kept_from_running_runs_after_the_restart_once() {
+    let repository = Repository::new("landed-stop", WRITES, &["t-1", "t-2"]);
+    let hook = "[hooks]\nlanded = 'echo \"begun $ADJ_TASK\" >> .git/told; until [ -e .git/go ]; do sleep 0.05; done; \
+                echo \"done $ADJ_TASK\" >> .git/told'\n[test]";
+    repository.set(&[("[test]", hook)]);
+    let fleet = repository.start("run");
+    let is_done = |task: &str| repository.json(&format!("task show {task}"))["status"] == "DONE";
+    wait("both landed", || (is_done("t-1") && is_done("t-2")).then_some(()));
+    wait("a hook at work", || repository.read(".git/told").contains("begun").then_some(()));
+    repository.ok("stop");
+    drop(fleet);
+    let told = |what: &str| {
+        let told = repository.read(".git/told");
+        let mut tasks: Vec<String> =
+            told.lines().filter_map(|line| Some(line.strip_prefix(what)?.trim().to_owned())).collect();
+        tasks.sort_unstable();
+        tasks
+    };
+    assert_eq!((told("begun").len(), told("done").len()), (1, 0), "{}", repository.read(".git/told"));
+    repository.write(".git/go", "");
+    repository.ok("run --until-idle");
+    assert_eq!(told("done"), ["t-1", "t-2"], "{}", repository.read(".git/told"));
+    repository.ok("run --until-idle");
+    assert_eq!(told("done").len(), 2, "once");
+    repository.check(&["t-1", "t-2"], "sh tests.sh");
 }

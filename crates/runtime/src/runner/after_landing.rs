@@ -1,0 +1,33 @@
+//! What the user wants done with a main that has moved: push it, deploy it.
+//!
+//! It is an effect, so a landing is not forgotten when the fleet stops or dies before the hook has run. It runs once: what
+//! has come to its end is found by the next fleet, and only what was cut off runs again.
+
+use std::sync::Arc;
+
+use kernel::Happened;
+use machines::names::{EffectId, TaskId};
+
+use super::{Shared, after_commit};
+
+/// `None`: the fleet stops, and the next one runs it.
+pub async fn run(shared: &Arc<Shared>, effect: &EffectId, task: &TaskId, merge: &str) -> Option<Happened> {
+    // One landing is pushed after the other: two at once would get in each other's way.
+    let _turn = shared.landed_hook.lock().await;
+    if shared.is_stopping() {
+        return None;
+    }
+    let in_force = shared.in_force();
+    // Nobody wants it any more.
+    let Some(hook) = in_force.settings.hooks.landed.clone() else { return Some(Happened::HookRan) };
+    let title = shared.world().task(task).map(|task| task.title.clone()).unwrap_or_default();
+    let told = [
+        ("ADJ_TASK", task.to_string()),
+        ("ADJ_TITLE", title),
+        ("ADJ_MAIN", in_force.settings.project.main.clone()),
+        ("ADJ_MERGE", merge.to_owned()),
+    ];
+    let name = format!("{effect}.landed");
+    let ran = after_commit::as_the_user(shared, "landed", hook, name, told.into()).await;
+    ran.then_some(Happened::HookRan)
+}
