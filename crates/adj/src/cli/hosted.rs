@@ -53,6 +53,8 @@ enum Fleet {
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSettings {
     pub long_poll: Duration,
+    /// How long a client may take to send a body, or take nothing of an answer.
+    pub client_timeout: Duration,
     /// Nobody is asked for a token.
     pub open: bool,
 }
@@ -102,6 +104,8 @@ impl Switch {
         let feeds = Feeds::start(self.handle.clone(), self.layout.spoken());
         let options = streams::Options {
             long_poll: settings.long_poll,
+            stall: settings.client_timeout,
+            body_timeout: settings.client_timeout,
             // Whoever asks nobody for a token serves a test suite.
             allow_origin: settings.open.then(|| "*".to_owned()),
             loopback_webhooks: settings.open,

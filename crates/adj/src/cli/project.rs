@@ -4,7 +4,7 @@
 //! process: a question opens the log for reading, and anything else makes this process the owner for as long as it
 //! takes.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -95,9 +95,13 @@ pub struct Listen {
     /// Seconds that a long poll of a stream waits
     #[arg(long, value_name = "SECONDS", default_value_t = LONG_POLL, value_parser = clap::value_parser!(u64).range(1..=300))]
     long_poll: u64,
+    /// Seconds that a client may take to send a body, or take nothing of an answer, before it is cut off
+    #[arg(long, value_name = "SECONDS", default_value_t = CLIENT_TIMEOUT, value_parser = clap::value_parser!(u64).range(1..=300))]
+    client_timeout: u64,
 }
 
 const LONG_POLL: u64 = 25;
+const CLIENT_TIMEOUT: u64 = server::CLIENT_TIMEOUT.as_secs();
 
 /// What somebody wishes of a server.
 pub struct Wished {
@@ -109,7 +113,11 @@ pub struct Wished {
 
 impl Wished {
     pub fn streams(&self) -> StreamSettings {
-        StreamSettings { long_poll: self.long_poll, open: self.listen.open }
+        StreamSettings {
+            long_poll: self.long_poll,
+            client_timeout: self.listen.client_timeout,
+            open: self.listen.open,
+        }
     }
 }
 
@@ -141,6 +149,7 @@ impl Listen {
             behind_proxy: self.behind_proxy,
             public: self.public_url.clone(),
             open: self.auth == Auth::None,
+            client_timeout: Duration::from_secs(self.client_timeout),
         };
         Wished { listen, long_poll: Duration::from_secs(self.long_poll), log: self.log }
     }
@@ -167,6 +176,9 @@ impl Listen {
         }
         if self.long_poll != LONG_POLL {
             say("long-poll", self.long_poll.to_string());
+        }
+        if self.client_timeout != CLIENT_TIMEOUT {
+            say("client-timeout", self.client_timeout.to_string());
         }
         if self.log != LogForm::default() {
             say("log", self.log.name().to_owned());
@@ -214,7 +226,6 @@ pub async fn front(
     for switch in switches {
         switch.listens_at(Front { url: listening.url.clone(), sessions: sessions.clone() });
     }
-    let mut warnings = Vec::new();
     if wish.open {
         warnings
             .push("--auth none: whoever reaches this address on this machine may do everything".to_owned());
@@ -226,6 +237,7 @@ pub async fn front(
         port: listening.port,
         open: wish.open,
         pace: Pace::default(),
+        client_timeout: wish.client_timeout,
     };
     let house = Arc::new(House { places, door: Door::Tcp(door) });
     Ok(Opened {
@@ -238,15 +250,14 @@ pub async fn front(
 }
 
 pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
-    let projects = projects(command, &context.globals)?;
+    let Found { projects, mut broken } = projects(command, &context.globals)?;
     projects.iter().try_for_each(|project| project.check_here("`adj serve`"))?;
     if command.detach {
         return detach(command, &projects, context);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut hosted = Vec::new();
-    let mut broken = Vec::new();
-    let several = projects.len() > 1;
+    let several = projects.len() + broken.len() > 1;
     for project in projects {
         match open(&project, hosted.iter().map(|hosted: &Hosted| hosted.name.as_str())) {
             Ok(one) => hosted.push(one),
@@ -290,10 +301,16 @@ fn open<'n>(project: &Project, taken: impl Iterator<Item = &'n str>) -> Result<H
     Ok(Hosted { name: name.unwrap_or_default(), project: project.clone(), owner })
 }
 
+/// What is to be served, and what cannot be, each with the reason.
+struct Found {
+    projects: Vec<Project>,
+    broken: Vec<String>,
+}
+
 /// Those that were named, all that are known, or the one around the current directory.
-fn projects(command: &Serve, globals: &Globals) -> Result<Vec<Project>, Failure> {
+fn projects(command: &Serve, globals: &Globals) -> Result<Found, Failure> {
     if !command.all {
-        return Project::find_all(globals);
+        return Ok(Found { projects: Project::find_all(globals)?, broken: Vec::new() });
     }
     let known = runtime::registry::all().map_err(|error| {
         Failure::new(Exit::Failed, format!("the list of projects cannot be read: {error}"))
@@ -302,10 +319,14 @@ fn projects(command: &Serve, globals: &Globals) -> Result<Vec<Project>, Failure>
         return Err(Failure::not_found("no project was set up for this user yet")
             .hint("`adj init` in a repository sets one up"));
     }
-    // One that cannot be found is told beside the others.
-    let found =
-        known.into_iter().map(|root| Project::find(&Globals { project: vec![root], ..globals.clone() }));
-    found.collect()
+    let mut found = Found { projects: Vec::new(), broken: Vec::new() };
+    for root in known {
+        match Project::find(&Globals { project: vec![root.clone()], ..globals.clone() }) {
+            Ok(project) => found.projects.push(project),
+            Err(failure) => found.broken.push(format!("{} is not served: {failure}", shown(&root))),
+        }
+    }
+    Ok(found)
 }
 
 /// What `adj serve --json` prints.
@@ -574,7 +595,7 @@ fn open_in_browser(link: &str) {
             .ok()
     });
     if opened.is_none() {
-        eprintln!("warning: no program was found that opens a browser");
+        warn("no program was found that opens a browser");
     }
 }
 

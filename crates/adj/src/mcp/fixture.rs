@@ -344,7 +344,16 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let wish = Wish { listen, port: 0, tls: None, behind_proxy: false, public: None, open: true };
+        let client_timeout = crate::server::CLIENT_TIMEOUT;
+        let wish = Wish {
+            listen,
+            port: 0,
+            tls: None,
+            behind_proxy: false,
+            public: None,
+            open: true,
+            client_timeout,
+        };
         let listening =
             tcp::listen(&wish).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         writeln!(out, "{}", json!({"url": listening.url}))?;
@@ -381,5 +390,5 @@ async fn answer(
         return Ok(refused);
     }
     let request = Request::from_parts(parts, Body::new(body));
-    Ok(mount.answer(Server, Caller::person("suite"), request, stopping).await)
+    Ok(mount.answer(Server, Caller::person("suite"), request, stopping, std::time::Duration::from_secs(30)).await)
 }

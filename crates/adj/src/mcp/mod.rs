@@ -262,10 +262,11 @@ impl Service {
         request: http::Request<Body>,
         caller: Caller,
         stopping: watch::Receiver<bool>,
+        within: std::time::Duration,
     ) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());
         let (control, tokens) = (self.control.clone(), self.tokens.clone());
         let server = Server::new(Arc::new(Inside { project, host, control, tokens, caller: caller.clone() }));
-        self.mount.answer(server, caller, request, stopping).await
+        self.mount.answer(server, caller, request, stopping, within).await
     }
 }

@@ -78,12 +78,13 @@ impl Mount {
         caller: Caller,
         request: http::Request<Body>,
         stopping: watch::Receiver<bool>,
+        within: Duration,
     ) -> http::Response<Body>
     where
         S: ServerHandler + Clone + Send + Sync + 'static,
     {
         let (parts, body) = request.into_parts();
-        let body = match whole_body(&parts.headers, body).await {
+        let body = match whole_body(&parts.headers, body, within).await {
             Ok(body) => body,
             Err(problem) => return respond_problem(&problem),
         };
@@ -305,7 +306,7 @@ mod tests {
         }
         let body = if message.is_null() { Body::empty() } else { Body::from(message.to_string()) };
         let request = request.body(body).unwrap();
-        mount.answer(Bare, Caller::person("ann"), request, stopping.clone()).await
+        mount.answer(Bare, Caller::person("ann"), request, stopping.clone(), IDLE_MAX).await
     }
 
     fn ping() -> Value {

@@ -40,7 +40,7 @@ async fn post(owner: &Owner, caller: &Caller, revision: &str, message: Value) ->
         request = request.header("mcp-name", name);
     }
     let request = request.body(Body::from(message.to_string())).unwrap();
-    let answer = service.answer(request, caller.clone(), stopping).await;
+    let answer = service.answer(request, caller.clone(), stopping, std::time::Duration::from_secs(30)).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8_lossy(&body).into_owned();

@@ -92,7 +92,8 @@ async fn routed(
     }
     if path == "/mcp" {
         let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
-        return Ok(place.mcp.answer(request, asking, connection.stopping.clone()).await);
+        let within = connection.house.door.client_timeout();
+        return Ok(place.mcp.answer(request, asking, connection.stopping.clone(), within).await);
     }
     if let Some(stream) = stream_path(parts.uri.path()) {
         return streamed(place, stream, parts, body, &asking).await;
@@ -146,7 +147,8 @@ async fn asked(
         }
     }
     let only_asks = api::routes::only_asks(&request)?;
-    let mut body = json_body(request.method, &parts.headers, body).await?;
+    let mut body =
+        json_body(request.method, &parts.headers, body, connection.house.door.client_timeout()).await?;
     hide(&mut body, &place.served.tokens);
     let request = Request { body, ..request };
     Ok(match only_asks {

@@ -12,16 +12,20 @@ use crate::api::{Method, Problem};
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
-/// A body that takes longer than this to arrive is not waited for.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a form, a script without leave, or a slip would send is refused before it is read.
-pub(super) async fn json_body(method: Method, headers: &HeaderMap, body: Incoming) -> Result<Value, Problem> {
+/// What a form, a script without leave, or a slip would send is refused before it is read. A body that takes longer than
+/// `within` to arrive is not waited for.
+pub(super) async fn json_body(
+    method: Method,
+    headers: &HeaderMap,
+    body: Incoming,
+    within: Duration,
+) -> Result<Value, Problem> {
     let changes = matches!(method, Method::Post | Method::Patch);
     if changes && !is_json(headers) && !is_empty(headers) {
         return Err(Problem::new(415, "NOT_JSON", "the content type must be application/json"));
     }
-    let body = whole_body(headers, body).await?;
+    let body = whole_body(headers, body, within).await?;
     if body.is_empty() {
         return Ok(Value::Null);
     }
@@ -30,7 +34,7 @@ pub(super) async fn json_body(method: Method, headers: &HeaderMap, body: Incomin
 }
 
 /// All of a body, where it is no larger than it may be and arrives in time.
-pub async fn whole_body<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
+pub async fn whole_body<B>(headers: &HeaderMap, body: B, within: Duration) -> Result<Bytes, Problem>
 where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -41,7 +45,7 @@ where
     if said.is_some_and(|said| said > BODY_BYTES_MAX as u64) {
         return Err(too_large());
     }
-    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
+    let read = tokio::time::timeout(within, Limited::new(body, BODY_BYTES_MAX).collect()).await;
     match read {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),

@@ -68,8 +68,9 @@ const REQUESTS_MAX: usize = 64;
 const WAITING_MAX: usize = 256;
 /// A connection over which no whole head of a request has come for so long is closed, the first as any later one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection whose other end has taken nothing of what is written for so long is closed.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A body that takes longer than this to arrive is not waited for, and a connection whose other end has taken nothing of
+/// what is written for so long is closed. An address can have a time of its own.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Those for whom there is no place are told so, this many at once; they have this long to say what they want.
 const TURNED_AWAY_MAX: usize = 16;
 const TURNED_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -146,6 +147,17 @@ pub struct TcpDoor {
     /// Nobody is asked for a token: for test suites that cannot send one.
     pub open: bool,
     pub pace: Pace,
+    /// In place of [`CLIENT_TIMEOUT`].
+    pub client_timeout: Duration,
+}
+
+impl Door {
+    fn client_timeout(&self) -> Duration {
+        match self {
+            Door::Socket => CLIENT_TIMEOUT,
+            Door::Tcp(door) => door.client_timeout,
+        }
+    }
 }
 
 impl House {
@@ -279,6 +291,7 @@ async fn talk(stream: Stream, connection: Connection) {
         let connection = connection.clone();
         async move { Ok::<_, Infallible>(answer::respond_to(&connection, request).await) }
     });
+    let client_timeout = connection.house.door.client_timeout();
     let talking = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -291,6 +304,12 @@ async fn talk(stream: Stream, connection: Connection) {
         _ = stopping.wait_for(|stopped| *stopped) => talking.as_mut().graceful_shutdown(),
     }
     let _ = talking.await;
+}
+
+/// The other end took nothing of what was written to it.
+fn is_stalled(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
 }
 
 /// Tells whoever has as many connections open as it may.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -27,6 +28,8 @@ pub struct Wish {
     pub public: Option<PublicUrl>,
     /// Nobody is asked for a token.
     pub open: bool,
+    /// How long a client may take to send a body, or take nothing of an answer.
+    pub client_timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -128,7 +131,7 @@ pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
     let shown = if wish.listen.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { wish.listen };
     let own_url = format!("{own}://{}", SocketAddr::new(shown, bound.port()));
     let mut hosts = vec![SocketAddr::new(shown, bound.port()).to_string()];
-    if wish.listen.is_loopback() {
+    if wish.listen.is_loopback() || wish.listen.is_unspecified() {
         hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{}", bound.port())));
     }
     let scheme = wish.public.as_ref().map_or(own, |public| &public.scheme);
@@ -167,7 +170,8 @@ mod tests {
 
     fn wish(listen: &str) -> Wish {
         let listen = listen.parse().unwrap();
-        Wish { listen, port: 0, tls: None, behind_proxy: false, public: None, open: false }
+        let client_timeout = super::super::CLIENT_TIMEOUT;
+        Wish { listen, port: 0, tls: None, behind_proxy: false, public: None, open: false, client_timeout }
     }
 
     #[tokio::test]

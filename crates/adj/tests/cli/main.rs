@@ -18,6 +18,7 @@ mod project;
 mod promises;
 mod sandbox;
 mod server;
+mod serving;
 mod sim;
 
 use std::io::Write;

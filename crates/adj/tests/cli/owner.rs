@@ -253,7 +253,7 @@ fn every_command_is_answered_alike_by_an_owner_a_server_and_without_one() {
     for json in [false, true] {
         let (alone, owned, served) = (Repository::new(), Repository::new(), Repository::new());
         let owner = Owner::start(&owned);
-        let server = Server::with_tls(&served);
+        let server = Server::with_tls(&served, &[]);
         for line in DAY {
             let one = one_of_the_day(&alone, &|arguments| alone.command(arguments), line, json);
             let other = one_of_the_day(&owned, &|arguments| owned.command(arguments), line, json);

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use super::Ran;
 use super::project::Repository;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBuf;
 use serde_json::{Value, json};
 
 /// A server that ends when this is dropped.
@@ -28,13 +30,17 @@ impl Server {
     }
 
     /// With a certificate of its own for `localhost`.
-    pub fn with_tls(here: &Repository) -> Server {
+    pub fn with_tls(here: &Repository, options: &[&str]) -> Server {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let (cert, key) = (here.0.join(".git/cert.pem"), here.0.join(".git/key.pem"));
         std::fs::write(&cert, made.cert.pem()).unwrap();
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         let files = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
-        Server::of(here, &[&["serve", "--port", "0", "--json"], &files[..]].concat(), Some(cert.clone()))
+        Server::of(
+            here,
+            &[&["serve", "--port", "0", "--json"], &files[..], options].concat(),
+            Some(cert.clone()),
+        )
     }
 
     fn of(here: &Repository, line: &[&str], trusted: Option<PathBuf>) -> Server {
@@ -105,6 +111,37 @@ impl Server {
 
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.ask(&format!("POST {path}"), &self.token, body)
+    }
+
+    /// The lines of an answer that goes on, as they come.
+    pub fn follow(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+        BufReader::new(self.open_stream(path)).lines().map(Result::unwrap)
+    }
+
+    /// The same before anything of it is read.
+    pub fn open_stream(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        // What is sent to whoever takes nothing must not all fit into what the system keeps for them.
+        setsockopt(&stream, RcvBuf, &(64 << 10)).unwrap();
+        // What takes longer than this hangs.
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(90))).unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n\r\n",
+            self.host(),
+            self.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Returns when the log says that a task has come to this status.
+    pub fn until_moved(&self, task: &str, status: &str) {
+        let records = self.follow("/api/v1/events");
+        let mut records = records.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+        let moved = |record: &Value| {
+            record["kind"] == "task_moved" && record["data"]["id"] == task && record["data"]["to"] == status
+        };
+        assert!(records.any(|record| moved(&record)), "the log ended");
     }
 }
 
@@ -436,17 +473,7 @@ fn events_are_followed_from_any_record_and_say_that_they_are_live() {
     let here = Repository::new();
     here.ok(&["task", "add", "first"]);
     let server = Server::start(&here, &[]);
-    let follow = |more: &str| {
-        let stream = TcpStream::connect(server.host()).unwrap();
-        let head = format!(
-            "GET /api/v1/events{more} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
-             Accept: text/event-stream\r\n\r\n",
-            server.host(),
-            server.token
-        );
-        (&stream).write_all(head.as_bytes()).unwrap();
-        BufReader::new(stream).lines().map(Result::unwrap)
-    };
+    let follow = |more: &str| server.follow(&format!("/api/v1/events{more}"));
     let mut all = follow("");
     let mut seen: Vec<u64> = Vec::new();
     let beat = all

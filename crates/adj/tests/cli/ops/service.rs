@@ -17,14 +17,18 @@ struct User<'h> {
 
 impl<'h> User<'h> {
     fn of(here: &'h Repository, systemctl: &str) -> User<'h> {
-        let home = tempfile::tempdir().unwrap();
-        let program = home.path().join("bin/systemctl");
+        let user = User { here, home: tempfile::tempdir().unwrap() };
+        user.program("systemctl", systemctl);
+        user
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let program = self.home.path().join("bin").join(name);
         std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-        let log = home.path().join("asked");
-        let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{systemctl}\n", log.display());
+        let log = self.home.path().join("asked");
+        let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{script}\n", log.display());
         std::fs::write(&program, text).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        User { here, home }
     }
 
     fn command(&self, line: &str) -> Command {
@@ -97,6 +101,23 @@ fn a_unit_can_be_of_one_project_or_of_the_system_and_takes_options_of_the_server
         assert!(refused.code == 2 && refused.stderr.contains(said), "{}", refused.stderr);
     }
     assert!(user.asked().is_empty() && !user.unit("adjutant.service").exists());
+}
+
+#[test]
+fn the_lines_of_a_unit_are_asked_of_the_journal() {
+    let here = Repository::new("unit-logs", SCENARIO, &[]);
+    let user = User::of(&here, "");
+    let missing = user.command("service logs").env("PATH", user.home.path().join("bin")).output().unwrap();
+    let missing = crate::Ran::from(missing);
+    assert!(missing.code == 1 && missing.stderr.contains("journalctl was not found"), "{}", missing.stderr);
+    user.program("journalctl", "echo a line of the server");
+    assert_eq!(user.adj("service logs").stdout, "a line of the server\n");
+    let system = user.command("service logs --system -f --lines 7").env("USER", "ann").output().unwrap();
+    assert_eq!(crate::Ran::from(system).code, 0);
+    let unit = "--unit adjutant.service --no-pager --output cat --lines";
+    assert_eq!(user.asked(), [format!("--user {unit} 100"), format!("{unit} 7 --follow")]);
+    user.program("journalctl", "exit 1");
+    assert_eq!(user.adj("service logs").code, 1);
 }
 
 #[test]
