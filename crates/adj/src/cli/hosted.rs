@@ -1,7 +1,7 @@
 //! A project that this process owns and answers for: its tokens, its fleet, which can be started and stopped, and what
 //! requests are answered from. `adj run` hosts one and runs its fleet; `adj serve` hosts several.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -120,6 +120,11 @@ impl Switch {
     pub async fn tell_others(&self, project: &str) -> Telling {
         let (handle, layout) = (self.handle.clone(), self.layout.clone());
         webhooks::start(project.to_owned(), handle, layout, self.notices.clone()).await
+    }
+
+    /// Where what lets people in to the project is kept.
+    pub fn folder(&self) -> &Path {
+        self.tokens.folder()
     }
 
     pub fn handle(&self) -> &Handle {
@@ -264,7 +269,7 @@ impl Control for Arc<Switch> {
 
     fn link(&self, user: &str, now: Millis) -> Result<Link, Problem> {
         let front = self.front.get().ok_or_else(api::tokens::not_served)?;
-        let made = front.sessions.link(user, now);
+        let made = front.sessions.link(user, Some(self.tokens.folder()), now);
         let (code, until) = made.map_err(|error| Problem::new(500, "NO_SECRET", error.to_string()))?;
         Ok(Link { url: format!("{}/enter#{code}", front.url), expires_at: api::time(until) })
     }

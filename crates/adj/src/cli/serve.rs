@@ -222,7 +222,8 @@ pub async fn front(
     };
     let wish = &wished.listen;
     let listening = tcp::listen(wish).await.map_err(cannot)?;
-    let sessions = Arc::new(Sessions::default());
+    let (sessions, mut warnings) = Sessions::open(switches.iter().map(|switch| switch.folder().to_owned()));
+    let sessions = Arc::new(sessions);
     for switch in switches {
         switch.listens_at(Front { url: listening.url.clone(), sessions: sessions.clone() });
     }
@@ -380,7 +381,7 @@ async fn serve(
     }
     let front = front(&wished, places, &switches).await?;
     serving.spawn(server::serve(front.ear, front.house, until(stopped)));
-    let link = |sessions: &Sessions| sessions.link("local", clock::now()).map(|(code, _)| code);
+    let link = |sessions: &Sessions| sessions.link("local", None, clock::now()).map(|(code, _)| code);
     let code = link(&front.sessions).map_err(|error| failed(&error))?;
     let link = format!("{}/enter#{code}", front.url);
     let out = context.out;

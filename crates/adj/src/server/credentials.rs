@@ -32,7 +32,7 @@ pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Call
     }
     if let Some(door) = door
         && let Some(secret) = cookie(door, &parts.headers)
-        && let Some(user) = door.sessions.user(secret, now)
+        && let Some(user) = door.sessions.user(secret, place.served.tokens.folder(), now)
     {
         door.names.check_cookie(parts)?;
         return Ok(Caller::person(&user));
@@ -90,10 +90,11 @@ pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Re
     let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
     let (secret, seconds) = match method {
         Method::Post => {
-            let body = json_body(method, &parts.headers, body).await?;
+            let body = json_body(method, &parts.headers, body, door.client_timeout).await?;
             let Enter { code } = Enter::deserialize(&body)
                 .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
-            let begun = door.sessions.begin(&code, now).map_err(|error| {
+            let before = cookie(door, &parts.headers);
+            let begun = door.sessions.begin(&code, before, now).map_err(|error| {
                 Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
             })?;
             let begun = begun.ok_or_else(|| {
@@ -105,7 +106,13 @@ pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Re
         Method::Delete => {
             door.names.check_cookie(parts)?;
             if let Some(secret) = cookie(door, &parts.headers) {
-                door.sessions.end(secret, now);
+                door.sessions.end(secret, now).map_err(|error| {
+                    Problem::new(
+                        500,
+                        "NOT_KEPT",
+                        format!("the session has ended until the server starts again: {error}"),
+                    )
+                })?;
             }
             (String::new(), 0)
         }

@@ -149,6 +149,11 @@ impl Tokens {
         Ok(Tokens { folder: folder.to_owned(), project, issued, named })
     }
 
+    /// Of the project.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Who shows this token; whoever has the project's is called `user`, which is for the record only.
     pub fn caller(&self, token: &str, user: &str, now: Millis) -> Option<Caller> {
         let shown = hash(token);
@@ -268,7 +273,7 @@ fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
 }
 
 /// Empty where there is none yet.
-fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, TokenError> {
+pub(super) fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, TokenError> {
     match read_limited(path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| TokenError::Damaged { path: path.to_owned(), why: error.to_string() }),
@@ -277,7 +282,7 @@ fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, TokenError> {
     }
 }
 
-fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<(), TokenError> {
+pub(super) fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<(), TokenError> {
     let text = serde_json::to_vec(list).map_err(io::Error::other);
     let written = text.and_then(|text| write_whole(path, &text));
     written.map_err(|error| TokenError::Io { path: path.to_owned(), error })

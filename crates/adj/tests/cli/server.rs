@@ -234,6 +234,79 @@ fn a_browser_comes_in_by_a_link_that_works_once() {
     assert_eq!(with_cookie("GET /api/v1/tasks", "", "").status, 401, "the session has ended");
 }
 
+/// A browser that has come by this link, and its cookie.
+struct Browser {
+    cookie: String,
+}
+
+impl Browser {
+    fn enter(server: &Server, link: &str, cookie: &str) -> Browser {
+        let body = json!({"code": link.trim().rsplit('#').next().unwrap()}).to_string();
+        let head = format!(
+            "POST /session HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {cookie}\n\
+             Content-Type: application/json\nContent-Length: {}",
+            body.len(),
+            host = server.host()
+        );
+        let begun = server.raw(&head, body.as_bytes());
+        assert_eq!(begun.status, 200, "{}", begun.text);
+        Browser { cookie: begun.header("set-cookie").unwrap().split(';').next().unwrap().to_owned() }
+    }
+
+    fn ask(&self, server: &Server, line: &str) -> u16 {
+        let host = server.host();
+        let head = format!(
+            "{line} HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {}\nContent-Type: application/json",
+            self.cookie
+        );
+        server.raw(&head, b"").status
+    }
+}
+
+#[test]
+fn a_restart_of_the_server_signs_nobody_out_and_brings_nobody_back() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    // The name of a cookie holds the port, so the next server takes the same.
+    let port = server.host().rsplit(':').next().unwrap().to_owned();
+    let [stays, leaves] = [(); 2].map(|()| Browser::enter(&server, &here.ok(&["url"]), ""));
+    let tasks = "GET /api/v1/tasks";
+    assert_eq!((stays.ask(&server, tasks), leaves.ask(&server, tasks)), (200, 200));
+    assert_eq!(leaves.ask(&server, "DELETE /session"), 200);
+    drop(server);
+    let again = Server::of(&here, &["serve", "--port", &port, "--json"], None);
+    assert_eq!((stays.ask(&again, tasks), leaves.ask(&again, tasks)), (200, 401));
+    // Whoever has a copy of the file has no session.
+    let kept: Value =
+        serde_json::from_str(&std::fs::read_to_string(here.state("sessions.json")).unwrap()).unwrap();
+    let kept = kept.as_array().unwrap();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let (name, _) = stays.cookie.split_once('=').unwrap();
+    let thief = Browser { cookie: format!("{name}={}", kept[0]["hash"].as_str().unwrap()) };
+    assert_eq!(thief.ask(&again, tasks), 401);
+    drop(again);
+    // Two weeks later, by the only clock that it knows.
+    let late = std::fs::read_to_string(here.state("sessions.json")).unwrap();
+    let until = kept[0]["until"].to_string();
+    std::fs::write(here.state("sessions.json"), late.replace(&until, "1000")).unwrap();
+    let later = Server::of(&here, &["serve", "--port", &port, "--json"], None);
+    assert_eq!(stays.ask(&later, tasks), 401);
+}
+
+#[test]
+fn a_link_lets_in_to_the_project_that_it_was_made_for() {
+    let (one, two) = (Repository::new(), Repository::new());
+    let paths = [&one, &two].map(|here| here.0.to_str().unwrap().to_owned());
+    let server = Server::start(&one, &["--project", &paths[0], "--project", &paths[1]]);
+    let tasks = [&one, &two]
+        .map(|here| format!("GET /p/{}/api/v1/tasks", here.0.file_name().unwrap().to_str().unwrap()));
+    let into = |browser: &Browser| [&tasks[0], &tasks[1]].map(|line| browser.ask(&server, line));
+    let browser = Browser::enter(&server, &one.ok(&["url"]), "");
+    assert_eq!(into(&browser), [200, 401]);
+    let browser = Browser::enter(&server, &two.ok(&["url"]), &browser.cookie);
+    assert_eq!(into(&browser), [200, 200], "a browser has one session, and does not lose the first project");
+}
+
 #[test]
 fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
     let here = Repository::new();
