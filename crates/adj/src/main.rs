@@ -2,6 +2,7 @@
 
 mod api;
 mod cli;
+mod log_file;
 mod mcp;
 mod outgoing;
 mod real_host;

@@ -1,5 +1,6 @@
 //! The host, for real: git, the settings file, what agents printed, and this machine.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,17 +14,21 @@ use runtime::doctor::{self, Doctor, DoctorError};
 use runtime::git::{Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
+use runtime::owner::VERSION;
 use runtime::prompts::{self, Prompts};
 use runtime::runner::Step;
 use runtime::settings::{self, Settings, SettingsError, trust};
+use runtime::transfer;
 use serde_json::{Value, json};
 
 use crate::api::host::{
     Commit, Configured, Diff, Entry, Finding, Host, Level, MovedBranch, Of, Prompt, Restore, Salvage,
     SalvageId, Span, TestRun, Trash,
 };
+use crate::api::types::history::{ExportHead, Verified};
 use crate::api::types::token::{Minted, TokenLine, TokenRole};
 use crate::api::{Problem, time};
+use crate::log_file;
 use crate::server::tokens::{Named, TokenError, Tokens};
 
 /// A transcript's cursor holds the step in its upper part and the entry in its lower.

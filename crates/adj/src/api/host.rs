@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::types::history::{ExportHead, Verified};
 use super::types::host::{
     ConfigSchema, DiffQuery, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
     TestsQuery, Transcript, TranscriptQuery,
@@ -97,6 +98,15 @@ pub trait Host: Send + Sync {
     fn trees(&self) -> String {
         String::new()
     }
+
+    /// Looks at the whole log; what is wrong with it is a problem.
+    fn verify(&self) -> Result<Verified, Problem>;
+
+    /// What an export would hold now.
+    fn export_head(&self) -> Result<ExportHead, Problem>;
+
+    /// Writes every record of the log as a line of JSON.
+    fn export(&self, out: &mut dyn std::io::Write) -> Result<(), Problem>;
 
     /// The tokens that people made, oldest first.
     fn tokens(&self) -> Result<Vec<TokenLine>, Problem>;
@@ -406,6 +416,17 @@ pub(super) fn ticket_problems(
     _: Nothing,
 ) -> Result<Page<Finding>, Problem> {
     Ok(paging.page(call.site.host.ticket_problems()?))
+}
+
+/// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
+pub const EXPORT: &str = "application/x-ndjson";
+
+pub fn export(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ExportHead, Problem> {
+    call.site.host.export_head()
+}
+
+pub fn verify(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Verified, Problem> {
+    call.site.host.verify()
 }
 
 pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Finding>, Problem> {

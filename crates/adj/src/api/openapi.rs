@@ -114,8 +114,8 @@ impl Operation {
         let content = |schema: &Value, kind: &str| json!({kind: {"schema": schema}});
         let refused = |about: &str| json!({"description": about, "content": content(problem, "application/problem+json")});
         let mut answer = content(&self.answer, "application/json");
-        if route.follows {
-            answer["text/event-stream"] = json!({"schema": {"type": "string"}});
+        if let Some(kind) = route.also_as {
+            answer[kind] = json!({"schema": {"type": "string"}});
         }
         let mut responses = json!({
             status.to_string(): {"description": "Done", "content": answer},

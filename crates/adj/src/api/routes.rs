@@ -113,7 +113,9 @@ fn table() -> Vec<Subject> {
         ]),
         subject("What happened", vec![
             route(Get,    "/history",                        People,        history::of_all,            "List what happened"),
-            route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows").follows(),
+            route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows").also_as("text/event-stream"),
+            route(Get,    "/export",                         People,        host::export,               "Say what an export of the log would hold; with `Accept: application/x-ndjson`, export it").also_as(host::EXPORT),
+            route(Get,    "/verify",                         People,        host::verify,               "Check the whole log: hashes, events, invariants, snapshot and outbox"),
         ]),
         subject("Saved work", vec![
             route(Get,    "/salvage",                        People,        host::salvage,              "List saved work, newest first"),
@@ -202,10 +204,10 @@ pub struct Route {
     pub answer: SchemaOf,
     /// A server answers with what it keeps ready, and does not ask the handler.
     pub ready: bool,
-    /// With `Accept: text/event-stream` it goes on as it grows.
-    pub follows: bool,
     /// It is asked of the kernel, and nothing else of it takes long.
     only_asks: bool,
+    /// Whoever accepts this kind of content is sent all of it, for as long as it takes.
+    pub also_as: Option<&'static str>,
     take: Box<Take>,
     told_as: fn(Problem) -> Problem,
 }
@@ -261,8 +263,8 @@ where
         body: |schemas| schemas.subschema_for::<B>(),
         answer: |schemas| schemas.subschema_for::<A>(),
         ready: false,
-        follows: false,
         only_asks: false,
+        also_as: None,
         take: Box::new(take),
         told_as: |problem| problem,
     }
@@ -338,8 +340,8 @@ impl Route {
         Route { ready: true, ..self }
     }
 
-    fn follows(self) -> Route {
-        Route { follows: true, ..self }
+    fn also_as(self, kind: &'static str) -> Route {
+        Route { also_as: Some(kind), ..self }
     }
 
     /// The names that a path has where this one has braces; `None` where it is another.

@@ -211,6 +211,19 @@ fn workers_get_free_letters_and_say_why_they_wait() {
 pub(crate) struct Fake;
 
 impl Host for Fake {
+    fn verify(&self) -> Result<types::history::Verified, Problem> {
+        let (at, hash) = (time(0), String::new());
+        Ok(types::history::Verified { ok: true, at, records: 0, hash, checks: Vec::new() })
+    }
+
+    fn export_head(&self) -> Result<types::history::ExportHead, Problem> {
+        Ok(types::history::ExportHead { records: 0, hash: String::new() })
+    }
+
+    fn export(&self, _: &mut dyn std::io::Write) -> Result<(), Problem> {
+        Ok(())
+    }
+
     fn tokens(&self) -> Result<Vec<types::token::TokenLine>, Problem> {
         Ok(Vec::new())
     }

@@ -12,7 +12,8 @@ use crate::api::{Method, Request, holder_name};
 use crate::outgoing::Stream;
 use crate::server;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
+use hyper::http::{HeaderValue, header};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -103,8 +104,7 @@ impl Client {
 
     /// Whoever has too many connections open is told so before anything is read of what it asks: it asks again.
     async fn ask_once(&self, request: &Request) -> Result<Option<(u16, Value)>, Trouble> {
-        let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
-        let limit = Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS));
+        let limit = answer_limit();
         let until = tokio::time::Instant::now() + limit;
         loop {
             let answered = self.ask_in(request, limit).await?;
@@ -262,6 +262,54 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Writes what the answer holds to `out` as it comes, however long it is. It is not asked again: part of it is written.
+    pub fn download(&self, request: &Request, accept: &str, out: &mut dyn io::Write) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let asked = self.downloaded(request, accept, out).await;
+            asked.unwrap_or_else(|trouble| Err(self.failure(trouble, request.method)))
+        })
+    }
+
+    async fn downloaded(
+        &self,
+        request: &Request,
+        accept: &str,
+        out: &mut dyn io::Write,
+    ) -> Result<Result<(), Failure>, Trouble> {
+        let limit = answer_limit();
+        let silent = |_| Trouble::Silent(limit);
+        let stream = tokio::time::timeout(limit, self.connect()).await.map_err(silent)?;
+        let Some(stream) = stream.map_err(Trouble::Unreachable)? else {
+            return Err(Trouble::Unreachable(io::ErrorKind::NotFound.into()));
+        };
+        let token = self.token().map_err(Trouble::NoToken)?;
+        let asking = self.asked(stream, request, &token, accept);
+        let answer = tokio::time::timeout(limit, asking).await.map_err(silent)??;
+        let status = answer.status().as_u16();
+        let mut body = answer.into_body();
+        if status != 200 {
+            let body = tokio::time::timeout(limit, whole(body)).await.map_err(silent)??;
+            return Ok(Err(Failure::of_problem(status, body)));
+        }
+        while let Some(frame) = tokio::time::timeout(limit, body.frame()).await.map_err(silent)? {
+            let frame = frame.map_err(|error| Trouble::Broken(error.to_string()))?;
+            if let Some(bytes) = frame.data_ref()
+                && let Err(error) = out.write_all(bytes)
+            {
+                return Ok(Err(error.into()));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+fn answer_limit() -> Duration {
+    let limit = super::set_variable("ADJ_TIMEOUT").and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(limit.unwrap_or(ANSWER_SECONDS))
+}
+
 fn is_full(problem: &Value) -> bool {
     let problem = Document::deserialize(problem);
     problem.is_ok_and(|problem| problem.code.as_deref() == Some(server::TOO_MANY_CONNECTIONS))
@@ -274,6 +322,17 @@ impl Client {
         request: &Request,
         token: &str,
     ) -> Result<(u16, Value), Trouble> {
+        let answer = self.asked(stream, request, token, "application/json").await?;
+        Ok((answer.status().as_u16(), whole(answer.into_body()).await?))
+    }
+
+    async fn asked(
+        &self,
+        stream: Stream,
+        request: &Request,
+        token: &str,
+        accept: &str,
+    ) -> Result<hyper::Response<Incoming>, Trouble> {
         let broken = |error: hyper::Error| Trouble::Broken(error.to_string());
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
@@ -283,15 +342,19 @@ impl Client {
             Way::Socket { .. } => ("adjutant", ""),
             Way::Address(address) => (address.host(), address.prefix()),
         };
-        let wire = wire(request, token, &self.user, host, prefix)
+        let mut wire = wire(request, token, &self.user, host, prefix)
             .map_err(|error| Trouble::Broken(error.to_string()))?;
-        let answer = sender.send_request(wire).await.map_err(broken)?;
-        let status = answer.status().as_u16();
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| Trouble::Broken(error.to_string()))?.to_bytes();
-        let body = serde_json::from_slice(&body).map_err(|error| Trouble::Broken(error.to_string()))?;
-        Ok((status, body))
+        let accept = HeaderValue::from_str(accept).map_err(|error| Trouble::Broken(error.to_string()))?;
+        wire.headers_mut().insert(header::ACCEPT, accept);
+        sender.send_request(wire).await.map_err(broken)
     }
+}
+
+/// A body that is one document.
+async fn whole(body: Incoming) -> Result<Value, Trouble> {
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| Trouble::Broken(error.to_string()))?.to_bytes();
+    serde_json::from_slice(&body).map_err(|error| Trouble::Broken(error.to_string()))
 }
 
 fn wire(

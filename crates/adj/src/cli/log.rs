@@ -6,19 +6,17 @@ use super::terminal::{self, Colour, Paint};
 use super::text::{self, Table, cell, dash, visible, visible_lines};
 use super::waiting::to_continue;
 use super::{Context, Exit, Failure};
-use crate::api::types::history::{Item, Query, Record, Told, Transition};
+use crate::api::Problem;
+use crate::api::types::history::{Checked, Item, Query, Record, Told, Transition, Verified};
 use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
-use crate::api::{Problem, time};
+use crate::log_file;
 use clap::Args;
 use machines::Wire;
-use runtime::clock::now;
-use runtime::log::{Log, Stranger};
-use runtime::owner::{Folded, VERSION};
+use runtime::owner::VERSION;
 use runtime::transfer::{self, TransferError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -218,125 +216,21 @@ enum Explained {
     Fleet(FleetWhy),
 }
 
-/// What `adj verify --json` prints.
-#[derive(Serialize)]
-struct Verified<'c> {
-    ok: bool,
-    at: String,
-    records: u64,
-    hash: String,
-    checks: Vec<Checked<'c>>,
-}
-
-#[derive(Serialize)]
-struct Checked<'c> {
-    check: &'c str,
-    found: &'c str,
-}
-
 /// What `adj verify` looks at, in order. The first thing that is wrong ends it.
 pub fn verify(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    project.check_here("`adj verify`")?;
-    let started = now();
-    let Some(log) = project.read_log()? else {
-        return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
-            .hint("the first task creates it"));
+    // Here the file itself is looked at, also while its owner cannot be asked.
+    let verified: Verified = match project.is_away() {
+        true => project.get("/verify")?,
+        false => log_file::verified(&project.log_path())?,
     };
-    let mut checks: Vec<(&str, String)> = Vec::new();
-    let strangers = log.strangers().map_err(Problem::from)?;
-    if !strangers.is_empty() {
-        return Err(alien(&project.log_path(), &strangers));
-    }
-    checks.push(("schema", "no table, index, view or trigger but adjutant's own".to_owned()));
-    let whole = Folded::read_all(&log, VERSION).map_err(Problem::from)?;
-    let records = whole.head.seq;
-    checks.push(("hash chain", format!("{records} records, each with the hash that its content has")));
-    checks.push(("events", format!("{records} events fold to {} tasks", whole.world.tasks.len())));
-
-    let violations: Vec<_> =
-        kernel::invariants::check(&whole.world).iter().map(ToString::to_string).collect();
-    if !violations.is_empty() {
-        let message = format!("the log folds to a world that cannot be: {}", visible(&violations.join("; ")));
-        return Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"));
-    }
-    checks.push(("invariants", "all hold".to_owned()));
-
-    let newest = Folded::read(&log, VERSION).map_err(Problem::from)?;
-    if newest.world != whole.world {
-        let message = format!("the snapshot of record {} is not what the log folds to", newest.snapshot);
-        return Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"));
-    }
-    checks.push(match newest.snapshot {
-        0 => ("snapshot", "there is none".to_owned()),
-        seq => ("snapshot", format!("the one of record {seq} agrees")),
-    });
-    let pending = log.outbox().map_err(Problem::from)?;
-    let asked: Vec<_> = whole.world.effects.keys().map(|id| id.as_str()).collect();
-    let mut kept: Vec<_> = pending.iter().map(|pending| pending.id.as_str()).collect();
-    kept.sort_unstable();
-    if kept != asked {
-        return Err(Failure::new(Exit::Failed, "the outbox does not hold the effects that the log asks for"));
-    }
-    checks.push(("outbox", format!("{} effects, as the log asks for them", kept.len())));
-    checks
-        .push(("keys", format!("{} answers, each of the command that it was given to", kept_answers(&log)?)));
-
     if context.globals.json {
-        let checks = checks.iter().map(|(check, found)| Checked { check, found }).collect();
-        let hash = runtime::hex::hex(&whole.head.hash);
-        let document = Verified { ok: true, at: time(started), records, hash, checks };
-        return Ok(writeln!(context.out, "{}", text::json(&document))?);
+        return Ok(writeln!(context.out, "{}", text::json(&verified))?);
     }
-    for (check, found) in checks {
+    for Checked { check, found } in verified.checks {
         writeln!(context.out, "{check:<11} ok  {found}")?;
     }
     Ok(())
-}
-
-/// Something in the file that somebody else made.
-fn alien(path: &Path, strangers: &[Stranger]) -> Failure {
-    let named = |stranger: &Stranger| match stranger.kind.as_str() {
-        "table" | "view" => format!("{} `{}`", stranger.kind, stranger.name),
-        kind => format!("{kind} `{}` on `{}`", stranger.name, stranger.table),
-    };
-    let all: Vec<String> = strangers.iter().map(named).collect();
-    let drops = strangers.iter().map(|stranger| {
-        format!("DROP {} \"{}\"", stranger.kind.to_uppercase(), stranger.name.replace('"', "\"\""))
-    });
-    let drops: Vec<String> = drops.collect();
-    let message = format!("`{}` holds what adjutant did not make: {}", shown(path), visible(&all.join(", ")));
-    let hint = format!("remove it with `sqlite3 {} '{}'`", shown(path), visible(&drops.join("; ")));
-    Failure::new(Exit::Failed, message).hint(hint)
-}
-
-/// Whose answer it is.
-#[derive(Deserialize)]
-struct Kept {
-    command: String,
-}
-
-/// Counts the answers that are kept for idempotency keys. Each names the command in whose entry it stands.
-fn kept_answers(log: &dyn Log) -> Result<u64, Failure> {
-    let mut answers = 0;
-    let mut alien = None;
-    log.scan(0, &mut |record| {
-        let answer = (record.kind == "answer_kept").then(|| serde_json::from_str::<Kept>(&record.data));
-        match answer {
-            Some(Ok(answer)) if answer.command == record.command => answers += 1,
-            Some(_) => alien = Some(record.seq),
-            None => {}
-        }
-        if alien.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })
-    .map_err(Problem::from)?;
-    match alien {
-        Some(seq) => {
-            let message = format!("record {seq} keeps an answer that its own command was not given");
-            Err(Failure::new(Exit::Failed, message).hint("please report it, with an `adj export`"))
-        }
-        None => Ok(answers),
-    }
 }
 
 #[derive(Debug, Args)]
@@ -347,15 +241,16 @@ pub struct Transfer {
 
 pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    project.check_here("`adj export`")?;
-    let Some(log) = project.read_log()? else {
-        return Err(Failure::not_found(format!("there is no log at `{}`", shown(&project.log_path())))
-            .hint("there is nothing to export yet"));
-    };
     let path = &command.file;
-    let failed = |error| transfer_failure(path, error);
+    let export = |out: &mut dyn io::Write| match project.is_away() {
+        true => project.export_from_away(out),
+        false => {
+            let log = log_file::to_export(&project.log_path())?;
+            transfer::export(&log, out, VERSION).map_err(|error| transfer_failure(path, error))
+        }
+    };
     if path == Path::new("-") {
-        transfer::export(&log, &mut *context.out, VERSION).map_err(failed)?;
+        export(&mut *context.out)?;
         return Ok(());
     }
     if path.is_dir() {
@@ -371,17 +266,15 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     let mut beside = path.clone().into_os_string();
     beside.push(".part");
     let beside = PathBuf::from(beside);
-    let written = || -> Result<u64, TransferError> {
-        let mut out = BufWriter::new(File::create(&beside)?);
-        let records = transfer::export(&log, &mut out, VERSION)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&beside, path)?;
+    let failed = |error: io::Error| transfer_failure(path, error.into());
+    let written = || -> Result<u64, Failure> {
+        let mut out = BufWriter::new(File::create(&beside).map_err(failed)?);
+        let records = export(&mut out)?;
+        out.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+        std::fs::rename(&beside, path).map_err(failed)?;
         Ok(records)
     };
-    let records = written().map_err(|error| {
-        let _ = std::fs::remove_file(&beside);
-        failed(error)
-    })?;
+    let records = written().inspect_err(|_| drop(std::fs::remove_file(&beside)))?;
     told(context, records, "exported")
 }
 

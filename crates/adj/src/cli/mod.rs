@@ -9,6 +9,7 @@ mod client;
 mod completions;
 mod demo;
 mod desk;
+mod download;
 mod failure;
 mod fleet;
 mod hosted;

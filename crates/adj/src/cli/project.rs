@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::client::Client;
+use super::download::Download;
 use super::{Exit, Failure, Globals};
+use crate::api::host::EXPORT;
 use crate::api::types::fleet::Fleet;
 use crate::api::types::host::Finding;
 use crate::api::types::{Nothing, Page};
@@ -143,6 +145,13 @@ impl Project {
         self.away
     }
 
+    /// Writes the whole log as the server sends it, and says how many records there were.
+    pub fn export_from_away(&self, out: &mut dyn Write) -> Result<u64, Failure> {
+        let mut whole = Download::new(out);
+        self.client.download(&self.request(Method::Get, "/export"), EXPORT, &mut whole)?;
+        whole.records()
+    }
+
     /// For what works on the project's files.
     pub fn check_here(&self, what: &str) -> Result<(), Failure> {
         if !self.away {
@@ -166,11 +175,7 @@ impl Project {
 
     /// The log for reading; `None` where none has been begun.
     pub fn read_log(&self) -> Result<Option<SqliteLog>, Problem> {
-        match SqliteLog::open_readonly(&self.log_path()) {
-            Ok(log) => Ok(Some(log)),
-            Err(log::LogError::Missing { acknowledged: None, .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(crate::log_file::read(&self.log_path())?)
     }
 
     /// The log for its owner, which this process becomes.

@@ -22,7 +22,8 @@ use super::observe::{self, By};
 use super::reply::{respond, respond_kept, respond_problem, respond_tagged, started};
 use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
 use super::tokens::Caller;
-use super::{Connection, Door, House, Place, Served, events, pages, ready};
+use super::{Connection, Door, House, Place, Served, events, export, pages, ready};
+use crate::api::host::EXPORT;
 use crate::api::{self, Method, Problem, Request, Site};
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
@@ -124,7 +125,10 @@ async fn asked(
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };
-    if request.method == Method::Get && request.path == "/api/v1/events" && wants_stream(&parts.headers) {
+    if request.method == Method::Get
+        && request.path == "/api/v1/events"
+        && accepts(&parts.headers, "text/event-stream")
+    {
         api::routes::check(&place.served.project.world(), &request)?;
         let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
         let end = place.served.project.world().seq;
@@ -136,6 +140,10 @@ async fn asked(
         let events = place.served.events.clone();
         let may = move || caller(&house, &place, &parts).is_ok();
         return Ok(events.follow(after, connection.stopping.clone(), may));
+    }
+    if request.method == Method::Get && request.path == "/api/v1/export" && accepts(&parts.headers, EXPORT) {
+        api::routes::check(&place.served.project.world(), &request)?;
+        return export::exported(place).await;
     }
     let seen = text(&parts.headers, "if-none-match")?;
     let plain = request.query.is_empty() && !brings_body(&parts.headers);
@@ -279,9 +287,9 @@ fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
     text.transpose().map_err(|_| Problem::bad(format!("the header `{name}` is not text")))
 }
 
-fn wants_stream(headers: &HeaderMap) -> bool {
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
+    accepted.is_some_and(|accepted| accepted.contains(kind))
 }
 
 /// What stands behind the `?`, once it is known that all of it can be read.

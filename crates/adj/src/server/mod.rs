@@ -14,6 +14,7 @@ mod body;
 mod credentials;
 mod door;
 mod events;
+mod export;
 mod feeds;
 pub mod observe;
 mod pace;
@@ -295,11 +296,17 @@ async fn talk(stream: Stream, connection: Connection) {
     let talking = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(streams::Stall::new(stream, WRITE_TIMEOUT)), take);
+        .serve_connection(TokioIo::new(streams::Stall::new(stream, client_timeout)), take);
     let mut talking = pin!(talking);
-    // How it ended is the other end's affair: what was asked has been answered or was not whole.
     tokio::select! {
-        _ = &mut talking => return,
+        ended = &mut talking => {
+            // How else it ended is the other end's affair: what was asked has been answered or was not whole.
+            if ended.is_err_and(|error| is_stalled(&error)) {
+                let seconds = client_timeout.as_secs();
+                observe::notice(None, &format!("a client that took nothing for {seconds} s was cut off"));
+            }
+            return;
+        }
         () = connection.seat.asked_to_leave() => return,
         _ = stopping.wait_for(|stopped| *stopped) => talking.as_mut().graceful_shutdown(),
     }

@@ -239,7 +239,7 @@ const NOT_BESIDE_AN_OWNER: &[&str] =
     &["import", "run", "serve", "service status", "service logs", "service uninstall"];
 
 /// What works on the project's files themselves: a server says where these are.
-const NOT_FROM_AWAY: &[&str] = &["verify", "export", "shell"];
+const NOT_FROM_AWAY: &[&str] = &["shell"];
 
 #[test]
 fn every_command_is_answered_alike_by_an_owner_a_server_and_without_one() {

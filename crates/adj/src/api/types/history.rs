@@ -95,3 +95,28 @@ pub struct Told {
     pub worker: Option<String>,
     pub run: Option<String>,
 }
+
+/// What was looked at in the log; all of it was as it must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    pub ok: bool,
+    pub at: String,
+    pub records: u64,
+    /// Of the last record, and by it of all before it.
+    pub hash: String,
+    pub checks: Vec<Checked>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    pub check: String,
+    pub found: String,
+}
+
+/// What an export would hold now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExportHead {
+    pub records: u64,
+    /// Of the last record, and by it of all before it.
+    pub hash: String,
+}
