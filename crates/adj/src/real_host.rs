@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use kernel::World;
 use kernel::world::Task;
-use machines::names::TaskId;
+use machines::names::{AgentName, TaskId};
 use machines::{Millis, Wire};
-use runtime::agents::{self, EntryKind};
+use runtime::agents::{self, AdapterKind, EntryKind};
 use runtime::doctor::{self, Doctor, DoctorError};
 use runtime::git::{Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
@@ -133,6 +133,24 @@ impl Host for RealHost {
     fn trees(&self) -> String {
         let settings = self.settings().unwrap_or_default();
         self.layout.trees(&settings.fleet.trees).display().to_string()
+    }
+
+    fn adapter(&self, agent: &AgentName) -> Option<AdapterKind> {
+        self.settings().ok()?.agents.get(agent).map(|agent| agent.adapter)
+    }
+
+    fn verify(&self) -> Result<Verified, Problem> {
+        log_file::verified(&self.layout.log())
+    }
+
+    fn export_head(&self) -> Result<ExportHead, Problem> {
+        log_file::export_head(&self.layout.log())
+    }
+
+    fn export(&self, out: &mut dyn Write) -> Result<(), Problem> {
+        let log = log_file::to_export(&self.layout.log())?;
+        let written = transfer::export(&log, out, VERSION);
+        written.map(drop).map_err(|error| Problem::new(500, "NOT_EXPORTED", error.to_string()))
     }
 
     fn tokens(&self) -> Result<Vec<TokenLine>, Problem> {

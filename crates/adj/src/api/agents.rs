@@ -13,7 +13,7 @@ pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Agen
     let world = call.world_as_set();
     let known = world.config.agents.keys().chain(world.agents.keys());
     let names: BTreeSet<&AgentName> = known.collect();
-    Ok(paging.page(names.into_iter().map(|name| shown(&world, name)).collect()))
+    Ok(paging.page(names.into_iter().map(|name| shown(call, &world, name)).collect()))
 }
 
 /// The same as connecting by name.
@@ -35,10 +35,10 @@ pub fn disconnect(call: &Call, agent: AgentName, _: Nothing, _: Nothing) -> Resu
 
 fn told(call: &Call, agent: AgentName, what: Presence) -> Result<Agent, Problem> {
     call.submit(Ask::Presence { agent: agent.clone(), what })?;
-    Ok(shown(&call.world(), &agent))
+    Ok(shown(call, &call.world(), &agent))
 }
 
-fn shown(world: &World, name: &AgentName) -> Agent {
+fn shown(call: &Call, world: &World, name: &AgentName) -> Agent {
     let connected = world.agents.get(name);
     let timer = world.timers.get(&Timer::Heartbeat { agent: name.clone() });
     let due = timer.and_then(|id| world.effects.get(id)).and_then(|effect| effect.due());
@@ -58,6 +58,7 @@ fn shown(world: &World, name: &AgentName) -> Agent {
     Agent {
         name: name.to_string(),
         configured: world.config.agents.contains_key(name),
+        adapter: call.site.host.adapter(name),
         role: world.config.agent(name).role,
         state,
         connected_since: connected.map(|connected| time(connected.since)),

@@ -17,8 +17,9 @@ use super::{Call, Problem, board, fleet, name, time};
 use kernel::World;
 use kernel::world::Task;
 use machines::Millis;
-use machines::names::{EffectId, TaskId, WorkerName};
+use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 use machines::worker;
+use runtime::agents::AdapterKind;
 use serde_json::Value;
 
 pub use super::types::host::{
@@ -68,6 +69,11 @@ pub trait Host: Send + Sync {
 
     /// The settings in force, as the rules read them; `None` where they cannot be read.
     fn rules(&self) -> Option<Arc<kernel::Config>> {
+        None
+    }
+
+    /// How the settings in force start this agent; `None` where they do not have it, or cannot be read.
+    fn adapter(&self, _: &AgentName) -> Option<AdapterKind> {
         None
     }
 

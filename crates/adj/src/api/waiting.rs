@@ -15,6 +15,7 @@ impl From<kernel::waiting::Waiting> for Waiting {
         let kernel::waiting::Waiting { kind, about, since, blocks, who, text, options } = waiting;
         let kernel::waiting::About { task, worker, approval, request, service, dependency } = about;
         Waiting {
+            severity: kind.severity(),
             kind,
             task: task.map(|id| id.to_string()),
             worker: worker.map(|name| name.to_string()),

@@ -3,6 +3,7 @@
 use super::{Name, Words};
 use kernel::config::Role;
 use machines::turn::State;
+use runtime::agents::AdapterKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,9 @@ pub struct Agent {
     pub name: String,
     /// Whether the settings have it.
     pub configured: bool,
+    /// How its program is started and understood, where the settings have it.
+    #[schemars(with = "Option<Words<AdapterKind>>")]
+    pub adapter: Option<AdapterKind>,
     #[schemars(with = "Words<Role>")]
     pub role: Role,
     /// OFFLINE where nothing of it is there. Otherwise where it stands in its channels, of those in which it does most: ACTIVE,

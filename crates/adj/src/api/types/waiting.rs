@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Words;
 use kernel::choice::Choice;
-use kernel::waiting::{Decider, Kind};
+use kernel::waiting::{Decider, Kind, Severity};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 pub struct Waiting {
     #[schemars(with = "Words<Kind>")]
     pub kind: Kind,
+    /// How much it matters that somebody looks soon: `urgent` where all of the work stands still, or an agent waits with a call
+    /// in its hands; `warning` where some of it does; else `info`.
+    #[schemars(with = "Words<Severity>")]
+    pub severity: Severity,
     pub task: Option<String>,
     pub worker: Option<String>,
     pub approval: Option<String>,

@@ -37,7 +37,7 @@ fn work_that_waits_for_a_review_is_listed_with_all_that_it_holds_up_and_how_to_d
     );
     let list = repository.json("waiting");
     assert_eq!(list[0]["blocks"], json!(["t-1", "t-2"]));
-    assert_eq!(list[0]["who"], "person");
+    assert_eq!((&list[0]["who"], &list[0]["severity"]), (&json!("person"), &json!("info")));
     assert_eq!(
         (&list[0]["options"][1]["code"], &list[0]["options"][1]["task"]),
         (&json!("approve_review"), &json!("t-1"))
@@ -54,6 +54,7 @@ fn a_call_that_waits_is_listed_while_its_agent_waits() {
     let fleet = repository.start("run");
     let list = wait("a question", || Some(repository.json("waiting")).filter(|list| list[0].is_object()));
     assert_eq!((&list[0]["kind"], &list[0]["task"]), (&json!("approval"), &json!("t-1")));
+    assert_eq!(list[0]["severity"], "urgent");
     let id = list[0]["approval"].as_str().expect("a question").to_owned();
     let shown = repository.ok("waiting");
     assert!(shown.contains(&format!("→ adj approve {id} ")), "{shown}");
