@@ -1,7 +1,7 @@
 //! The fleet as people run it: real git, real processes, real tests; the agents play scenarios.
 
 mod asks;
-mod background;
+pub mod background;
 mod claude;
 mod clocks;
 mod codex;

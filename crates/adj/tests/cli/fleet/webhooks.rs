@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::Repository;
-use crate::ops::{SCENARIO, serve, until};
+use crate::ops::{SCENARIO, serve, wait};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -134,7 +134,7 @@ fn what_nobody_took_is_sent_by_the_next_server_with_the_same_id() {
     let server = started(&here);
     ask(&here, "w-1");
     let outbox = || std::fs::read_to_string(here.state("webhooks.json")).unwrap_or_default();
-    let id = until("a message that waits", || {
+    let id = wait("a message that waits", || {
         let outbox: Value = serde_json::from_str(&outbox()).ok()?;
         outbox["deliveries"][0]["id"].as_str().map(str::to_owned)
     });
@@ -144,7 +144,7 @@ fn what_nobody_took_is_sent_by_the_next_server_with_the_same_id() {
     let messages = receiver(TcpListener::bind(address).unwrap(), &[]);
     let server = started(&here);
     assert_eq!(next(&messages).header("x-adjutant-id"), Some(id.as_str()));
-    until("an empty outbox", || outbox().contains("\"deliveries\":[]").then_some(()));
+    wait("an empty outbox", || outbox().contains("\"deliveries\":[]").then_some(()));
     drop(server);
     // What was told is not told again.
     let server = started(&here);

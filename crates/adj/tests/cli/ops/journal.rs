@@ -53,11 +53,26 @@ fn notices_are_json_too_and_nothing_else_is_printed() {
     );
     here.commit("Settings");
     let server = serve_until_done(&here, "--log json", "n-1");
-    let failed = super::until("the failure of the hook", || {
+    let failed = super::wait("the failure of the hook", || {
         let text = std::fs::read_to_string(here.dir().join(".git/server.err")).unwrap();
         text.lines().find(|line| line.contains("hook landed")).map(str::to_owned)
     });
     let failed: Value = serde_json::from_str(&failed).unwrap();
     assert_eq!(failed["event"], "notice");
     lines(&here, server);
+}
+
+#[test]
+fn a_fleet_that_serves_tells_the_same_lines_and_nothing_else() {
+    let here = Repository::new("run-journal", SCENARIO, &["r-1"]);
+    let ran = here.adj("run --until-idle --serve --port 0 --log json");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let read = |line: &str| -> Value {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    let lines: Vec<Value> = ran.stderr.lines().map(read).collect();
+    let done = lines.iter().filter(|line| line["event"] == "state_transition" && line["to"] == "DONE");
+    assert_eq!(done.map(|line| &line["id"]).collect::<Vec<_>>(), ["r-1"]);
+    let [said, rest] = [ran.stdout.lines().next().unwrap_or_default(), &ran.stdout];
+    assert!(!rest.contains("/enter#"), "a link is a secret: {said}");
 }

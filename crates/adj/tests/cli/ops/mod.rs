@@ -8,21 +8,8 @@ mod otel;
 mod service;
 
 pub use super::fleet::Repository;
+pub use super::fleet::background::wait;
 pub use super::server::Server;
-use std::time::{Duration, Instant};
-
-/// Asks again and again for what comes about by itself; never longer than a minute.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come about");
-        std::thread::yield_now();
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-}
 
 /// An agent that writes a file, commits and says DONE.
 pub const SCENARIO: &str = r#"
@@ -43,9 +30,6 @@ pub fn serve(here: &Repository, options: &str) -> Server {
 /// The same, once its fleet has brought this task to its end.
 pub fn serve_until_done(here: &Repository, options: &str, task: &str) -> Server {
     let server = serve(here, &format!("--run {options}"));
-    until("the end of the work", || {
-        let shown = server.get(&format!("/api/v1/tasks/{task}"));
-        (shown.status == 200 && shown.json()["status"] == "DONE").then_some(())
-    });
+    server.until_moved(task, "DONE");
     server
 }

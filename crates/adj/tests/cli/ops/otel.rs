@@ -1,6 +1,6 @@
 //! Spans of OpenTelemetry; built with `--features otel` only.
 
-use super::{Repository, SCENARIO, Server, until};
+use super::{Repository, SCENARIO, Server, wait};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
@@ -31,7 +31,7 @@ fn runs_steps_and_tools_are_sent_as_spans_with_the_names_of_the_conventions() {
     let wanted =
         ["invoke_agent", "chat", "execute_tool", "gen_ai.agent.name", "gen_ai.usage.input_tokens", "player"];
     let mut seen = String::new();
-    until("all kinds of spans", || {
+    wait("all kinds of spans", || {
         while let Ok((head, body)) = bodies.try_recv() {
             assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
             assert!(head.contains("content-type: application/x-protobuf"), "{head}");

@@ -1,8 +1,8 @@
 //! The server as a unit: what is written for systemd, what systemd is told, and what a restart leaves alone.
 
-use super::{Repository, SCENARIO, Server, serve, until};
+use super::{Repository, SCENARIO, Server, serve, wait};
 use serde_json::json;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
@@ -161,20 +161,19 @@ fn systemd_is_told_when_it_is_ready_and_a_request_under_way_is_answered_before_t
     let token = std::fs::read_to_string(here.state("token")).unwrap();
     let head = format!(
         "POST /api/v1/tasks HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+         Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         server.host(),
         body.len()
     );
     let mut asking = TcpStream::connect(server.host()).unwrap();
-    asking.write_all(&[head.as_bytes(), &body.as_bytes()[..4]].concat()).unwrap();
-    // Its head was read when another request was answered after it and the gauge says so.
-    until("the second connection", || {
-        let page = server.get("/metrics").text;
-        page.lines().any(|line| line == "adjutant_connections{door=\"tcp\"} 2").then_some(())
-    });
+    asking.write_all(head.as_bytes()).unwrap();
+    // It says so when it has read the head and waits for the body.
+    let mut begun = [0; 25];
+    asking.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
     signal("-TERM", &server);
     assert_eq!(heard(&socket), "STOPPING=1");
-    asking.write_all(&body.as_bytes()[4..]).unwrap();
+    asking.write_all(body.as_bytes()).unwrap();
     let answer = crate::server::Answer::read(asking);
     assert_eq!(answer.status, 201, "{}", answer.text);
     drop(server);
@@ -197,7 +196,7 @@ fn restarted(name: &str, ends: &str) {
     let at_work = here.temp("r-1").join("at-work");
     let read = || std::fs::read_to_string(&at_work).ok().filter(|text| text.ends_with('\n'));
     let server = serve(&here, "--run --keep-agents");
-    let agent = until("an agent at work", read);
+    let agent = wait("an agent at work", read);
     signal(ends, &server);
     drop(server);
     let lives = || Path::new("/proc").join(agent.trim()).exists();
@@ -205,7 +204,7 @@ fn restarted(name: &str, ends: &str) {
     let next = serve(&here, "--run --keep-agents");
     assert!(lives());
     std::fs::write(here.temp("r-1").join("go"), "").unwrap();
-    until("the end of the work", || (next.get("/api/v1/tasks/r-1").json()["status"] == "DONE").then_some(()));
+    next.until_moved("r-1", "DONE");
     assert_eq!(read(), Some(agent), "it was the same process all along");
 }
 
