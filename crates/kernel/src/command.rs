@@ -692,6 +692,11 @@ impl Refusal {
         refusal.errors = vec![FieldError::new(field, message)];
         refusal
     }
+
+    /// A field that is right in itself, and does not fit what the ask is about.
+    pub fn unfit(field: &'static str, message: impl Into<String>) -> Self {
+        Self { status: 409, ..Self::field(field, message) }
+    }
 }
 
 impl std::fmt::Display for Refusal {

@@ -42,17 +42,17 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
         | (Some(Raise::Turns(_)), ApprovalCause::TurnLimit)
         | (Some(Raise::Money(_)), ApprovalCause::Budget) => {}
         (Some(Raise::Money(_)), ApprovalCause::TurnLimit) => {
-            return Err(Refusal::field("raise", format!("`{id}` asks for turns, not for money")));
+            return Err(Refusal::unfit("raise", format!("`{id}` asks for turns, not for money")));
         }
         (Some(Raise::Turns(_)), ApprovalCause::Budget) => {
-            return Err(Refusal::field("raise", format!("`{id}` asks for money, not for turns")));
+            return Err(Refusal::unfit("raise", format!("`{id}` asks for money, not for turns")));
         }
         (Some(_), _) => {
-            return Err(Refusal::field("raise", format!("`{id}` asks for no limit to be raised")));
+            return Err(Refusal::unfit("raise", format!("`{id}` asks for no limit to be raised")));
         }
     }
     if decision.complete && approval.cause != ApprovalCause::TurnLimit {
-        return Err(Refusal::field("complete", format!("`{id}` does not ask whether a run is complete")));
+        return Err(Refusal::unfit("complete", format!("`{id}` does not ask whether a run is complete")));
     }
     if decision.always {
         check_always(d, &approval, decision)?;
