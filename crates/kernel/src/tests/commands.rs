@@ -100,7 +100,7 @@ fn only_the_system_reports_outcomes_and_only_people_decide() {
         Decision { complete: true, ..decision.clone() },
     ] {
         let ask = Ask::Decide { id: approval.clone(), decision: meant_for_another };
-        assert_eq!(table.ann(ask).unwrap_err().status, 422);
+        assert_eq!(table.ann(ask).unwrap_err().status, 409);
     }
     assert_eq!(table.tell(agent("coder", Role::Lead), decide.clone()).unwrap_err().status, 403);
     table.ann(decide.clone()).unwrap();

@@ -50,7 +50,7 @@ fn a_landed_hook_that_the_stop_of_the_fleet_kept_from_running_runs_after_the_res
                 echo \"done $ADJ_TASK\" >> .git/told'\n[test]";
     repository.set(&[("[test]", hook)]);
     let fleet = repository.start("run");
-    let is_done = |task: &str| repository.json(&format!("task show {task}"))["status"] == "DONE";
+    let is_done = |task: &str| repository.adj("task ls --status DONE").stdout.contains(task);
     wait("both landed", || (is_done("t-1") && is_done("t-2")).then_some(()));
     wait("a hook at work", || repository.read(".git/told").contains("begun").then_some(()));
     repository.ok("stop");
