@@ -390,5 +390,7 @@ async fn answer(
         return Ok(refused);
     }
     let request = Request::from_parts(parts, Body::new(body));
-    Ok(mount.answer(Server, Caller::person("suite"), request, stopping, std::time::Duration::from_secs(30)).await)
+    Ok(mount
+        .answer(Server, Caller::person("suite"), request, stopping, std::time::Duration::from_secs(30))
+        .await)
 }
