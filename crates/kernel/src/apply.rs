@@ -1,10 +1,11 @@
 //! The fold: how each event changes the World. No rule is asked here; what was decided is done.
 
 use crate::event::*;
+use crate::rooms::{Channel, Seat, Seated};
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
-use machines::names::{RequestId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, RequestId, RunId, TaskId, WorkerName};
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::{architect, run, task, turn, worker};
 use smol_str::SmolStr;
@@ -26,6 +27,74 @@ impl std::fmt::Display for DoesNotFold {
 impl std::error::Error for DoesNotFold {}
 
 type Folded = Result<(), String>;
+
+/// What a turn or a step used, on its way into every total that counts it.
+struct Charge {
+    tariff: Tariff,
+    /// 0: the rest of the whole step.
+    turn: u32,
+    cost: crate::config::Micros,
+    priced: bool,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// What the turns before it reported.
+    before: Metered,
+}
+
+impl Charge {
+    fn known(&self) -> crate::config::Micros {
+        if self.priced { self.cost } else { 0 }
+    }
+
+    fn unknown(&self) -> Option<Unknown> {
+        // The turns of the step said nothing of the whole; its end is where that shows.
+        let before = if self.turn == 0 { self.before } else { Metered::default() };
+        (!self.priced).then_some(Unknown {
+            steps: 1,
+            input_tokens: before.input_tokens + self.input_tokens,
+            output_tokens: before.output_tokens + self.output_tokens,
+            known: before.cost,
+            held: self.cost,
+        })
+    }
+
+    fn lacking(&self, of: &mut OrdMap<Tariff, Unknown>) {
+        if let Some(unknown) = self.unknown() {
+            of.entry(self.tariff.clone()).or_default().add(&unknown);
+        }
+    }
+
+    fn add(&self, spend: &mut Spend) {
+        spend.cost += self.known();
+        spend.input_tokens += self.input_tokens;
+        spend.output_tokens += self.output_tokens;
+        self.lacking(&mut spend.unknown);
+    }
+
+    fn meter(&self, metered: &mut Metered) {
+        if self.turn == 0 {
+            *metered = Metered::default();
+        } else if self.priced {
+            metered.cost += self.cost;
+            metered.input_tokens += self.input_tokens;
+            metered.output_tokens += self.output_tokens;
+        }
+    }
+
+    fn add_to_all(&self, spend: &mut Spend, agent: &AgentName, day: i64) {
+        self.add(spend);
+        for total in [
+            spend.by_agent.entry(agent.clone()).or_default(),
+            spend.by_day.entry(day).or_default(),
+            spend.by_tariff.entry(self.tariff.clone()).or_default(),
+        ] {
+            total.cost += self.known();
+            total.input_tokens += self.input_tokens;
+            total.output_tokens += self.output_tokens;
+            self.lacking(&mut total.unknown);
+        }
+    }
+}
 
 impl World {
     /// Applies one event. An error leaves the World half changed: whoever folds gives up on it.
@@ -411,35 +480,70 @@ impl World {
                 gone.map(drop).ok_or_else(|| format!("agent `{}` is not connected", e.agent))
             }
             Event::ChannelMade(e) => {
-                self.channels.insert(
-                    e.name.clone(),
-                    Arc::new(Channel { config: e.config.clone(), ..Channel::default() }),
-                );
+                self.channels.insert(e.name.clone(), Arc::new(Channel::made(e)));
                 Ok(())
             }
-            Event::MemberAdded(e) => self.edit_channel(&e.channel, |channel| {
-                channel.members.push_back(e.agent.clone());
-                channel.places.entry(e.agent.clone()).or_default();
-            }),
+            Event::ChannelClosed(e) => self.edit_channel(&e.name, |channel| channel.closed = Some(e.at)),
+            Event::MemberAdded(e) => self.edit_channel(&e.channel, |channel| channel.member_added(e)),
             Event::MemberRemoved(e) => {
-                self.edit_channel(&e.channel, |channel| channel.members.retain(|member| *member != e.agent))
+                self.edit_channel(&e.channel, |channel| channel.member_removed(&e.agent))
             }
-            Event::RingChanged(e) => self.edit_channel(&e.channel, |channel| {
-                // The cursor stays where it is when the one that it stands at leaves.
-                if channel.last.as_ref() == Some(&e.agent)
-                    && let Some(place) = channel.ring.iter().position(|agent| *agent == e.agent)
-                {
-                    channel.last = place.checked_sub(1).and_then(|before| channel.ring.get(before).cloned());
-                }
-                channel.ring.retain(|agent| *agent != e.agent);
-                if e.joined {
-                    channel.ring.push_back(e.agent.clone());
+            Event::RingChanged(e) => self.edit_channel(&e.channel, |channel| channel.ring_changed(e)),
+            Event::TurnHeld(e) => self.edit_channel(&e.channel, |channel| channel.turn_held(e)),
+            Event::Posted(e) => self.edit_channel(&e.channel, |channel| channel.was_posted(e)),
+            Event::MessagesReleased(e) => self.edit_channel(&e.channel, Channel::released),
+            Event::MessageHeard(e) => self.edit_channel(&e.channel, |channel| channel.message_heard(e)),
+            Event::ReceiptsMoved(e) => self.edit_channel(&e.channel, |channel| channel.receipts_moved(e)),
+            Event::MemberSkipped(e) => self.edit_channel(&e.channel, |channel| {
+                if e.skipped {
+                    channel.skipped.insert(e.agent.clone());
+                } else {
+                    channel.skipped.remove(&e.agent);
                 }
             }),
-            Event::TurnHeld(e) => self.edit_channel(&e.channel, |channel| {
-                channel.last = e.agent.clone().or_else(|| channel.last.take());
-                channel.current = e.agent.clone();
+            Event::MemberRests(e) => self.edit_channel(&e.channel, |channel| {
+                channel.resting.insert(e.agent.clone());
             }),
+            Event::RoomRests(e) => self.edit_channel(&e.channel, |channel| {
+                channel.rests = e.rests;
+                channel.quiet = imbl::OrdSet::new();
+            }),
+            Event::RoomStalls(e) => self.edit_channel(&e.channel, |channel| channel.stalled = true),
+            Event::TurnShifted(e) => self.edit_channel(&e.channel, |channel| channel.turn_shifted(e)),
+
+            Event::SeatTaken(e) => {
+                let mut seated = Seated::new(&e.agent, &e.session);
+                // What was spent there was spent, whoever sat there.
+                if let Some(before) = self.seated(&e.seat) {
+                    seated.spend = before.spend.clone();
+                    seated.unfinished = before.unfinished.clone();
+                }
+                self.seats.insert(e.seat.clone(), Arc::new(seated));
+                Ok(())
+            }
+            Event::SeatSessionUsed(e) => self.edit_seat(&e.seat, |seated| seated.session_used = true),
+            Event::SeatSessionRenewed(e) => self.edit_seat(&e.seat, |seated| {
+                seated.session = e.session.clone();
+                seated.session_used = false;
+                seated.retried = e.retried;
+            }),
+            Event::ReplyUnderWay(e) => self.edit_seat(&e.seat, |seated| {
+                seated.reply.clone_from(&e.effect);
+                seated.turns_charged = 0;
+                seated.metered = Metered::default();
+            }),
+            Event::ReplyUnfinished(e) => self.edit_seat(&e.seat, |seated| {
+                seated.unfinished.insert(e.effect.clone());
+            }),
+            Event::SeatReserved(e) => {
+                self.edit_seat(&e.seat, |seated| seated.reserved_day = e.day)?;
+                self.reserve_for_seat(&e.seat, e.amount as i64)
+            }
+            Event::SeatUnreserved(e) => {
+                let amount = self.seated(&e.seat).map_or(0, |seated| seated.reserved);
+                self.reserve_for_seat(&e.seat, -(amount as i64))
+            }
+            Event::SeatCharged(e) => self.seat_charged(e),
             // Read where channels and the architect are read; nothing that the kernel decides hangs on them.
             Event::ChannelSaid(_) | Event::ArchitectAsked(_) => Ok(()),
         }
@@ -748,60 +852,68 @@ impl World {
     /// A step without a price costs what is known of it. What was set aside stays set aside, beside its tokens.
     fn charged(&mut self, e: &Charged) -> Folded {
         let run = self.run(&e.id).ok_or_else(|| no("run", &e.id))?;
-        let metered = run.metered;
-        let unknown = (!e.priced).then(|| {
-            // The turns of the step said nothing of the whole; its end is where that shows.
-            let before = if e.turn == 0 { metered } else { Metered::default() };
-            Unknown {
-                steps: 1,
-                input_tokens: before.input_tokens + e.input_tokens,
-                output_tokens: before.output_tokens + e.output_tokens,
-                known: before.cost,
-                held: e.cost,
-            }
-        });
-        let cost = if e.priced { e.cost } else { 0 };
-        let tariff = e.tariff();
-        let lacking = |of: &mut OrdMap<Tariff, Unknown>| {
-            if let Some(unknown) = &unknown {
-                of.entry(tariff.clone()).or_default().add(unknown);
-            }
+        let charge = Charge {
+            tariff: e.tariff(),
+            turn: e.turn,
+            cost: e.cost,
+            priced: e.priced,
+            input_tokens: e.input_tokens,
+            output_tokens: e.output_tokens,
+            before: run.metered,
         };
-        let add = |spend: &mut Spend| {
-            spend.cost += cost;
-            spend.input_tokens += e.input_tokens;
-            spend.output_tokens += e.output_tokens;
-            lacking(&mut spend.unknown);
-        };
+        let add = |spend: &mut Spend| charge.add(spend);
         // What is spent or held was set aside before: it is not counted twice.
         let from_reserve = run.reserved.min(e.cost);
         self.reserve(&e.id, -(from_reserve as i64))?;
         self.edit_run(&e.id, |run| {
             add(&mut run.spend);
             run.turns_charged = run.turns_charged.max(e.turn);
-            if e.turn == 0 {
-                run.metered = Metered::default();
-            } else if e.priced {
-                run.metered.cost += cost;
-                run.metered.input_tokens += e.input_tokens;
-                run.metered.output_tokens += e.output_tokens;
-            }
+            charge.meter(&mut run.metered);
         })?;
         self.edit_task(&e.task, |task| add(&mut task.spend))?;
         if let Some(worker) = e.worker.as_ref().filter(|name| self.workers.contains_key(*name)) {
             self.edit_worker(worker, |worker| add(&mut worker.spend))?;
         }
-        add(&mut self.spend);
-        for total in [
-            self.spend.by_agent.entry(e.agent.clone()).or_default(),
-            self.spend.by_day.entry(e.day).or_default(),
-            self.spend.by_tariff.entry(tariff.clone()).or_default(),
-        ] {
-            total.cost += cost;
-            total.input_tokens += e.input_tokens;
-            total.output_tokens += e.output_tokens;
-            lacking(&mut total.unknown);
-        }
+        charge.add_to_all(&mut self.spend, &e.agent, e.day);
+        Ok(())
+    }
+
+    /// The same of an agent that is hosted outside of tasks.
+    fn seat_charged(&mut self, e: &SeatCharged) -> Folded {
+        let seated = self.seated(&e.seat).ok_or_else(|| no("seat", &e.seat))?;
+        let charge = Charge {
+            tariff: Tariff::of(&e.agent, e.model.as_ref()),
+            turn: e.turn,
+            cost: e.cost,
+            priced: e.priced,
+            input_tokens: e.input_tokens,
+            output_tokens: e.output_tokens,
+            before: seated.metered,
+        };
+        let from_reserve = seated.reserved.min(e.cost);
+        self.reserve_for_seat(&e.seat, -(from_reserve as i64))?;
+        self.edit_seat(&e.seat, |seated| {
+            charge.add(&mut seated.spend);
+            seated.turns_charged = seated.turns_charged.max(e.turn);
+            charge.meter(&mut seated.metered);
+        })?;
+        charge.add_to_all(&mut self.spend, &e.agent, e.day);
+        Ok(())
+    }
+
+    fn reserve_for_seat(&mut self, seat: &Seat, amount: i64) -> Folded {
+        let seated = self.seated(seat).ok_or_else(|| no("seat", seat))?;
+        let (agent, day) = (seated.agent.clone(), seated.reserved_day);
+        let add = |total: &mut u64| *total = total.saturating_add_signed(amount);
+        self.edit_seat(seat, |seated| add(&mut seated.reserved))?;
+        add(&mut self.spend.reserved);
+        add(&mut self.spend.by_agent.entry(agent).or_default().reserved);
+        add(&mut self.spend.by_day.entry(day).or_default().reserved);
+        Ok(())
+    }
+
+    fn edit_seat(&mut self, seat: &Seat, edit: impl FnOnce(&mut Seated)) -> Folded {
+        edit(Arc::make_mut(self.seats.get_mut(seat).ok_or_else(|| no("seat", seat))?));
         Ok(())
     }
 
@@ -874,6 +986,11 @@ impl World {
             && self.timers.get(timer) == Some(&e.id)
         {
             self.timers.remove(timer);
+        }
+        if let Effect::EndReply { seat, .. } = effect.as_ref() {
+            self.edit_seat(seat, |seated| {
+                seated.unfinished.remove(&e.id);
+            })?;
         }
         if let Some(task) = effect.task().filter(|task| self.tasks.contains_key(*task)) {
             let task = task.clone();

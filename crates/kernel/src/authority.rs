@@ -5,7 +5,7 @@
 //! roles here and nowhere else.
 
 use crate::World;
-use crate::command::{Actor, Ask};
+use crate::command::{Actor, Ask, TurnWord};
 use crate::dispatch::forbidden;
 use crate::draft::Ruled;
 use crate::world::Holder;
@@ -24,6 +24,18 @@ const ALL: &[Role] = Role::ALL;
 /// Whether the caller is the agent whose run it is.
 fn is_of(world: &World, actor: &Actor, run: &RunId) -> bool {
     matches!(actor, Actor::Agent { .. }) && world.run(run).is_none_or(|run| actor.is_agent(&run.agent))
+}
+
+/// The event of a turn that a word stands for.
+fn kind_of(word: &TurnWord) -> turn::Kind {
+    match word {
+        TurnWord::Complete | TurnWord::Pass | TurnWord::Cancel | TurnWord::Skip | TurnWord::Fresh => {
+            turn::Kind::TurnComplete
+        }
+        TurnWord::Wait { .. } => turn::Kind::WaitRequested,
+        TurnWord::Resume => turn::Kind::WaitResolved,
+        TurnWord::Override { .. } => turn::Kind::HumanOverride,
+    }
 }
 
 /// Refuses what the caller may not ask, whatever the state of what it is about.
@@ -93,9 +105,24 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
         Ask::SeeMain { .. } => (has(SYSTEM), "report where main is"),
         Ask::TestMain => (has(PEOPLE), "have main's tests run"),
 
-        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
-            (has(PEOPLE), "change a channel")
+        Ask::MakeChannel { .. }
+        | Ask::CloseChannel { .. }
+        | Ask::AddMember { .. }
+        | Ask::RemoveMember { .. } => (has(PEOPLE), "change a channel"),
+        // Only the member whose turn it is; that is a matter of the room's state.
+        Ask::Post { .. } => (has(ALL) && role != Role::System, "speak in a channel"),
+        Ask::Hear { agent, .. } => (actor.is_agent(agent), "read for another agent"),
+        Ask::TakeTurn { agent, word, .. } => {
+            let by = Caller { role, own: actor.is_agent(agent) };
+            let may = match word {
+                TurnWord::Skip | TurnWord::Fresh | TurnWord::Cancel => has(HUMAN),
+                word => may_send::<turn::Turn>(kind_of(word), by),
+            };
+            (may, "speak for another agent")
         }
+        // The task's table says who may review, as for every review.
+        Ask::DecideInRoom { .. } => (true, "decide a review"),
+        Ask::WasAway { .. } => (has(SYSTEM), "let turns go on"),
         Ask::TurnEvent { agent, event, .. } => {
             let by = Caller { role, own: actor.is_agent(agent) };
             (may_send::<turn::Turn>(turn::Turn::kind(event), by), "speak for another agent")

@@ -1,7 +1,7 @@
 //! What somebody can do next, as a code with parameters. Nothing here knows how it is done: each door words it, the command
 //! line as a command, a page as a button.
 
-use machines::names::{ApprovalId, RequestId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, RunId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 
 macro_rules! choices {
@@ -39,6 +39,8 @@ choices! {
     DenyRequest { approval: ApprovalId } = "deny_request", "refuses it, and tells whoever asked why";
     ShowRequest { approval: ApprovalId } = "show_request", "shows the whole request";
     AnswerQuestion { request: RequestId } = "answer_question", "tells whoever asked, and it goes on";
+    ResumeTurn { channel: ChannelName, agent: AgentName } = "resume_turn", "lets the agent go on with its turn";
+    TakeTurnAway { channel: ChannelName, agent: AgentName } = "take_turn_away", "ends its turn; the next in the room has it";
     ListRequests = "list_requests", "lists the open ones";
     ExplainTask { task: TaskId } = "explain_task", "says what it waits for, and what went wrong";
     ExplainWorker { worker: WorkerName } = "explain_worker", "says what it waits for, and what went wrong";

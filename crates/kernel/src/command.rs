@@ -4,6 +4,7 @@ use crate::Millis;
 use crate::choice::Choice;
 use crate::config::{Config, Micros};
 use crate::event::Event;
+use crate::rooms::{About, OwnTimes};
 use crate::rules::Rule;
 use crate::words::{GateFact, Raise, RequestKind, StepEnding};
 use machines::machine::{FieldError, Role};
@@ -230,10 +231,18 @@ pub enum Ask {
     MakeChannel {
         name: ChannelName,
         config: turn::TurnConfig,
+        #[serde(default)]
+        about: About,
     },
+    CloseChannel {
+        name: ChannelName,
+    },
+    /// An agent joins, or one that was away comes back to the ring.
     AddMember {
         channel: ChannelName,
         agent: AgentName,
+        #[serde(default)]
+        times: OwnTimes,
     },
     RemoveMember {
         channel: ChannelName,
@@ -244,12 +253,65 @@ pub enum Ask {
         agent: AgentName,
         event: turn::Event,
     },
+    /// A person speaks whenever they like, an agent in its turn.
+    Post {
+        channel: ChannelName,
+        text: String,
+    },
+    /// A member has read what it may know of.
+    Hear {
+        channel: ChannelName,
+        agent: AgentName,
+    },
+    /// What a member says about its own turn, or a person about somebody's.
+    TakeTurn {
+        channel: ChannelName,
+        agent: AgentName,
+        word: TurnWord,
+    },
+    /// The review that a room holds is decided.
+    DecideInRoom {
+        channel: ChannelName,
+        approve: bool,
+        note: String,
+    },
+    /// Nobody was there to let turns go on, since then.
+    WasAway {
+        since: Millis,
+    },
     ArchitectEvent {
         event: Wrapped<architect::Event>,
     },
 
     /// What came of an effect.
     Outcome(Outcome),
+}
+
+/// A word about a turn in a room.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "word", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TurnWord {
+    /// The turn is over.
+    Complete,
+    /// The turn is over, and nothing is said in it.
+    Pass,
+    /// It waits for something, and keeps the turn.
+    Wait {
+        #[serde(default)]
+        note: Option<String>,
+        #[serde(default)]
+        seconds: Option<u32>,
+    },
+    /// It goes on with its turn.
+    Resume,
+    /// A person gives a waiting turn back, or takes it away.
+    Override { to: turn::State },
+    /// A person ends the turn. What is being said in it is not posted.
+    Cancel,
+    /// A person passes an agent over, now or when its turn comes.
+    Skip,
+    /// A person has an agent begin anew: it remembers nothing of this room.
+    Fresh,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -226,30 +226,16 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             Reply::default()
         }
 
-        Ask::MakeChannel { name, config } => {
-            if d.world.channels.contains_key(name) {
-                return Err(Refusal::new(409, "EXISTS", format!("there is a channel `{name}` already")));
-            }
-            d.emit(ChannelMade { name: name.clone(), config: config.clone() });
-            Reply { id: Some(SmolStr::new(name.as_str())), ..Reply::default() }
-        }
-        Ask::AddMember { channel, agent } => {
-            let there = channel_of(d, channel)?.members.contains(agent);
-            if there {
-                return Err(Refusal::new(
-                    409,
-                    "EXISTS",
-                    format!("agent `{agent}` is in `{channel}` already"),
-                ));
-            }
-            d.emit(MemberAdded { channel: channel.clone(), agent: agent.clone() });
-            Reply::default()
-        }
-        Ask::RemoveMember { channel, agent } => {
-            if !channel_of(d, channel)?.members.contains(agent) {
-                return Err(Refusal::not_found("member", format!("{agent} of {channel}")));
-            }
-            d.emit(MemberRemoved { channel: channel.clone(), agent: agent.clone() });
+        Ask::MakeChannel { name, config, about } => rules::make_channel(d, name, config, about)?,
+        Ask::CloseChannel { name } => rules::close_channel(d, name)?,
+        Ask::AddMember { channel, agent, times } => rules::add_member(d, channel, agent, *times)?,
+        Ask::RemoveMember { channel, agent } => rules::remove_member(d, channel, agent)?,
+        Ask::Post { channel, text } => rules::post(d, channel, text)?,
+        Ask::Hear { channel, agent } => rules::hear(d, channel, agent)?,
+        Ask::TakeTurn { channel, agent, word } => rules::take_turn(d, channel, agent, word)?,
+        Ask::DecideInRoom { channel, approve, note } => rules::decide_in_room(d, channel, *approve, note)?,
+        Ask::WasAway { since } => {
+            rules::was_away(d, *since);
             Reply::default()
         }
         Ask::TurnEvent { channel, agent, event } => {
@@ -513,7 +499,7 @@ pub(crate) fn spawn(
 pub(crate) fn channel_of<'d>(
     d: &'d Draft,
     name: &machines::names::ChannelName,
-) -> Result<&'d crate::world::Channel, Refusal> {
+) -> Result<&'d crate::rooms::Channel, Refusal> {
     d.world
         .channels
         .get(name)

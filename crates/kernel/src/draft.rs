@@ -183,6 +183,9 @@ impl<'c> Draft<'c> {
             at: Some(self.at()),
         });
         rules::carry_out_task(self, id, by, effects);
+        if taken.from == Status::Review {
+            rules::task_decided(self, id, &format!("is {} now", taken.to))?;
+        }
         rules::ticket_follows(self, id, taken.from, taken.to)
     }
 
@@ -287,7 +290,7 @@ impl<'c> Draft<'c> {
             to: taken.to,
             input: event.clone(),
         });
-        rules::carry_out_turn(self, name, agent, effects)?;
+        rules::carry_out_turn(self, name, agent, (event, taken.to), effects)?;
         Ok(taken.to)
     }
 

@@ -2,6 +2,7 @@
 //! back as a command.
 
 use crate::Millis;
+use crate::rooms::Seat;
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -72,6 +73,16 @@ effects! {
     DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task);
     /// Run what the user wants done with a main that has moved to `merge`.
     RunLandedHook = "run_landed_hook" { task: TaskId, merge: SmolStr } of Some(task);
+    /// Have an agent that Adjutant hosts say something outside of any task. `resume`: its session exists.
+    StartReply = "start_reply" {
+        seat: Seat, agent: AgentName, session: SmolStr, resume: bool, prompt: Say, turns_left: u32,
+    } of None;
+    /// End the process tree of a reply that is no longer wanted, and say when it is gone.
+    EndReply = "end_reply" { seat: Seat, reply: EffectId } of None;
+    /// Answer a call of an agent that is speaking.
+    AnswerInReply = "answer_in_reply" { seat: Seat, reply: EffectId, call: SmolStr, allow: bool, note: String } of None;
+    /// Pass a message of the room on to an agent that is speaking.
+    TellInReply = "tell_in_reply" { seat: Seat, reply: EffectId, number: u64 } of None;
     CheckHealth = "check_health" { service: ServiceName } of None;
     /// A timer: an effect with a due time. With the time at which it was set it says how long it waits, by whatever clock.
     Timer = "timer" {
@@ -102,10 +113,20 @@ pub enum Timer {
     Checkout { task: TaskId },
     /// A turn in a channel, or a wait in it, that lasts too long.
     Turn { channel: ChannelName, agent: AgentName },
+    /// Whoever holds the turn in a channel has said something, and nothing since.
+    Silence { channel: ChannelName },
     /// An agent that is connected from outside gave no sign of life.
     Heartbeat { agent: AgentName },
     /// The architect asked a person who does not answer.
     Escalation,
+}
+
+/// What an agent is told that speaks outside of any task. The text is made by the runtime from its templates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Say {
+    /// It is its turn in a room: what was said there after one message, up to another. `again`: it was in the middle of this turn.
+    Turn { after: u64, upto: u64, again: bool },
 }
 
 /// What the next step is told. The text is made by the runtime from its templates.

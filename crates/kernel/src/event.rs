@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::rooms::{About, OwnTimes, Seat};
 use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
@@ -113,6 +114,22 @@ fn of_worker(name: &WorkerName) -> String {
     format!("worker/{name}")
 }
 
+fn of_channel(name: &ChannelName) -> String {
+    format!("channel/{name}")
+}
+
+/// What is said in a room is part of the room's history.
+fn of_seat(seat: &Seat) -> String {
+    match seat {
+        Seat::Room { channel, .. } => of_channel(channel),
+        Seat::Architect => "architect".to_owned(),
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// An effect is part of its task's history; one without a task is the system's.
 fn of_effect(task: Option<&TaskId>) -> String {
     task.map_or_else(|| SYSTEM.to_owned(), of_task)
@@ -150,7 +167,7 @@ events! {
         /// Where it stood before, so that what it told its readers can be told again from this event alone.
         #[serde(default, skip_serializing_if = "Option::is_none")] stood: Option<Stood>,
     } in |e| of_run(&e.id);
-    TurnMoved = "turn_moved" { channel: ChannelName, agent: AgentName, from: turn::State, to: turn::State, input: turn::Event } in |e| format!("channel/{}", e.channel);
+    TurnMoved = "turn_moved" { channel: ChannelName, agent: AgentName, from: turn::State, to: turn::State, input: turn::Event } in |e| of_channel(&e.channel);
     ArchitectMoved = "architect_moved" { from: SmolStr, to: SmolStr, state: architect::State, input: Wrapped<architect::Event> } in |_| "architect".to_owned();
 
     TaskAdded = "task_added" {
@@ -329,15 +346,65 @@ events! {
     HeartbeatSeen = "heartbeat_seen" { agent: AgentName, at: Millis } in |e| of_agent(&e.agent);
     AgentGone = "agent_gone" { agent: AgentName, at: Millis, why: GoneBecause } in |e| of_agent(&e.agent);
 
-    ChannelMade = "channel_made" { name: ChannelName, config: turn::TurnConfig } in |e| format!("channel/{}", e.name);
-    MemberAdded = "member_added" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
-    MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| format!("channel/{}", e.channel);
+    ChannelMade = "channel_made" {
+        name: ChannelName, config: turn::TurnConfig,
+        #[serde(default, skip_serializing_if = "is_default")] about: About,
+    } in |e| of_channel(&e.name);
+    ChannelClosed = "channel_closed" { name: ChannelName, at: Millis, by: SmolStr } in |e| of_channel(&e.name);
+    MemberAdded = "member_added" {
+        channel: ChannelName, agent: AgentName,
+        #[serde(default, skip_serializing_if = "OwnTimes::is_none")] times: OwnTimes,
+    } in |e| of_channel(&e.channel);
+    MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| of_channel(&e.channel);
     /// An agent joins the ring of those who take turns, or leaves it.
-    RingChanged = "ring_changed" { channel: ChannelName, agent: AgentName, joined: bool } in |e| format!("channel/{}", e.channel);
+    RingChanged = "ring_changed" { channel: ChannelName, agent: AgentName, joined: bool } in |e| of_channel(&e.channel);
     /// Who holds the turn.
-    TurnHeld = "turn_held" { channel: ChannelName, agent: Option<AgentName> } in |e| format!("channel/{}", e.channel);
+    TurnHeld = "turn_held" { channel: ChannelName, agent: Option<AgentName> } in |e| of_channel(&e.channel);
     /// What the channel itself says: to all, or to one agent.
-    ChannelSaid = "channel_said" { channel: ChannelName, at: Millis, to: Option<AgentName>, kind: SaidKind, text: String } in |e| format!("channel/{}", e.channel);
+    ChannelSaid = "channel_said" { channel: ChannelName, at: Millis, to: Option<AgentName>, kind: SaidKind, text: String } in |e| of_channel(&e.channel);
+    /// A person or a member said something. `held`: it is passed on when the turn that it came into is over, but for `to`, who has it at once.
+    Posted = "posted" {
+        channel: ChannelName, number: u64, at: Millis, by: SmolStr, agent: Option<AgentName>, text: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] held: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")] to: Option<AgentName>,
+    } in |e| of_channel(&e.channel);
+    /// The turn that messages came into is over: everybody may hear them.
+    MessagesReleased = "messages_released" { channel: ChannelName } in |e| of_channel(&e.channel);
+    /// A member was given one message before its turn came.
+    MessageHeard = "message_heard" { channel: ChannelName, agent: AgentName, number: u64 } in |e| of_channel(&e.channel);
+    /// A member was given everything up to a message, or has dealt with it.
+    ReceiptsMoved = "receipts_moved" {
+        channel: ChannelName, agent: AgentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")] delivered: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] consumed: Option<u64>,
+    } in |e| of_channel(&e.channel);
+    /// A member is passed over when its turn comes next, or not any more.
+    MemberSkipped = "member_skipped" { channel: ChannelName, agent: AgentName, skipped: bool } in |e| of_channel(&e.channel);
+    /// A member was alone when its turn ended, and comes again with the next message.
+    MemberRests = "member_rests" { channel: ChannelName, agent: AgentName } in |e| of_channel(&e.channel);
+    /// Nobody is given the turn before somebody says something, or somebody has.
+    RoomRests = "room_rests" { channel: ChannelName, rests: bool } in |e| of_channel(&e.channel);
+    /// Nobody of those in the queue can be given the turn as things stand.
+    RoomStalls = "room_stalls" { channel: ChannelName } in |e| of_channel(&e.channel);
+    /// Adjutant was not there: a turn or a wait goes on with the time that it had left.
+    TurnShifted = "turn_shifted" { channel: ChannelName, agent: AgentName, by: Millis } in |e| of_channel(&e.channel);
+
+    /// An agent is hosted where it has a seat, in a session of its own there.
+    SeatTaken = "seat_taken" { seat: Seat, agent: AgentName, session: SmolStr } in |e| of_seat(&e.seat);
+    /// The session was begun; or a fresh one takes its place.
+    SeatSessionUsed = "seat_session_used" { seat: Seat } in |e| of_seat(&e.seat);
+    SeatSessionRenewed = "seat_session_renewed" { seat: Seat, session: SmolStr, retried: bool } in |e| of_seat(&e.seat);
+    /// What it says is under way, or over.
+    ReplyUnderWay = "reply_under_way" { seat: Seat, effect: Option<EffectId> } in |e| of_seat(&e.seat);
+    /// A reply was told to end; nothing begins in its session before it is gone.
+    ReplyUnfinished = "reply_unfinished" { seat: Seat, effect: EffectId } in |e| of_seat(&e.seat);
+    SeatReserved = "seat_reserved" { seat: Seat, day: i64, amount: Micros } in |e| of_seat(&e.seat);
+    SeatUnreserved = "seat_unreserved" { seat: Seat } in |e| of_seat(&e.seat);
+    SeatCharged = "seat_charged" {
+        seat: Seat, agent: AgentName, day: i64, turn: u32, cost: Micros, priced: bool, input_tokens: u64, output_tokens: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<SmolStr>,
+    } in |e| of_seat(&e.seat);
+
     /// What the architect is to do next, or to have done for it.
     ArchitectAsked = "architect_asked" { what: ArchitectWork, request: Option<SmolStr> } in |_| "architect".to_owned();
 }
@@ -381,6 +448,9 @@ machines::wire_enum! {
         Person = "person",
     }
 }
+
+/// The trigger of a turn that nobody ended by a word.
+const AUTO: &str = "auto";
 
 /// A transition of one of the five machines, in the form that all of them are logged in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -430,10 +500,12 @@ impl Event {
             Event::RunMoved(e) => {
                 Some(of("run", &e.id, &e.from, &e.to, machines::suspended::event_name::<run::Run>(&e.input)))
             }
-            Event::TurnMoved(e) => Some(Transition {
-                channel: Some(e.channel.to_string()),
-                ..of("turn", &e.agent, &e.from, &e.to, turn::Turn::kind(&e.input).name())
-            }),
+            Event::TurnMoved(e) => {
+                let auto = matches!(e.input, turn::Event::TurnComplete { auto: true, .. });
+                let trigger = if auto { AUTO } else { turn::Turn::kind(&e.input).name() };
+                let channel = Some(e.channel.to_string());
+                Some(Transition { channel, ..of("turn", &e.agent, &e.from, &e.to, trigger) })
+            }
             Event::ArchitectMoved(e) => Some(of(
                 "architect",
                 &"architect",

@@ -299,6 +299,10 @@ impl Check<'_> {
             let holders = room.places.iter().filter(|(_, place)| place.holds_turn());
             let timer = |agent: &AgentName| Timer::Turn { channel: channel.clone(), agent: agent.clone() };
             needed.extend(holders.map(|(agent, _)| timer(agent)));
+            let silence = Timer::Silence { channel: channel.clone() };
+            needed.extend(
+                Some(silence).filter(|silence| world.timers.contains_key(silence) && room.current.is_some()),
+            );
         }
         let escalated = |state: architect::State| state == architect::State::Escalated;
         needed.extend(
@@ -450,9 +454,14 @@ impl Check<'_> {
     fn money(&mut self) {
         let world = self.world;
         let sum = |of: fn(&Run) -> u64| world.runs.values().map(|run| of(run)).sum::<u64>();
-        let (cost, reserved) = (sum(|run| run.spend.cost), sum(|run| run.reserved));
-        let by_task: u64 = world.tasks.values().map(|task| task.spend.cost).sum();
-        let reserved_by_task: u64 = world.tasks.values().map(|task| task.spend.reserved).sum();
+        // Whoever is hosted outside of tasks is paid for too.
+        let in_seats: u64 = world.seats.values().map(|seated| seated.spend.cost).sum();
+        let reserved_in_seats: u64 = world.seats.values().map(|seated| seated.reserved).sum();
+        let (cost, reserved) =
+            (sum(|run| run.spend.cost) + in_seats, sum(|run| run.reserved) + reserved_in_seats);
+        let by_task = world.tasks.values().map(|task| task.spend.cost).sum::<u64>() + in_seats;
+        let reserved_by_task =
+            world.tasks.values().map(|task| task.spend.reserved).sum::<u64>() + reserved_in_seats;
         let by_agent: u64 = world.spend.by_agent.values().map(|total| total.cost).sum();
         let by_day: u64 = world.spend.by_day.values().map(|total| total.cost).sum();
         let by_tariff: u64 = world.spend.by_tariff.values().map(|total| total.cost).sum();
@@ -468,9 +477,10 @@ impl Check<'_> {
             maps.flat_map(|map| map.values()).for_each(|unknown| sum.add(unknown));
             sum
         };
-        let unknown = all(&mut world.runs.values().map(|run| &run.spend.unknown));
+        let in_seats = || world.seats.values().map(|seated| &seated.spend.unknown);
+        let unknown = all(&mut world.runs.values().map(|run| &run.spend.unknown).chain(in_seats()));
         let totals = [
-            all(&mut world.tasks.values().map(|task| &task.spend.unknown)),
+            all(&mut world.tasks.values().map(|task| &task.spend.unknown).chain(in_seats())),
             all(&mut world.spend.by_agent.values().map(|total| &total.unknown)),
             all(&mut world.spend.by_day.values().map(|total| &total.unknown)),
             all(&mut world.spend.by_tariff.values().map(|total| &total.unknown)),

@@ -21,6 +21,7 @@ pub mod event;
 mod handle;
 pub mod invariants;
 pub mod published;
+pub mod rooms;
 mod rules;
 mod shell;
 pub mod waiting;

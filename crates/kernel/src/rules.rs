@@ -20,6 +20,8 @@ mod proposals;
 mod recovery;
 mod release;
 mod requests;
+mod rooms;
+mod seats;
 mod service;
 mod step;
 mod tickets;
@@ -45,6 +47,10 @@ pub(crate) use {
     proposals::{accept_proposal, propose},
     recovery::recover,
     requests::{answer_request, ask_approval, claim_done, make_request, receive_answer, submit_plan},
+    rooms::{
+        add_member, close_channel, decide_in_room, hear, make_channel, options as room_options, post,
+        remove_member, take_turn, task_decided, was_away,
+    },
     tickets::{new_text, ticket_follows, ticket_missed, ticket_seen},
 };
 
@@ -150,5 +156,22 @@ rules! {
     PlanSubmitted: "an agent at work submits its plan, and the settings leave the plan to agents" => "it takes the place of the plan that the task was begun with, and is posted as a comment";
     AgentConnected: "an agent that runs outside connects" => "its places in channels are IDLE; it is there as long as its heartbeats come, which keep its leases too";
     AgentGone: "an agent that runs outside disconnects, or misses its heartbeats" => "its places in channels are OFFLINE; run ERROR, lease ended, task stays IN_PROGRESS; where it was silent, as a lost worker";
+    MemberAdded: "an agent is added to a channel" => "it is IDLE and then QUEUED where it is there, at the end of the ring; one that is away joins when it connects; one that crashed or came back is added again by a person";
+    MessagePosted: "a person says something in a channel, or the agent whose turn it is" => "it is kept with a receipt for each member; an agent's own words wake nobody";
+    MessageInjected: "a person says something while a hosted agent speaks, in mode inject or parallel" => "the agent's program is told at once where it can hear it, otherwise with its next turn";
+    TurnInterrupted: "a person says something while an agent has the turn, in mode interrupt" => "turn WAITING until the person gives it back or takes it away, or the wait is over; what a hosted agent was saying is ended, and is begun again with what the person said";
+    RoomRests: "a full cycle went by in which nobody posted, or the only agent said nothing" => "nobody is given the turn before somebody says something";
+    RoomStalls: "nobody in the queue of a channel can be given the turn: the fleet does not run, a service is away, or a budget has no room" => "the channel waits, and goes on as soon as one of them can; a person is asked about the budget";
+    RoomWoken: "a person says something in a channel that rests" => "the next in the ring has the turn; agents that rested alone join it again";
+    ReplyBegun: "a hosted agent has the turn, and there is something that it has not heard" => "its program is started with what was said since its last turn";
+    NothingToSay: "a hosted agent has the turn, and nothing was said since its last" => "TURN_COMPLETE (auto); nothing is spent";
+    ReplyPosted: "a hosted agent's reply ends, and it has posted nothing itself" => "its last message is posted for it; the turn ends with it where the channel's turns do, or where it says TURN_COMPLETE";
+    ReplyRetried: "the session of a hosted agent is lost" => "the same once more, in a fresh session";
+    MemberCrashed: "a hosted agent's program ends badly in its turn" => "turn OFFLINE, announced, the next has the turn; a fresh session when it is added again";
+    MemberSuspended: "a service is away for a hosted agent in its turn" => "turn WAITING (service) for as long as a suspension lasts; it holds the turn";
+    MemberRestored: "the service is back" => "turn ACTIVE with the time that it had left, and its reply is begun again";
+    SilenceDetected: "`autoDetectTurnEnd`, and the agent that has the turn posts nothing more for `autoDetectSilenceSeconds`" => "TURN_COMPLETE (auto)";
+    TurnShifted: "Adjutant was not there in the middle of a turn or a wait" => "it goes on with the time that it had left";
+    DecidedInRoom: "a review room decides, by a member in its turn or by a person" => "the task is approved or sent back, as its own table lets whoever decides; the room is told and closed";
     OutsideRun: "an agent that runs outside starts or ends a run, or a person lets it go on" => "it takes the lease, or gives it back; what a person decided resumes its run and gives it the lease again";
 }

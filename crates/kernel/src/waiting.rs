@@ -6,12 +6,14 @@
 use crate::choice::Choice;
 
 use crate::World;
+use crate::rooms::Channel;
 use crate::why;
 use crate::words::CommentKind;
 use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Request, Task, Worker};
 use machines::Millis;
-use machines::names::{AgentName, ApprovalId, RequestId, ServiceName, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
+use machines::turn::{self, WaitReason};
 use machines::worker::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -26,6 +28,8 @@ machines::wire_enum! {
         PausedRun = "paused_run",
         /// Somebody asked something, and wants an answer in words.
         Question = "question",
+        /// An agent has paused its turn in a channel.
+        Turn = "turn",
         /// A run has taken all its turns.
         TurnLimit = "turn_limit",
         /// A budget is used up.
@@ -77,6 +81,7 @@ impl Kind {
             Kind::Approval           => Urgent,
             Kind::PausedRun          => Info,
             Kind::Question           => Urgent,
+            Kind::Turn               => Warning,
             Kind::TurnLimit          => Warning,
             Kind::Budget             => Urgent,
             Kind::StuckWorker        => Warning,
@@ -131,6 +136,7 @@ pub struct About {
     pub approval: Option<ApprovalId>,
     pub request: Option<RequestId>,
     pub service: Option<ServiceName>,
+    pub channel: Option<ChannelName>,
     /// The task that is depended on.
     pub dependency: Option<TaskId>,
 }
@@ -160,6 +166,7 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(open.map(|approval| question(world, approval)));
     let requests = world.requests.values().filter(|request| world.is_open_request(request));
     list.extend(requests.map(|request| asked(world, request)));
+    list.extend(world.channels.iter().filter_map(|(name, channel)| paused_turn(name, channel)));
     list.extend(denied_budgets(world, now));
     list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
     list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
@@ -307,6 +314,27 @@ fn question(world: &World, approval: &Approval) -> Waiting {
         text: format!("{of}{}", approval.question),
         options,
     }
+}
+
+/// An agent that holds the turn of a channel and does not use it, until a person says so or the wait is over.
+fn paused_turn(name: &ChannelName, channel: &Channel) -> Option<Waiting> {
+    let agent = channel.current.as_ref()?;
+    let place = channel.place(agent).filter(|place| place.state == turn::State::Waiting)?;
+    let (who, why) = match (place.wait_reason, &place.wait_note) {
+        (Some(WaitReason::HumanInterrupt), _) => (Decider::Person, "a person interrupted it".to_owned()),
+        (Some(WaitReason::Service), note) => (Decider::Service, note.clone().unwrap_or_default()),
+        (_, Some(note)) => (Decider::Person, note.clone()),
+        (_, None) => (Decider::Person, "it did not say for what".to_owned()),
+    };
+    Some(Waiting {
+        kind: Kind::Turn,
+        about: About { channel: Some(name.clone()), task: channel.about.task.clone(), ..About::default() },
+        since: place.wait_until.map(|until| until - Millis::from(channel.wait_seconds(agent)) * 1000),
+        blocks: channel.about.task.iter().cloned().collect(),
+        who,
+        text: format!("{agent} waits in its turn in {name}: {why}"),
+        options: crate::rules::room_options(name, agent),
+    })
 }
 
 /// A question that is answered in words.

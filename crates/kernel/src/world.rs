@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::rooms::{Channel, Seat, Seated};
 use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
@@ -14,7 +15,7 @@ use machines::names::{
 };
 use machines::suspended::Suspendable;
 use machines::task::{ApprovalCause, Status};
-use machines::{architect, run, task, turn, worker};
+use machines::{architect, run, task, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -61,6 +62,9 @@ pub struct World {
     /// The open question about the day's budget. While it is open, nothing is claimed.
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
+    /// The agents that Adjutant hosts outside of tasks, by where they speak.
+    #[serde(default)]
+    pub seats: OrdMap<Seat, Arc<Seated>>,
     /// The agents that are connected from outside.
     #[serde(default)]
     pub agents: OrdMap<AgentName, Connected>,
@@ -786,22 +790,6 @@ pub struct Connected {
     pub since: Millis,
     /// Its last sign of life that was written down.
     pub seen: Millis,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Channel {
-    pub config: turn::TurnConfig,
-    /// The ring, in order of arrival, and each member's place.
-    pub members: Vector<AgentName>,
-    pub places: OrdMap<AgentName, turn::Turn>,
-    /// Those who take turns, in their order; it never changes by a turn ending.
-    #[serde(default)]
-    pub ring: Vector<AgentName>,
-    /// Who holds the turn, and who had it last: the cursor.
-    #[serde(default)]
-    pub current: Option<AgentName>,
-    #[serde(default)]
-    pub last: Option<AgentName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

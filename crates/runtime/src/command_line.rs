@@ -34,6 +34,12 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::ResumeRun { run } => vec!["adj", "resume", run.as_str()],
         Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
         Choice::AnswerQuestion { request } => vec!["adj", "answer", request.as_str(), TEXT],
+        Choice::ResumeTurn { channel, agent } => {
+            vec!["adj", "turn", "resume", channel.as_str(), "--as", agent.as_str()]
+        }
+        Choice::TakeTurnAway { channel, agent } => {
+            vec!["adj", "turn", "skip", channel.as_str(), "--as", agent.as_str()]
+        }
         Choice::ListRequests => vec!["adj", "waiting"],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],

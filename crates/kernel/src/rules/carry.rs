@@ -14,8 +14,10 @@ use super::claim::end_lease;
 use super::next::{ask_gate, ask_tree, wake};
 use super::outcome::ask_after;
 use super::release::{abort_run, drop_question, quit_step};
+use super::rooms;
 use super::step::{self, audit_call, audit_result};
 use crate::command::{Actor, Refusal};
+use crate::dispatch::channel_of;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{ArchitectAsked, ArchitectWork, ChannelSaid, RingChanged, SaidKind, TurnHeld};
@@ -162,64 +164,71 @@ pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<
     }
 }
 
-/// What an agent's place in a channel asks for.
+/// What an agent's place in a channel asks for. `event` is what moved it there, and `to` where it stands now.
 pub(crate) fn carry_out_turn(
     d: &mut Draft,
     channel: &ChannelName,
     agent: &AgentName,
+    (event, to): (&turn::Event, turn::State),
     asked: Vec<turn::Effect>,
 ) -> Ruled {
     let timer = Timer::Turn { channel: channel.clone(), agent: agent.clone() };
+    let mut lost = false;
+    if let turn::Event::TurnComplete { .. } = event {
+        rooms::turn_completed(d, channel, agent, to);
+    }
+    if to == turn::State::Waiting {
+        rooms::turn_paused(d, channel, agent, matches!(event, turn::Event::Interrupt { .. }));
+    }
     for effect in asked {
         let (channel, agent, at) = (channel.clone(), agent.clone(), d.at());
         match effect {
             turn::Effect::JoinQueue => {
                 d.emit(RingChanged { channel: channel.clone(), agent, joined: true });
-                grant_next(d, &channel)?;
+                rooms::grant_next(d, &channel)?;
             }
-            turn::Effect::LeaveQueue => d.emit(RingChanged { channel, agent, joined: false }),
+            turn::Effect::LeaveQueue => {
+                d.emit(RingChanged { channel, agent, joined: false });
+                lost = to == turn::State::Offline;
+            }
             turn::Effect::SetCurrent => d.emit(TurnHeld { channel, agent: Some(agent) }),
-            turn::Effect::FreeTurn => d.emit(TurnHeld { channel, agent: None }),
+            turn::Effect::FreeTurn => {
+                d.emit(TurnHeld { channel: channel.clone(), agent: None });
+                rooms::turn_freed(d, &channel, &agent);
+            }
             turn::Effect::StartTimer { due } => d.set_timer(timer.clone(), due),
             turn::Effect::StopTimers => d.clear_timer(&timer),
-            turn::Effect::NotifyAgent => {
-                let text = "it is your turn".to_owned();
-                d.emit(ChannelSaid { channel, at, to: Some(agent), kind: SaidKind::Turn, text });
-            }
-            turn::Effect::GrantNext => grant_next(d, &channel)?,
+            turn::Effect::NotifyAgent => rooms::notify(d, &channel, &agent)?,
+            turn::Effect::GrantNext => rooms::grant_next(d, &channel)?,
             turn::Effect::Log { message } => {
-                let text = format!("{agent}: {message}");
+                let context = match event {
+                    turn::Event::Disconnects { context: Some(context) } => format!(": {context}"),
+                    _ => String::new(),
+                };
+                let text = format!("{agent}: {message}{context}");
                 d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Log, text });
             }
             turn::Effect::Announce { notice } => {
-                let text = notice.name().replace("[Agent]", agent.as_str());
-                d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+                let config = &channel_of(d, &channel)?.config;
+                let wanted = match notice {
+                    turn::Notice::TimedOut => config.announce_timeouts,
+                    turn::Notice::Disconnected | turn::Notice::NoAgents => config.announce_disconnects,
+                };
+                if wanted {
+                    let text = notice.name().replace("[Agent]", agent.as_str());
+                    d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+                }
             }
         }
     }
-    Ok(())
-}
-
-/// The next in the ring after whoever had the turn last, if nobody has it now.
-fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
-    let Some(channel) = d.world.channels.get(name).filter(|channel| channel.current.is_none()) else {
-        return Ok(());
-    };
-    let after = channel.last.as_ref().and_then(|last| channel.ring.iter().position(|agent| agent == last));
-    let start = after.map_or(0, |place| place + 1);
-    let queued = |agent: &&AgentName| {
-        channel.places.get(*agent).is_some_and(|place| place.state == turn::State::Queued)
-    };
-    let count = channel.ring.len();
-    let next = (0..count).filter_map(|step| channel.ring.get((start + step) % count)).find(queued).cloned();
-    let timeout_seconds = channel.config.default_timeout_seconds;
-    match next {
-        Some(agent) => {
-            let event = turn::Event::TurnGranted { at: d.at(), timeout_seconds };
-            d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop)
-        }
-        None => Ok(()),
+    if lost && channel_of(d, channel)?.config.announce_disconnects {
+        rooms::announce_nobody(d, channel);
     }
+    // The same turn goes on.
+    if matches!(event, turn::Event::WaitResolved { .. } | turn::Event::HumanOverride { .. }) {
+        rooms::go_on(d, channel, agent)?;
+    }
+    Ok(())
 }
 
 /// What the architect's row asks for.

@@ -11,6 +11,7 @@ use super::budgets::ask_for_money;
 use super::fleet::{change_hands, retire_surplus};
 use super::landing::start_landing;
 use super::main_tests::ask_main_tests;
+use super::rooms::settle_rooms;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::Timer;
@@ -35,6 +36,7 @@ pub(crate) fn settle(d: &mut Draft) -> Ruled {
             break;
         }
     }
+    settle_rooms(d)?;
     ask_for_money(d)
 }
 

@@ -222,7 +222,9 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
 
 pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: SmolStr, note: String) -> Ruled {
     d.rule(Rule::Approved);
+    let told = format!("was approved by {by}: {note}");
     d.emit(TaskApproved { id: id.clone(), tip, by, at: d.at(), note });
+    super::rooms::task_decided(d, id, &told)?;
     if d.task(id)?.has_code() {
         d.emit(Queued { id: id.clone() });
         Ok(())

@@ -13,6 +13,7 @@ use super::next::{under_way, wake};
 use super::service::{health_seen, timer_due};
 use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
+use super::{rooms, seats};
 use crate::command::{Happened, Outcome, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
@@ -152,6 +153,16 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         (Effect::RunLandedHook { .. }, Happened::HookRan) => d.end(id, EffectEnd::Done),
         (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. } | Effect::RunLandedHook { .. }, other) => {
             tried(d, id, &describe(other))
+        }
+        (Effect::StartReply { seat, .. }, what) => return seats::reply_outcome(d, id, seat, what),
+        (Effect::EndReply { seat, .. }, what) => seats::reply_ended(d, id, seat, what)?,
+        (Effect::AnswerInReply { .. }, what) => match what {
+            Happened::Failed { error } => tried(d, id, error),
+            _ => d.end(id, EffectEnd::Done),
+        },
+        (Effect::TellInReply { seat, number, .. }, what) => {
+            d.end(id, EffectEnd::Done);
+            rooms::told(d, seat, *number, matches!(what, Happened::Told { heard: true }));
         }
         (Effect::CheckHealth { service }, what) => {
             d.end(id, EffectEnd::Done);

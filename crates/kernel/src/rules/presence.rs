@@ -11,6 +11,7 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::outside_runs::renew_outside;
 use super::release::{fail_run, release};
+use super::rooms::join;
 use super::step::{lost, seconds};
 use crate::command::{Presence, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
@@ -43,10 +44,8 @@ fn connected(d: &mut Draft, agent: &AgentName) -> Ruled {
     d.rule(Rule::AgentConnected);
     d.emit(AgentConnected { agent: agent.clone(), at: d.at() });
     expect_heartbeat(d, agent);
-    for (channel, state) in places(d, agent) {
-        if state == turn::State::Offline {
-            d.move_turn(&channel, agent, &turn::Event::AgentStarts, Caller::SYSTEM)?;
-        }
+    for (channel, _) in places(d, agent) {
+        join(d, &channel, agent)?;
     }
     Ok(())
 }
@@ -101,7 +100,7 @@ pub(super) fn gone(d: &mut Draft, agent: &AgentName, why: GoneBecause) -> Ruled 
 }
 
 fn places(d: &Draft, agent: &AgentName) -> Vec<(ChannelName, turn::State)> {
-    let place = |(name, channel): (&ChannelName, &std::sync::Arc<crate::world::Channel>)| {
+    let place = |(name, channel): (&ChannelName, &std::sync::Arc<crate::rooms::Channel>)| {
         channel.places.get(agent).map(|place| (name.clone(), place.state))
     };
     d.world.channels.iter().filter_map(place).collect()

@@ -1,10 +1,10 @@
 //! Services that are away, and come back.
 
+use machines::architect;
 use machines::machine::Caller;
 use machines::names::{ApprovalId, RunId, ServiceName, TaskId};
 use machines::suspended::{Suspension, Wrapped};
 use machines::worker::ReleaseReason;
-use machines::{architect, turn};
 use smol_str::SmolStr;
 
 use super::Rule;
@@ -12,6 +12,7 @@ use super::landing::land_again;
 use super::next::wake;
 use super::presence::gone;
 use super::release::release;
+use super::rooms;
 use super::step::{lost, seconds};
 use crate::Millis;
 use crate::draft::{Draft, Ruled};
@@ -31,6 +32,25 @@ pub(super) struct Away<'a> {
 
 pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) -> Ruled {
     d.rule(Rule::Outage);
+    service_away(d, away);
+    let (at, service) = (d.at(), away.service);
+    let resets_at = away.resets_at.filter(|reset| *reset > at);
+    if !d.run(run_id)?.is_live() {
+        d.emit(RunNoted {
+            id: run_id.clone(),
+            note: format!("service {service} went away while a call waited"),
+        });
+        return release(d, id, ReleaseReason::NeedsApproval);
+    }
+    let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
+    let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
+    d.move_run(run_id, Wrapped::Suspend(suspension))?;
+    d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
+    Ok(())
+}
+
+/// What is known of a service that does not do its work is written down, and it is asked how it is from now on.
+pub(super) fn service_away(d: &mut Draft, away: &Away) {
     let (at, service) = (d.at(), away.service);
     // A reset that has passed says nothing.
     let resets_at = away.resets_at.filter(|reset| *reset > at);
@@ -48,18 +68,6 @@ pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) ->
         None => d.clear_timer(&Timer::Reset { service: service.clone() }),
     }
     poll_health(d);
-    if !d.run(run_id)?.is_live() {
-        d.emit(RunNoted {
-            id: run_id.clone(),
-            note: format!("service {service} went away while a call waited"),
-        });
-        return release(d, id, ReleaseReason::NeedsApproval);
-    }
-    let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
-    let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
-    d.move_run(run_id, Wrapped::Suspend(suspension))?;
-    d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
-    Ok(())
 }
 
 /// The health of every service is asked as long as one of them is away.
@@ -142,7 +150,11 @@ pub(super) fn restore(d: &mut Draft) -> Ruled {
     for id in waiting {
         d.emit(WaitsForService { id, service: None });
     }
-    Ok(())
+    rooms::restore_members(d, |d, agent| {
+        let away = |service: &ServiceName| d.world.health.get(service).is_some_and(|health| !health.healthy);
+        let any_away = d.world.health.values().any(|health| !health.healthy);
+        if all { !any_away } else { !away(&d.world.config.service_of(agent)) }
+    })
 }
 
 pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
@@ -202,15 +214,8 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
             lost(d, task, "the outside owner gave no sign of life")
         }
         Timer::Heartbeat { agent } => gone(d, agent, GoneBecause::Silent),
-        Timer::Turn { channel, agent } => {
-            let place = d.world.channels.get(channel).and_then(|channel| channel.places.get(agent));
-            let event = match place.map(|place| place.state) {
-                Some(turn::State::Active) => turn::Event::Timeout { answered: false },
-                Some(turn::State::Waiting) => turn::Event::WaitTimeout,
-                _ => return Ok(()),
-            };
-            d.move_turn(channel, agent, &event, Caller::SYSTEM).map(drop)
-        }
+        Timer::Turn { channel, agent } => rooms::turn_over(d, channel, agent),
+        Timer::Silence { channel } => rooms::silent(d, channel),
         Timer::Escalation => {
             let waits = d.world.architect.as_ref().is_some_and(|architect| {
                 architect.suspension().is_none() && architect.inner().state == architect::State::Escalated

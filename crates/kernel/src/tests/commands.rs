@@ -321,10 +321,18 @@ fn a_bad_configuration_is_refused_and_the_last_good_one_stays() {
 fn a_channel_has_one_turn_holder() {
     let mut table = Table::new(config());
     let room = ChannelName::new("room").unwrap();
-    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    table
+        .ann(Ask::MakeChannel {
+            name: room.clone(),
+            config: turn::TurnConfig::default(),
+            about: Default::default(),
+        })
+        .unwrap();
     for name in ["a", "b"] {
         let agent = AgentName::new(name).unwrap();
-        table.ann(Ask::AddMember { channel: room.clone(), agent: agent.clone() }).unwrap();
+        table
+            .ann(Ask::AddMember { channel: room.clone(), agent: agent.clone(), times: Default::default() })
+            .unwrap();
         for event in [turn::Event::AgentStarts, turn::Event::Assigned] {
             table
                 .tell(Actor::System, Ask::TurnEvent { channel: room.clone(), agent: agent.clone(), event })
@@ -341,8 +349,10 @@ fn a_channel_has_one_turn_holder() {
     };
     assert_eq!(send(&mut table, Actor::System, "b", granted).unwrap_err().code, "TURN_TAKEN");
     // Its own turn it completes, and no other agent's.
-    let complete = || turn::Event::TurnComplete { alone: false };
+    let complete = || turn::Event::TurnComplete { alone: false, auto: false };
     assert_eq!(send(&mut table, agent("b", Role::Lead), "a", complete()).unwrap_err().status, 403);
+    let post = Ask::Post { channel: room.clone(), text: "hello".to_owned() };
+    table.tell(agent("a", Role::Intern), post).unwrap();
     send(&mut table, agent("a", Role::Intern), "a", complete()).unwrap();
     assert_eq!(channel(&table).current.as_ref().map(AgentName::as_str), Some("b"));
     send(&mut table, agent("b", Role::Intern), "b", complete()).unwrap();
@@ -372,7 +382,13 @@ fn an_agent_runs_neither_the_fleet_nor_the_project() {
     table.ann(add("a", &[])).unwrap();
     table.ann(add("b", &[])).unwrap();
     let room = ChannelName::new("room").unwrap();
-    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
+    table
+        .ann(Ask::MakeChannel {
+            name: room.clone(),
+            config: turn::TurnConfig::default(),
+            about: Default::default(),
+        })
+        .unwrap();
     let other = AgentName::new("other").unwrap();
     let asks = [
         Ask::StartFleet { workers: 1 },
@@ -391,7 +407,7 @@ fn an_agent_runs_neither_the_fleet_nor_the_project() {
             reviewer: None,
             agent: None,
         },
-        Ask::AddMember { channel: room.clone(), agent: other.clone() },
+        Ask::AddMember { channel: room.clone(), agent: other.clone(), times: Default::default() },
         Ask::RemoveMember { channel: room.clone(), agent: other.clone() },
         Ask::TurnEvent { channel: room, agent: other, event: turn::Event::AgentStarts },
         Ask::ArchitectEvent { event: Wrapped::Inner(architect::Event::Start) },

@@ -107,9 +107,10 @@ fn line(about: &'static str, ask: impl Into<String>, scene: impl Fn() -> (Table,
 fn plain(ask: Ask) -> Line {
     let name = serde_json::to_value(&ask).unwrap()["ask"].as_str().unwrap().replace('_', " ");
     let about = match &ask {
-        Ask::MakeChannel { .. } | Ask::AddMember { .. } | Ask::RemoveMember { .. } => {
+        Ask::MakeChannel { .. } | Ask::CloseChannel { .. } | Ask::AddMember { .. } => {
             "Channels and architect"
         }
+        Ask::RemoveMember { .. } | Ask::WasAway { .. } => "Channels and architect",
         Ask::StartFleet { .. } | Ask::StopFleet | Ask::Configure { .. } | Ask::SeeDisk { .. } => "Fleet",
         Ask::TestMain | Ask::SeeMain { .. } | Ask::Outcome(_) => "Fleet",
         _ => "Board",
@@ -285,9 +286,17 @@ fn of_rooms() -> Vec<Line> {
             before.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
         lines.push(line("Channels and architect", turn::Turn::kind(&event).name(), move || {
             let mut table = Table::new(config());
-            table.ann(Ask::MakeChannel { name: room(), config: turn::TurnConfig::default() }).unwrap();
+            table
+                .ann(Ask::MakeChannel {
+                    name: room(),
+                    config: turn::TurnConfig::default(),
+                    about: Default::default(),
+                })
+                .unwrap();
             let own = AgentName::new("own").unwrap();
-            table.ann(Ask::AddMember { channel: room(), agent: own.clone() }).unwrap();
+            table
+                .ann(Ask::AddMember { channel: room(), agent: own.clone(), times: Default::default() })
+                .unwrap();
             for event in &before {
                 // Whoever may: the agent for its own wait, the system for the rest.
                 let actor = match event {
@@ -298,6 +307,40 @@ fn of_rooms() -> Vec<Line> {
                 table.tell(actor, ask).unwrap();
             }
             (table, Ask::TurnEvent { channel: room(), agent: own, event: event.clone() })
+        }));
+    }
+    let words = [
+        ("post in its turn", None),
+        ("read the channel", None),
+        ("decide a review in a room", None),
+        ("turn complete", Some(TurnWord::Complete)),
+        ("turn pass", Some(TurnWord::Pass)),
+        ("turn wait", Some(TurnWord::Wait { note: None, seconds: None })),
+        ("turn cancel", Some(TurnWord::Cancel)),
+        ("turn skip", Some(TurnWord::Skip)),
+        ("turn fresh", Some(TurnWord::Fresh)),
+    ];
+    for (name, word) in words {
+        lines.push(line("Channels and architect", name, move || {
+            let mut table = task_in(way_to(Status::Review));
+            let about = crate::rooms::About { task: Some(task("t1")), ..Default::default() };
+            table.ann(Ask::MakeChannel { name: room(), config: turn::TurnConfig::default(), about }).unwrap();
+            let own = AgentName::new("own").unwrap();
+            let add = Ask::AddMember { channel: room(), agent: own.clone(), times: Default::default() };
+            table.ann(add).unwrap();
+            for event in [turn::Event::AgentStarts, turn::Event::Assigned] {
+                let ask = Ask::TurnEvent { channel: room(), agent: own.clone(), event };
+                table.tell(Actor::System, ask).unwrap();
+            }
+            let ask = match (&word, name) {
+                (Some(word), _) => Ask::TakeTurn { channel: room(), agent: own, word: word.clone() },
+                (None, "read the channel") => Ask::Hear { channel: room(), agent: own },
+                (None, "post in its turn") => Ask::Post { channel: room(), text: "hello".to_owned() },
+                (None, _) => {
+                    Ask::DecideInRoom { channel: room(), approve: false, note: "not yet".to_owned() }
+                }
+            };
+            (table, ask)
         }));
     }
     for kind in architect::Kind::ALL {
@@ -406,9 +449,15 @@ fn lines() -> Vec<Line> {
         plain(Ask::TestMain),
         plain(Ask::SeeMain { tip: "tip".into() }),
         plain(Ask::Outcome(outcome)),
-        plain(Ask::MakeChannel { name: channel.clone(), config: turn::TurnConfig::default() }),
-        plain(Ask::AddMember { channel: channel.clone(), agent: member.clone() }),
-        plain(Ask::RemoveMember { channel, agent: member }),
+        plain(Ask::MakeChannel {
+            name: channel.clone(),
+            config: turn::TurnConfig::default(),
+            about: Default::default(),
+        }),
+        plain(Ask::AddMember { channel: channel.clone(), agent: member.clone(), times: Default::default() }),
+        plain(Ask::RemoveMember { channel: channel.clone(), agent: member }),
+        plain(Ask::CloseChannel { name: channel }),
+        plain(Ask::WasAway { since: 1 }),
     ]);
     lines.extend(of_work());
     lines.extend(of_rooms());
@@ -506,11 +555,17 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::TestMain
         | Ask::SeeMain { .. }
         | Ask::MakeChannel { .. }
+        | Ask::CloseChannel { .. }
+        | Ask::Post { .. }
+        | Ask::Hear { .. }
+        | Ask::TakeTurn { .. }
+        | Ask::DecideInRoom { .. }
+        | Ask::WasAway { .. }
         | Ask::AddMember { .. }
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 44,
+        | Ask::Outcome(_) => 50,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

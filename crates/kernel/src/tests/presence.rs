@@ -83,11 +83,20 @@ fn an_agent_that_disconnects_gives_its_task_back() {
 fn an_agent_s_places_in_channels_follow_its_presence() {
     let mut table = Table::new(config());
     let room = ChannelName::new("room").unwrap();
-    table.ann(Ask::MakeChannel { name: room.clone(), config: turn::TurnConfig::default() }).unwrap();
-    table.ann(Ask::AddMember { channel: room.clone(), agent: named() }).unwrap();
+    table
+        .ann(Ask::MakeChannel {
+            name: room.clone(),
+            config: turn::TurnConfig::default(),
+            about: Default::default(),
+        })
+        .unwrap();
+    table.ann(Ask::AddMember { channel: room.clone(), agent: named(), times: Default::default() }).unwrap();
     let state = |table: &Table| table.world.channels[&room].places[&named()].state;
     says(&mut table, Presence::Connect).unwrap();
-    assert_eq!(state(&table), turn::State::Idle);
+    assert_eq!(state(&table), turn::State::Active, "it was added while it was away, and is here now");
+    says(&mut table, Presence::Disconnect).unwrap();
+    says(&mut table, Presence::Connect).unwrap();
+    assert_eq!(state(&table), turn::State::Idle, "who comes back is not queued again by itself");
     let assigned = Ask::TurnEvent { channel: room.clone(), agent: named(), event: turn::Event::Assigned };
     table.tell(Actor::System, assigned).unwrap();
     assert_eq!(state(&table), turn::State::Active);

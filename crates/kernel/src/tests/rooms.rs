@@ -2,14 +2,23 @@
 
 use super::table::*;
 use crate::command::*;
+use crate::words::StepEnding;
 use crate::{Actor, Effect, Event};
 use machines::names::{AgentName, ChannelName};
 use machines::suspended::Wrapped;
 use machines::turn;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) const ALL: &[fn()] = &[
     turns_go_round_and_end_by_time,
+    hosted_agents_answer_a_person_in_turn_and_then_the_room_rests,
+    a_person_is_heard_by_the_mode_of_the_room,
+    a_room_waits_for_the_fleet_and_goes_on_with_it,
+    a_hosted_agent_that_crashes_is_announced_and_comes_back_only_by_a_person,
+    an_outage_pauses_the_turn_of_a_hosted_agent_and_its_end_gives_it_back,
+    a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it,
+    only_whoever_has_the_turn_speaks,
+    a_review_room_decides_about_its_task,
     a_wait_keeps_the_turn,
     whoever_leaves_passes_the_turn_on,
     the_architect_goes_from_request_to_stories,
@@ -25,14 +34,36 @@ fn said(commit: &Commit) -> String {
             Some(format!("held by {}", e.agent.as_ref().map_or("nobody", AgentName::as_str)))
         }
         Event::ChannelSaid(e) => Some(format!("{} \"{}\"", e.kind, e.text)),
+        Event::Posted(e) => Some(format!("{}: \"{}\"{}", e.by, e.text, if e.held { " held" } else { "" })),
+        Event::MessagesReleased(_) => Some("released".to_owned()),
+        Event::RoomRests(e) => Some(if e.rests { "rests" } else { "woken" }.to_owned()),
+        Event::RoomStalls(_) => Some("stalls".to_owned()),
+        Event::ChannelClosed(_) => Some("closed".to_owned()),
+        Event::MessageHeard(e) => Some(format!("{} heard {}", e.agent, e.number)),
+        Event::ReceiptsMoved(e) => Some(match (e.delivered, e.consumed) {
+            (_, Some(number)) => format!("{} consumed {number}", e.agent),
+            (number, None) => format!("{} has {}", e.agent, number.unwrap_or(0)),
+        }),
         Event::ArchitectMoved(e) => Some(e.to.to_string()),
         Event::ArchitectAsked(e) => Some(format!("asks {} {}", e.what, e.request.as_deref().unwrap_or("-"))),
         Event::EffectAsked(e) => match &e.what {
             Effect::Timer { due, set_at, .. } => {
                 Some(format!("timer {} s", (due - set_at.unwrap_or(*due)) / 1000))
             }
+            Effect::StartReply { agent, resume, prompt, .. } => {
+                let crate::effect::Say::Turn { after, upto, again } = prompt;
+                let how = match (resume, again) {
+                    (false, false) => "new",
+                    (true, false) => "resumed",
+                    (_, true) => "again",
+                };
+                Some(format!("{agent} speaks {after}..{upto} {how}"))
+            }
+            Effect::EndReply { .. } => Some("ends it".to_owned()),
+            Effect::TellInReply { number, .. } => Some(format!("tells {number}")),
             _ => None,
         },
+        Event::EffectEnded(e) if e.how == crate::words::EffectEnd::Done => None,
         Event::EffectEnded(_) => Some("timer off".to_owned()),
         _ => None,
     };
@@ -45,10 +76,10 @@ impl Room {
     fn new() -> Room {
         let mut room = Room(Table::new(config()));
         let (name, config) = (ChannelName::new("room").unwrap(), turn::TurnConfig::default());
-        room.0.ann(Ask::MakeChannel { name: name.clone(), config }).unwrap();
+        room.0.ann(Ask::MakeChannel { name: name.clone(), config, about: Default::default() }).unwrap();
         for agent in ["a", "b"] {
             let agent = AgentName::new(agent).unwrap();
-            room.0.ann(Ask::AddMember { channel: name.clone(), agent }).unwrap();
+            room.0.ann(Ask::AddMember { channel: name.clone(), agent, times: Default::default() }).unwrap();
         }
         room
     }
@@ -82,6 +113,9 @@ impl Room {
                     self.0.now = self.0.now.max(self.0.world.effects[&effect].due().unwrap());
                     Ask::Outcome(Outcome { effect, what: Happened::TimerDue })
                 }
+                says if says.starts_with("says=") => {
+                    Ask::Post { channel, text: says.trim_start_matches("says=").to_owned() }
+                }
                 _ if who == "architect" => {
                     let event = serde_json::from_value(event).unwrap();
                     Ask::ArchitectEvent { event: Wrapped::Inner(event) }
@@ -106,7 +140,8 @@ fn turns_go_round_and_end_by_time() {
            b agent_starts -> b IDLE
            b assigned_to_channel -> b QUEUED, +b
            a TURN_COMPLETE alone=false itself -> a QUEUED, timer off, held by nobody, b ACTIVE, held by b, timer 60 s, turn "it is your turn"
-           b rings -> timer off, b QUEUED, held by nobody, log "b: turn timed out", announcement "⏱️ b turn timed out", a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           b rings -> timer off, b QUEUED, held by nobody, log "b: turn timed out", announcement "⏱️ b turn timed out", rests
+           b says=hello by-ann -> human:ann: "hello", woken, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a TURN_COMPLETE alone=true itself -> a IDLE, timer off, held by nobody, -a"#,
     );
 }
@@ -121,9 +156,10 @@ fn a_wait_keeps_the_turn() {
            a interrupt at waitSeconds=300 mode=interrupt by-ann -> a WAITING, timer off, timer 300 s
            a human_override at to=ACTIVE by-ann -> a ACTIVE, timer off, timer 60 s
            a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
-           a human_override at to=QUEUED by-ann -> a QUEUED, timer off, held by nobody, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a human_override at to=QUEUED by-ann -> a QUEUED, timer off, held by nobody, rests
+           a says=hello by-ann -> human:ann: "hello", woken, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
-           a rings -> timer off, a QUEUED, held by nobody, a ACTIVE, held by a, timer 60 s, turn "it is your turn""#,
+           a rings -> timer off, a QUEUED, held by nobody, rests"#,
     );
 }
 
@@ -205,4 +241,311 @@ fn the_architect_asks_a_person_and_gives_up() {
          architect workspace_ready -> REQUEST, asks request r-5
          architect abandon reason=lost -> ERROR",
     );
+}
+
+/// A room of agents that Adjutant hosts, with a fleet that runs.
+struct Talk {
+    table: Table,
+    room: ChannelName,
+}
+
+impl Talk {
+    fn new(members: &str, mode: &str) -> Talk {
+        Talk::with(members, json!({"humanInterruptMode": mode}), json!({}))
+    }
+
+    fn with(members: &str, config: Value, about: Value) -> Talk {
+        let mut table = Table::new(super::table::config());
+        let room = ChannelName::new("room").unwrap();
+        table.ann(Ask::StartFleet { workers: 0 }).unwrap();
+        let (config, about) =
+            (serde_json::from_value(config).unwrap(), serde_json::from_value(about).unwrap());
+        table.ann(Ask::MakeChannel { name: room.clone(), config, about }).unwrap();
+        let mut talk = Talk { table, room };
+        for agent in members.split_whitespace() {
+            talk.ann(talk.add(agent));
+        }
+        talk
+    }
+
+    fn add(&self, agent: &str) -> Ask {
+        let agent = AgentName::new(agent).unwrap();
+        Ask::AddMember { channel: self.room.clone(), agent, times: Default::default() }
+    }
+
+    fn tell(&mut self, actor: Actor, ask: Ask) -> String {
+        said(&self.table.commit(actor, ask, None).unwrap())
+    }
+
+    fn ann(&mut self, ask: Ask) -> String {
+        self.tell(ann(), ask)
+    }
+
+    fn post(&mut self, text: &str) -> String {
+        self.ann(Ask::Post { channel: self.room.clone(), text: text.to_owned() })
+    }
+
+    fn word(&mut self, actor: Actor, agent: &str, word: TurnWord) -> String {
+        let agent = AgentName::new(agent).unwrap();
+        self.tell(actor, Ask::TakeTurn { channel: self.room.clone(), agent, word })
+    }
+
+    /// What came of the one effect of this kind.
+    fn comes(&mut self, kind: &str, what: Happened) -> String {
+        let of_kind = self.table.world.effects.iter().find(|(_, effect)| effect.kind() == kind);
+        let effect = of_kind.unwrap_or_else(|| panic!("no {kind} is under way")).0.clone();
+        self.tell(Actor::System, Ask::Outcome(Outcome { effect, what }))
+    }
+
+    fn replies(&mut self, text: &str) -> String {
+        let usage = Usage { cost: Some(7), input_tokens: 1, output_tokens: 1 };
+        let (ending, output) = (StepEnding::NotDone, text.to_owned());
+        self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage })
+    }
+
+    fn channel(&self) -> &crate::rooms::Channel {
+        self.table.world.channel(&self.room).unwrap()
+    }
+
+    fn receipts(&self, number: u64) -> String {
+        let channel = self.channel();
+        let of = |agent: &AgentName| format!("{agent} {}", channel.receipt(number, agent));
+        channel.members.iter().map(of).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn itself(agent: &str) -> Actor {
+    Actor::Agent { name: AgentName::new(agent).unwrap(), role: crate::config::Role::Specialist }
+}
+
+/// What a waiting list needs: an agent that has paused its turn.
+pub(super) fn an_agent_that_waits() -> Table {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("hello");
+    let note = Some("the build".to_owned());
+    talk.word(itself("coder"), "coder", TurnWord::Wait { note, seconds: None });
+    talk.table
+}
+
+#[test]
+fn hosted_agents_answer_a_person_in_turn_and_then_the_room_rests() {
+    let mut talk = Talk::new("coder intern", "inject");
+    let spoken = |talk: &Talk| talk.table.world.seats.len();
+    assert_eq!(spoken(&talk), 0, "nobody has said anything, so nobody is asked");
+    assert_eq!(
+        talk.post("which way?"),
+        "human:ann: \"which way?\", coder QUEUED, +coder, coder ACTIVE, held by coder, timer 60 s, turn \"it is your turn\", \
+         coder has 1, coder speaks 0..1 new, intern QUEUED, +intern"
+    );
+    assert_eq!(talk.receipts(1), "coder delivered, intern queued");
+    assert_eq!(
+        talk.replies("left"),
+        "agent:coder: \"left\", coder QUEUED, coder consumed 1, timer off, held by nobody, intern ACTIVE, held by intern, \
+         timer 60 s, turn \"it is your turn\", intern has 2, intern speaks 0..2 new"
+    );
+    assert_eq!(talk.receipts(1), "coder consumed, intern delivered");
+    assert_eq!(
+        talk.replies("PASS"),
+        "intern QUEUED, intern consumed 2, timer off, held by nobody, coder ACTIVE, held by coder, timer 60 s, \
+         turn \"it is your turn\", coder QUEUED, timer off, held by nobody, rests",
+        "its own words are nothing to answer: a full cycle without a post rests the room"
+    );
+    assert_eq!(talk.table.world.spend.cost, 14, "replies are paid for");
+    assert_eq!(talk.table.world.spend.by_agent.len(), 2);
+    assert_eq!(
+        talk.post("really?"),
+        "human:ann: \"really?\", woken, intern ACTIVE, held by intern, timer 60 s, turn \"it is your turn\", intern has 3, \
+         intern speaks 2..3 resumed"
+    );
+}
+
+/// Nobody is started by a room whose fleet does not run, and the room says so.
+#[test]
+fn a_room_waits_for_the_fleet_and_goes_on_with_it() {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.ann(Ask::StopFleet);
+    assert_eq!(
+        talk.post("hello"),
+        "human:ann: \"hello\", coder QUEUED, +coder, stalls, intern QUEUED, +intern"
+    );
+    let on = talk.ann(Ask::StartFleet { workers: 0 });
+    assert!(on.starts_with("coder ACTIVE, held by coder") && on.contains("coder speaks 0..1 new"), "{on}");
+    talk.ann(Ask::StopFleet);
+    let cut_off = Happened::StepFinished {
+        ending: StepEnding::CutOff,
+        output: String::new(),
+        tip: None,
+        usage: Usage::default(),
+    };
+    assert_eq!(talk.comes("start_reply", cut_off), "");
+    assert_eq!(talk.ann(Ask::StartFleet { workers: 0 }), "coder speaks 0..1 again");
+}
+
+#[test]
+fn a_person_is_heard_by_the_mode_of_the_room() {
+    let speaking = |mode: &str| {
+        let mut talk = Talk::new("coder intern", mode);
+        talk.post("begin");
+        talk
+    };
+    let mut talk = speaking("queue");
+    assert_eq!(talk.post("more"), "human:ann: \"more\" held");
+    assert_eq!(talk.receipts(2), "coder queued, intern queued");
+    let after = talk.replies("yes");
+    assert!(after.contains("released, intern ACTIVE") && after.contains("intern speaks 0..3 new"), "{after}");
+
+    let mut talk = speaking("inject");
+    assert_eq!(talk.post("more"), "human:ann: \"more\" held, tells 2");
+    assert_eq!(talk.comes("tell_in_reply", Happened::Told { heard: true }), "coder heard 2");
+    assert_eq!(talk.receipts(2), "coder delivered, intern queued");
+    talk.post("and more");
+    assert_eq!(talk.comes("tell_in_reply", Happened::Told { heard: false }), "");
+    assert_eq!(talk.receipts(3), "coder queued, intern queued");
+
+    let mut talk = speaking("parallel");
+    assert_eq!(talk.post("more"), "human:ann: \"more\", tells 2");
+    talk.tell(
+        itself("intern"),
+        Ask::Hear { channel: talk.room.clone(), agent: AgentName::new("intern").unwrap() },
+    );
+    assert_eq!(talk.receipts(2), "coder queued, intern delivered");
+
+    let mut talk = speaking("interrupt");
+    assert_eq!(
+        talk.post("stop"),
+        "human:ann: \"stop\", coder WAITING, timer off, ends it, timer off, timer 300 s"
+    );
+    assert_eq!(talk.word(ann(), "coder", TurnWord::Resume), "coder ACTIVE, timer off, timer 60 s");
+    let gone = Happened::StepEnded { tip: None, usage: Usage::default() };
+    assert_eq!(talk.comes("end_reply", gone), "coder has 2, coder speaks 0..2 again");
+}
+
+#[test]
+fn a_hosted_agent_that_crashes_is_announced_and_comes_back_only_by_a_person() {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("begin");
+    let crash = Happened::StepFailed {
+        error: "exit 1".to_owned(),
+        why: StepFailure::Failed,
+        usage: Usage::default(),
+    };
+    let after = talk.comes("start_reply", crash.clone());
+    assert!(
+        after.contains("coder OFFLINE, timer off, held by nobody, -coder, log \"coder: agent lost: exit 1\""),
+        "{after}"
+    );
+    assert!(
+        after.contains("announcement \"⚠️ coder disconnected, skipping turn\", intern ACTIVE"),
+        "{after}"
+    );
+    let after = talk.comes("start_reply", crash);
+    assert!(after.ends_with("announcement \"⚠️ No agents available in this channel\""), "{after}");
+    let alone = talk.post("anybody?");
+    assert_eq!(alone, "human:ann: \"anybody?\", announcement \"⚠️ No agents available in this channel\"");
+    let back = talk.ann(talk.add("intern"));
+    assert_eq!(
+        back,
+        "intern IDLE, intern QUEUED, +intern, intern ACTIVE, held by intern, timer 60 s, turn \"it is your turn\", intern has 2, \
+         intern speaks 0..2 new"
+    );
+    let lost = Happened::StepFailed {
+        error: "in use".to_owned(),
+        why: StepFailure::Session,
+        usage: Usage::default(),
+    };
+    assert_eq!(
+        talk.comes("start_reply", lost),
+        "intern speaks 0..2 again",
+        "a lost session is tried once more"
+    );
+}
+
+#[test]
+fn an_outage_pauses_the_turn_of_a_hosted_agent_and_its_end_gives_it_back() {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("begin");
+    let service = machines::names::ServiceName::new("model").unwrap();
+    let away =
+        Happened::Outage { service, resets_at: None, error: None, refused: false, usage: Usage::default() };
+    let after = talk.comes("start_reply", away);
+    assert_eq!(after, "timer 30 s, coder WAITING, timer off, timer 900 s");
+    talk.table.now += 40_000;
+    let back = Happened::Health { healthy: true };
+    talk.comes("timer", Happened::TimerDue);
+    let after = talk.comes("check_health", back);
+    assert!(
+        after.contains("coder ACTIVE") && after.contains("timer 60 s, coder speaks 0..1 again"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it() {
+    let quick = json!({"autoDetectTurnEnd": true, "autoDetectSilenceSeconds": 5});
+    let mut talk = Talk::with("coder intern", quick.clone(), json!({"ends": "signal"}));
+    talk.post("begin");
+    assert_eq!(talk.replies("let me see"), "agent:coder: \"let me see\", timer 5 s");
+    talk.table.now += 5_000;
+    let silence = crate::Timer::Silence { channel: talk.room.clone() };
+    let effect = talk.table.world.timers[&silence].clone();
+    let commit =
+        talk.table.commit(Actor::System, Ask::Outcome(Outcome { effect, what: Happened::TimerDue }), None);
+    let moved = commit.unwrap().events.iter().find_map(Event::transition).unwrap();
+    assert_eq!((moved.trigger.as_str(), moved.to.as_str()), ("auto", "QUEUED"));
+
+    let mut talk = Talk::with("coder intern", json!({}), json!({"ends": "signal"}));
+    talk.post("begin");
+    let after = talk.replies("done here\nTURN_COMPLETE");
+    assert!(after.starts_with("agent:coder: \"done here\", coder QUEUED"), "{after}");
+    talk.replies("forgot to say so");
+    talk.table.now += 60_000;
+    let turn = talk.table.world.timers.iter().find(|(timer, _)| matches!(timer, crate::Timer::Turn { .. }));
+    let effect = turn.unwrap().1.clone();
+    let after = talk.tell(Actor::System, Ask::Outcome(Outcome { effect, what: Happened::TimerDue }));
+    assert!(after.contains("log \"intern: Agent completed response without TURN_COMPLETE\""), "{after}");
+}
+
+#[test]
+fn only_whoever_has_the_turn_speaks() {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("begin");
+    let post = Ask::Post { channel: talk.room.clone(), text: "me first".to_owned() };
+    let refused = talk.table.tell(itself("intern"), post.clone()).unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "NOT_YOUR_TURN"));
+    talk.tell(itself("coder"), post);
+    let after = talk.replies("said it by a tool already");
+    assert!(!after.contains("said it"), "{after}");
+    assert_eq!(talk.word(ann(), "intern", TurnWord::Cancel).matches("ends it").count(), 1);
+    let left = |talk: &Talk| {
+        talk.channel().places[talk.channel().current.as_ref().unwrap()].timeout_at.unwrap() - talk.table.now
+    };
+    talk.post("again");
+    talk.table.now += 15_000;
+    let (before, stopped) = (left(&talk), talk.table.now);
+    talk.table.now += 3_600_000;
+    assert_eq!(talk.tell(Actor::System, Ask::WasAway { since: stopped }), "timer off, timer 45 s");
+    assert_eq!((before, left(&talk)), (45_000, 45_000), "an hour without anybody costs no turn");
+}
+
+#[test]
+fn a_review_room_decides_about_its_task() {
+    let mut table = check(Table::new(super::table::config()), "ticket t1\nfleet 1\ntree\nturn\ndone\ngreen");
+    let room = ChannelName::new("room").unwrap();
+    let about: crate::rooms::About = serde_json::from_value(json!({"task": "t1"})).unwrap();
+    table
+        .ann(Ask::MakeChannel { name: room.clone(), config: Default::default(), about: about.clone() })
+        .unwrap();
+    let other = ChannelName::new("other").unwrap();
+    let again = table.ann(Ask::MakeChannel { name: other, config: Default::default(), about }).unwrap_err();
+    assert_eq!(again.code, "EXISTS", "a task has one room");
+    let mut talk = Talk { table, room };
+    talk.ann(talk.add("intern"));
+    talk.post("is it good?");
+    let decide =
+        |approve| Ask::DecideInRoom { channel: talk.room.clone(), approve, note: "it is not".to_owned() };
+    let (yes, no) = (decide(true), decide(false));
+    assert_eq!(talk.table.tell(itself("intern"), yes.clone()).unwrap_err().status, 403);
+    let after = talk.ann(no);
+    assert!(after.starts_with("announcement \"t1 is IN_PROGRESS now\", closed, intern IDLE"), "{after}");
+    assert_eq!(talk.table.ann(yes).unwrap_err().code, "CHANNEL_CLOSED");
 }

@@ -4,6 +4,7 @@ use super::table::*;
 use crate::World;
 use crate::effect::{Effect, Timer};
 use crate::invariants::{Invariant, check as find, check_commit};
+use crate::rooms::Channel;
 use crate::world::*;
 use machines::names::{AgentName, ChannelName, EffectId, RunId};
 use machines::task::Status;

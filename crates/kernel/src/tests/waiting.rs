@@ -26,6 +26,7 @@ fn scenario(kind: Kind) -> (Table, Facts) {
             table
         }
         Kind::Question => after(plain(), "questions t1 which\tof\tthem"),
+        Kind::Turn => super::rooms::an_agent_that_waits(),
         Kind::TurnLimit => after(Table::with(|config| limited(config, 2)), "turn"),
         Kind::Budget => after(Table::with(|config| config.budget.task = Some(1_150)), "step"),
         Kind::StuckWorker => after(plain(), &format!("{}fails", "fails\nbackoff\n".repeat(4))),
@@ -72,6 +73,7 @@ fn told(waiting: &Waiting, began: crate::Millis) -> String {
         about.approval.as_ref().map(ToString::to_string),
         about.request.as_ref().map(ToString::to_string),
         about.service.as_ref().map(ToString::to_string),
+        about.channel.as_ref().map(ToString::to_string),
         about.dependency.as_ref().map(ToString::to_string),
     ];
     let ids: Vec<String> = ids.into_iter().flatten().collect();

@@ -73,7 +73,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 Happened::TreeUnmet { error: "no".to_owned() },
             ]
         }
-        Effect::StartStep { .. } => {
+        Effect::StartStep { .. } | Effect::StartReply { .. } => {
             let finished = |done| Happened::StepFinished {
                 ending: if done { StepEnding::Done } else { StepEnding::NotDone },
                 output: String::new(),
@@ -122,9 +122,13 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             all.extend(StepFailure::ALL.iter().map(failed));
             all
         }
-        Effect::EndStep { .. } => vec![Happened::StepEnded { tip: None, usage: usage() }],
-        Effect::AnswerCall { .. } => vec![Happened::CallAnswered],
-        Effect::TellAgent { .. } => vec![Happened::Told { heard: true }, Happened::Told { heard: false }],
+        Effect::EndStep { .. } | Effect::EndReply { .. } => {
+            vec![Happened::StepEnded { tip: None, usage: usage() }]
+        }
+        Effect::AnswerCall { .. } | Effect::AnswerInReply { .. } => vec![Happened::CallAnswered],
+        Effect::TellAgent { .. } | Effect::TellInReply { .. } => {
+            vec![Happened::Told { heard: true }, Happened::Told { heard: false }]
+        }
         Effect::RunGate { .. } => vec![
             Happened::GateGreen { tip: text("tip1"), facts: Vec::new() },
             Happened::GateGreen { tip: text("tip1"), facts: vec![crate::words::GateFact::TouchesConfig] },

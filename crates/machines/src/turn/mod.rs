@@ -124,6 +124,21 @@ crate::wire_enum! {
     pub enum WaitReason {
         Requested = "requested",
         HumanInterrupt = "human_interrupt",
+        /// A service that the agent needs is away.
+        Service = "service",
+    }
+}
+
+#[allow(clippy::derivable_impls, reason = "the macro writes what all such words derive")]
+impl Default for WaitReason {
+    fn default() -> Self {
+        WaitReason::Requested
+    }
+}
+
+impl WaitReason {
+    fn is_requested(&self) -> bool {
+        *self == WaitReason::Requested
     }
 }
 
@@ -169,6 +184,9 @@ pub struct Turn {
     pub left_millis: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_reason: Option<WaitReason>,
+    /// What it waits for, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_note: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,6 +206,9 @@ pub enum Event {
     TurnComplete {
         /// No other agent is in the channel's queue.
         alone: bool,
+        /// Nobody said so: silence did, or there was nothing to say anything to.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        auto: bool,
     },
     /// The turn's time is over. `warning` where the agent had answered and only forgot to say so.
     #[serde(rename = "timeout")]
@@ -196,7 +217,15 @@ pub enum Event {
         answered: bool,
     },
     #[serde(rename = "wait_requested")]
-    WaitRequested { at: Millis, wait_seconds: u32 },
+    WaitRequested {
+        at: Millis,
+        wait_seconds: u32,
+        #[serde(default, skip_serializing_if = "WaitReason::is_requested")]
+        because: WaitReason,
+        /// What it waits for, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
     #[serde(rename = "wait_resolved")]
     WaitResolved { at: Millis },
     #[serde(rename = "wait_timeout")]
@@ -258,7 +287,14 @@ pub const WITHOUT_TURN_COMPLETE: &str = "Agent completed response without TURN_C
 
 impl Default for Turn {
     fn default() -> Self {
-        Self { state: Offline, timeout_at: None, wait_until: None, left_millis: None, wait_reason: None }
+        Self {
+            state: Offline,
+            timeout_at: None,
+            wait_until: None,
+            left_millis: None,
+            wait_reason: None,
+            wait_note: None,
+        }
     }
 }
 
@@ -342,7 +378,7 @@ impl Machine for Turn {
 
     fn holds(&self, guard: Guard, event: &Event) -> bool {
         match (guard, event) {
-            (Alone, Event::TurnComplete { alone }) => *alone,
+            (Alone, Event::TurnComplete { alone, .. }) => *alone,
             (NotAlone, _) => !self.holds(Alone, event),
             (InterruptMode, Event::Interrupt { mode, .. }) => *mode == InterruptBehaviour::Interrupt,
             (ToActive, Event::HumanOverride { to, .. }) => *to == Active,
@@ -367,15 +403,15 @@ impl Machine for Turn {
             PauseTurn => {
                 let (Event::WaitRequested { at, .. } | Event::Interrupt { at, .. }) = event else { return };
                 self.left_millis = self.timeout_at.take().map(|due| due.saturating_sub(*at).max(0));
-                self.wait_reason = Some(match event {
-                    Event::Interrupt { .. } => WaitReason::HumanInterrupt,
-                    _ => WaitReason::Requested,
-                });
+                (self.wait_reason, self.wait_note) = match event {
+                    Event::WaitRequested { because, note, .. } => (Some(*because), note.clone()),
+                    _ => (Some(WaitReason::HumanInterrupt), None),
+                };
                 effects.push(Effect::StopTimers);
             }
             SetWaitTimeout => {
-                let (Event::WaitRequested { at, wait_seconds } | Event::Interrupt { at, wait_seconds, .. }) =
-                    event
+                let (Event::WaitRequested { at, wait_seconds, .. }
+                | Event::Interrupt { at, wait_seconds, .. }) = event
                 else {
                     return;
                 };
@@ -387,6 +423,7 @@ impl Machine for Turn {
                 let (Event::WaitResolved { at } | Event::HumanOverride { at, .. }) = event else { return };
                 self.wait_until = None;
                 self.wait_reason = None;
+                self.wait_note = None;
                 effects.push(Effect::StopTimers);
                 // The same turn goes on with the time that it had left.
                 if let Some(left) = self.left_millis.take() {

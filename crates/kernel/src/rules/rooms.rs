@@ -1,0 +1,722 @@
+//! Rooms: who may speak, what is passed on to whom and when, and when a room rests.
+//!
+//! Nothing that an agent posts wakes another: the ring does, or a person, or a rule.
+
+use machines::machine::{Caller, Role};
+use machines::names::{AgentName, ChannelName};
+use machines::task::{self, Status};
+use machines::turn::{self, InterruptBehaviour, WaitReason};
+use machines::wire::Wire;
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::landing::{approve_by_person, is_at_tip};
+use super::people::person_moves;
+use super::seats::{self, Said};
+use super::step::seconds;
+use crate::choice::Choice;
+use crate::command::{Actor, Refusal, Reply, TurnWord};
+use crate::dispatch::{channel_of, check_text, task_reply};
+use crate::draft::{Draft, Ruled, system_for};
+use crate::effect::{Effect, Say, Timer};
+use crate::event::{
+    ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
+    MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
+};
+use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, PASS, ROOMS_MAX, Seat, TURN_COMPLETE, TurnEnd};
+use crate::{Millis, budget};
+
+const OWN_BY_SYSTEM: Caller = Caller { role: Role::System, own: true };
+
+fn id_of(name: &ChannelName) -> Option<SmolStr> {
+    Some(SmolStr::new(name.as_str()))
+}
+
+fn seat_of(channel: &ChannelName, agent: &AgentName) -> Seat {
+    Seat::Room { channel: channel.clone(), agent: agent.clone() }
+}
+
+/// The room, if it is open.
+fn open<'d>(d: &'d Draft, name: &ChannelName) -> Result<&'d Channel, Refusal> {
+    let channel = channel_of(d, name)?;
+    if channel.is_closed() {
+        let message = format!("channel `{name}` is closed; what was said there can still be read");
+        return Err(Refusal::new(409, "CHANNEL_CLOSED", message));
+    }
+    Ok(channel)
+}
+
+fn member<'d>(d: &'d Draft, name: &ChannelName, agent: &AgentName) -> Result<&'d turn::Turn, Refusal> {
+    let channel = open(d, name)?;
+    channel.place(agent).ok_or_else(|| {
+        let members: Vec<&str> = channel.members.iter().map(AgentName::as_str).collect();
+        let known = if members.is_empty() { "nobody".to_owned() } else { members.join(", ") };
+        Refusal::new(404, "NOT_FOUND", format!("agent `{agent}` is not in `{name}`"))
+            .hint(format!("members: {known}"))
+    })
+}
+
+pub(crate) fn make_channel(
+    d: &mut Draft,
+    name: &ChannelName,
+    config: &turn::TurnConfig,
+    about: &About,
+) -> Result<Reply, Refusal> {
+    if d.world.channels.contains_key(name) {
+        return Err(Refusal::new(409, "EXISTS", format!("there is a channel `{name}` already")));
+    }
+    if d.world.channels.values().filter(|channel| !channel.is_closed()).count() >= ROOMS_MAX {
+        return Err(Refusal::new(409, "TOO_MANY", format!("{ROOMS_MAX} channels are open already"))
+            .hint("close those that nobody needs"));
+    }
+    check_text(d, "topic", about.topic.as_deref())?;
+    for (field, seconds) in [
+        ("defaultTimeoutSeconds", config.default_timeout_seconds),
+        ("waitTimeoutSeconds", config.wait_timeout_seconds),
+        ("autoDetectSilenceSeconds", config.auto_detect_silence_seconds),
+    ] {
+        if seconds == 0 {
+            return Err(Refusal::field(field, "must be at least one second"));
+        }
+    }
+    if let Some(task) = &about.task {
+        let status = d.task(task)?.status();
+        if status != Status::Review {
+            let message = format!("task `{task}` is {status}; a room reviews what is in REVIEW");
+            return Err(Refusal::new(409, "NOT_IN_REVIEW", message));
+        }
+        if let Some((room, _)) = d.world.room_of(task) {
+            return Err(Refusal::new(409, "EXISTS", format!("`{room}` is the room of `{task}` already")));
+        }
+    }
+    d.emit(ChannelMade { name: name.clone(), config: config.clone(), about: about.clone() });
+    if let Some(topic) = about.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty()) {
+        say(d, name, None, topic)?;
+    }
+    Ok(Reply { id: id_of(name), ..Reply::default() })
+}
+
+pub(crate) fn close_channel(d: &mut Draft, name: &ChannelName) -> Result<Reply, Refusal> {
+    open(d, name)?;
+    close(d, name)?;
+    Ok(Reply { id: id_of(name), ..Reply::default() })
+}
+
+fn close(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let by = SmolStr::new(d.command.actor.to_string());
+    d.emit(ChannelClosed { name: name.clone(), at: d.at(), by });
+    let members: Vec<AgentName> = channel_of(d, name)?.members.iter().cloned().collect();
+    for agent in members {
+        leave(d, name, &agent)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn add_member(
+    d: &mut Draft,
+    name: &ChannelName,
+    agent: &AgentName,
+    times: OwnTimes,
+) -> Result<Reply, Refusal> {
+    let channel = open(d, name)?;
+    let zero = [times.timeout_seconds, times.wait_seconds].contains(&Some(0));
+    if zero {
+        return Err(Refusal::field("timeoutSeconds", "must be at least one second"));
+    }
+    let state = channel.state_of(agent);
+    if matches!(state, Some(turn::State::Queued | turn::State::Active | turn::State::Waiting)) {
+        return Err(Refusal::new(409, "EXISTS", format!("agent `{agent}` is in `{name}` already")));
+    }
+    if state.is_none() && channel.members.len() >= MEMBERS_MAX {
+        return Err(Refusal::new(409, "TOO_MANY", format!("`{name}` has {MEMBERS_MAX} members already")));
+    }
+    d.rule(Rule::MemberAdded);
+    d.emit(MemberAdded { channel: name.clone(), agent: agent.clone(), times });
+    join(d, name, agent)?;
+    let state =
+        channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
+    Ok(Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() })
+}
+
+/// A member that is there takes its place in the ring.
+pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    let there = d.world.is_hosted(agent) || d.world.agents.contains_key(agent);
+    if !there {
+        return Ok(());
+    }
+    if channel_of(d, name)?.state_of(agent) == Some(turn::State::Offline) {
+        d.move_turn(name, agent, &turn::Event::AgentStarts, Caller::SYSTEM)?;
+    }
+    let channel = channel_of(d, name)?;
+    if channel.expected.contains(agent) && channel.state_of(agent) == Some(turn::State::Idle) {
+        d.move_turn(name, agent, &turn::Event::Assigned, Caller::SYSTEM)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn remove_member(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Result<Reply, Refusal> {
+    member(d, name, agent)?;
+    leave(d, name, agent)?;
+    d.emit(MemberRemoved { channel: name.clone(), agent: agent.clone() });
+    Ok(Reply { id: Some(SmolStr::new(agent.as_str())), ..Reply::default() })
+}
+
+/// Out of the ring, and what it is saying is ended.
+fn leave(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    if matches!(
+        channel_of(d, name)?.state_of(agent),
+        Some(turn::State::Queued | turn::State::Active | turn::State::Waiting)
+    ) {
+        d.move_turn(name, agent, &turn::Event::RemovedFromChannel, Caller::SYSTEM)?;
+    }
+    seats::quit(d, &seat_of(name, agent));
+    Ok(())
+}
+
+/// Something is said in a room, by an agent or by whoever asks.
+fn say(d: &mut Draft, name: &ChannelName, agent: Option<&AgentName>, text: &str) -> Result<u64, Refusal> {
+    let channel = open(d, name)?;
+    let holder = channel.current.clone();
+    let state = holder.as_ref().and_then(|holder| channel.state_of(holder));
+    let by_person = agent.is_none();
+    let mode = channel.mode();
+    let active = by_person && state == Some(turn::State::Active);
+    let held = active && matches!(mode, InterruptBehaviour::Queue | InterruptBehaviour::Inject);
+    let to = holder.clone().filter(|_| active && mode == InterruptBehaviour::Inject);
+    let number = channel.said + 1;
+    let by = match agent {
+        Some(agent) => SmolStr::new(format!("agent:{agent}")),
+        None => SmolStr::new(d.command.actor.to_string()),
+    };
+    d.emit(Posted {
+        channel: name.clone(),
+        number,
+        at: d.at(),
+        by,
+        agent: agent.cloned(),
+        text: text.to_owned(),
+        held,
+        to,
+    });
+    if agent.is_some() {
+        expect_silence(d, name);
+    }
+    if let Some(holder) = holder.filter(|_| active) {
+        match mode {
+            InterruptBehaviour::Inject | InterruptBehaviour::Parallel => pass_on(d, name, &holder, number),
+            InterruptBehaviour::Interrupt => {
+                d.rule(Rule::TurnInterrupted);
+                let wait_seconds = channel_of(d, name)?.wait_seconds(&holder);
+                let event = turn::Event::Interrupt { at: d.at(), wait_seconds, mode };
+                d.move_turn(name, &holder, &event, Caller::SYSTEM)?;
+            }
+            InterruptBehaviour::Queue => {}
+        }
+    }
+    if by_person {
+        wake(d, name)?;
+    }
+    Ok(number)
+}
+
+/// A message reaches the agent that is speaking, where its program can hear it.
+fn pass_on(d: &mut Draft, name: &ChannelName, agent: &AgentName, number: u64) {
+    let seat = seat_of(name, agent);
+    if let Some(reply) = d.world.seated(&seat).and_then(|seated| seated.reply.clone()) {
+        d.rule(Rule::MessageInjected);
+        d.ask(Effect::TellInReply { seat, reply, number });
+    }
+}
+
+/// Whether the agent's program heard it; where it did not, the message waits for its next turn.
+pub(super) fn told(d: &mut Draft, seat: &Seat, number: u64, heard: bool) {
+    let Seat::Room { channel, agent } = seat else { return };
+    let there = d.world.channel(channel).is_some_and(|room| room.place(agent).is_some());
+    if heard && there {
+        d.emit(MessageHeard { channel: channel.clone(), agent: agent.clone(), number });
+    }
+}
+
+/// A message that comes into a room that rests lets it go on.
+fn wake(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let channel = channel_of(d, name)?;
+    if channel.rests {
+        d.rule(Rule::RoomWoken);
+        d.emit(RoomRests { channel: name.clone(), rests: false });
+    }
+    let resting: Vec<AgentName> = channel_of(d, name)?.resting.iter().cloned().collect();
+    for agent in resting {
+        d.move_turn(name, &agent, &turn::Event::Assigned, Caller::SYSTEM)?;
+    }
+    grant_next(d, name)?;
+    announce_nobody(d, name);
+    Ok(())
+}
+
+/// Nobody is there who could take a turn: what is said is kept, and passed on to nobody.
+pub(super) fn announce_nobody(d: &mut Draft, name: &ChannelName) {
+    let Some(channel) = d.world.channel(name).filter(|channel| !channel.is_closed()) else { return };
+    if channel.ring.is_empty() && channel.resting.is_empty() && !channel.members.is_empty() {
+        let text = turn::Notice::NoAgents.name().to_owned();
+        let (channel, at) = (name.clone(), d.at());
+        d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+    }
+}
+
+pub(crate) fn post(d: &mut Draft, name: &ChannelName, text: &str) -> Result<Reply, Refusal> {
+    open(d, name)?;
+    check_text(d, "text", Some(text))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::field("text", "a message must not be empty"));
+    }
+    let agent = match &d.command.actor {
+        Actor::Agent { name: agent, .. } => Some(agent.clone()),
+        _ => None,
+    };
+    if let Some(agent) = &agent {
+        let state = member(d, name, agent)?.state;
+        if state != turn::State::Active {
+            let holder = channel_of(d, name)?.current.clone();
+            let holder = holder.map_or("nobody".to_owned(), |holder| format!("`{holder}`"));
+            let message = format!("`{agent}` is turn.{} in `{name}`; {holder} has the turn", state.name());
+            return Err(Refusal::new(409, "NOT_YOUR_TURN", message)
+                .hint("only whoever has the turn speaks; read, and wait for it"));
+        }
+    }
+    d.rule(Rule::MessagePosted);
+    let number = say(d, name, agent.as_ref(), text)?;
+    Ok(Reply { id: Some(SmolStr::new(number.to_string())), ..Reply::default() })
+}
+
+/// A member that reads has been given what it may know of.
+pub(crate) fn hear(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Result<Reply, Refusal> {
+    let channel = channel_of(d, name)?;
+    if channel.place(agent).is_none() {
+        return Err(Refusal::new(404, "NOT_FOUND", format!("agent `{agent}` is not in `{name}`")));
+    }
+    deliver(d, name, agent);
+    Ok(Reply { id: id_of(name), ..Reply::default() })
+}
+
+fn deliver(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
+    let Some(channel) = d.world.channel(name) else { return };
+    let (open, delivered) =
+        (channel.last_open_to(agent), channel.heard.get(agent).map_or(0, |heard| heard.delivered));
+    if open > delivered {
+        let (channel, agent) = (name.clone(), agent.clone());
+        d.emit(ReceiptsMoved { channel, agent, delivered: Some(open), consumed: None });
+    }
+}
+
+pub(crate) fn take_turn(
+    d: &mut Draft,
+    name: &ChannelName,
+    agent: &AgentName,
+    word: &TurnWord,
+) -> Result<Reply, Refusal> {
+    let state = member(d, name, agent)?.state;
+    let by = d.caller(d.command.actor.is_agent(agent));
+    let at = d.at();
+    let event = match word {
+        TurnWord::Complete | TurnWord::Pass => Some(completes(d, name, agent, false)?),
+        TurnWord::Wait { note, seconds } => {
+            check_text(d, "note", note.as_deref())?;
+            let wait_seconds = seconds.unwrap_or(channel_of(d, name)?.wait_seconds(agent));
+            if wait_seconds == 0 {
+                return Err(Refusal::field("seconds", "must be at least one second"));
+            }
+            let note = note.as_deref().map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
+            Some(turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Requested, note })
+        }
+        TurnWord::Resume if by.role == Role::Human => {
+            Some(turn::Event::HumanOverride { at, to: turn::State::Active })
+        }
+        TurnWord::Resume => Some(turn::Event::WaitResolved { at }),
+        TurnWord::Override { to } => Some(turn::Event::HumanOverride { at, to: *to }),
+        TurnWord::Cancel => Some(taken_away(d, name, agent, state)?),
+        TurnWord::Skip if matches!(state, turn::State::Active | turn::State::Waiting) => {
+            Some(taken_away(d, name, agent, state)?)
+        }
+        TurnWord::Skip => {
+            let (channel, agent) = (name.clone(), agent.clone());
+            d.emit(MemberSkipped { channel, agent, skipped: true });
+            None
+        }
+        TurnWord::Fresh => {
+            seats::renew(d, &seat_of(name, agent), false);
+            None
+        }
+    };
+    if let Some(event) = event {
+        d.move_turn(name, agent, &event, by)?;
+    }
+    let state =
+        channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
+    Ok(Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() })
+}
+
+fn completes(d: &Draft, name: &ChannelName, agent: &AgentName, auto: bool) -> Result<turn::Event, Refusal> {
+    Ok(turn::Event::TurnComplete { alone: channel_of(d, name)?.is_alone(agent), auto })
+}
+
+/// A person ends a turn, or takes one that waits away.
+fn taken_away(
+    d: &Draft,
+    name: &ChannelName,
+    agent: &AgentName,
+    state: turn::State,
+) -> Result<turn::Event, Refusal> {
+    Ok(match state {
+        turn::State::Waiting => turn::Event::HumanOverride { at: d.at(), to: turn::State::Queued },
+        _ => completes(d, name, agent, false)?,
+    })
+}
+
+/// A decision on the task of a review room, by a member in its turn or by a person. The task's own table says who may.
+pub(crate) fn decide_in_room(
+    d: &mut Draft,
+    name: &ChannelName,
+    approve: bool,
+    note: &str,
+) -> Result<Reply, Refusal> {
+    let channel = open(d, name)?;
+    let Some(id) = channel.about.task.clone() else {
+        return Err(Refusal::new(409, "NO_TASK", format!("`{name}` is about no task")));
+    };
+    let actor = d.command.actor.clone();
+    if let Actor::Agent { name: agent, .. } = &actor
+        && member(d, name, agent)?.state != turn::State::Active
+    {
+        return Err(Refusal::new(409, "NOT_YOUR_TURN", format!("`{agent}` has not the turn in `{name}`")));
+    }
+    check_text(d, "note", Some(note))?;
+    if approve {
+        let tip = d.task(&id)?.place.as_ref().and_then(|place| place.tip.clone());
+        approve_by_person(d, &id, tip.as_ref(), note)?;
+    } else {
+        is_at_tip(d, &id, None)?;
+        let payload = task::Payload { feedback: Some(note.to_owned()), ..task::Payload::default() };
+        person_moves(d, &id, &actor, Status::InProgress, &payload)?;
+    }
+    d.rule(Rule::DecidedInRoom);
+    task_reply(d, &id)
+}
+
+/// Turns and waits go on with the time that they had left when everything stopped.
+pub(crate) fn was_away(d: &mut Draft, since: Millis) {
+    let by = d.at() - since;
+    if by <= 0 {
+        return;
+    }
+    let holds = |channel: &Channel| channel.current.clone();
+    let held: Vec<(ChannelName, AgentName)> =
+        d.world.channels.iter().filter_map(|(name, room)| Some((name.clone(), holds(room)?))).collect();
+    for (channel, agent) in held {
+        d.rule(Rule::TurnShifted);
+        d.emit(TurnShifted { channel: channel.clone(), agent: agent.clone(), by });
+        let place = d.world.channel(&channel).and_then(|room| room.place(&agent));
+        let due = place.and_then(|place| place.timeout_at.or(place.wait_until));
+        if let Some(due) = due {
+            d.set_timer(Timer::Turn { channel, agent }, due);
+        }
+    }
+}
+
+// The ring.
+
+/// Whether an agent's turn can begin now, as far as that hangs on others than the ring.
+fn can_begin(d: &Draft, agent: &AgentName) -> bool {
+    if !d.world.is_hosted(agent) {
+        return true;
+    }
+    let service = d.world.config.service_of(agent);
+    let healthy = d.world.health.get(&service).is_none_or(|health| health.healthy);
+    let share = budget::share(&d.world, agent);
+    let paid = budget::shared_rooms(&d.world, agent, d.day()).iter().all(|room| room.has(share));
+    d.world.fleet_running && healthy && paid
+}
+
+/// Somebody would speak, and only money keeps it from that: a person is asked, once.
+fn ask_for_money(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let channel = channel_of(d, name)?;
+    if channel.current.is_some() || channel.rests || !d.world.fleet_running {
+        return Ok(());
+    }
+    let short = channel.ring.iter().filter(|agent| d.world.is_hosted(agent)).find_map(|agent| {
+        let share = budget::share(&d.world, agent);
+        channel.unheard(agent).next()?;
+        let rooms = budget::shared_rooms(&d.world, agent, d.day());
+        let room = rooms.into_iter().find(|room| room.is_spent(share))?;
+        let asked = super::budgets::was_asked(&d.world, &room, agent, d.day());
+        (!asked).then(|| (agent.clone(), room))
+    });
+    if let Some((agent, room)) = short {
+        d.rule(Rule::BudgetAsked);
+        super::budgets::ask_budget(d, &room, &agent, None);
+    }
+    Ok(())
+}
+
+/// The next in the ring after whoever had the turn last, if nobody has it now and the room does not rest.
+pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let Some(channel) = d.world.channel(name) else { return Ok(()) };
+    if channel.current.is_some() || channel.is_closed() || channel.rests || channel.ring.is_empty() {
+        return Ok(());
+    }
+    // A full cycle has gone by in silence: it would cost, and bring nothing.
+    if channel.ring.iter().all(|agent| channel.quiet.contains(agent)) {
+        d.rule(Rule::RoomRests);
+        d.emit(RoomRests { channel: name.clone(), rests: true });
+        return Ok(());
+    }
+    let after = channel.last.as_ref().and_then(|last| channel.ring.iter().position(|agent| agent == last));
+    let start = after.map_or(0, |place| place + 1);
+    let count = channel.ring.len();
+    let round: Vec<AgentName> =
+        (0..count).filter_map(|step| channel.ring.get((start + step) % count).cloned()).collect();
+    let mut stalls = false;
+    for agent in round {
+        let channel = channel_of(d, name)?;
+        if channel.state_of(&agent) != Some(turn::State::Queued) {
+            continue;
+        }
+        if channel.skipped.contains(&agent) {
+            d.emit(MemberSkipped { channel: name.clone(), agent, skipped: false });
+            continue;
+        }
+        if !can_begin(d, &agent) {
+            stalls = true;
+            continue;
+        }
+        let timeout_seconds = channel.timeout_seconds(&agent);
+        let event = turn::Event::TurnGranted { at: d.at(), timeout_seconds };
+        return d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop);
+    }
+    if stalls && !channel_of(d, name)?.stalled {
+        d.rule(Rule::RoomStalls);
+        d.emit(RoomStalls { channel: name.clone() });
+    }
+    Ok(())
+}
+
+/// Rooms in which somebody could have the turn and nobody has, and agents that could speak and do not.
+pub(super) fn settle_rooms(d: &mut Draft) -> Ruled {
+    let names: Vec<ChannelName> =
+        d.world.channels.iter().filter(|(_, room)| !room.is_closed()).map(|(name, _)| name.clone()).collect();
+    for name in names {
+        if channel_of(d, &name)?.stalled {
+            grant_next(d, &name)?;
+        }
+        if let Some(holder) = channel_of(d, &name)?.current.clone() {
+            go_on(d, &name, &holder)?;
+        }
+        ask_for_money(d, &name)?;
+    }
+    Ok(())
+}
+
+/// The agent that has the turn is told, which for one that Adjutant hosts means that its program is started.
+pub(super) fn notify(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    let text = "it is your turn".to_owned();
+    let (channel, at) = (name.clone(), d.at());
+    d.emit(ChannelSaid { channel, at, to: Some(agent.clone()), kind: SaidKind::Turn, text });
+    if !d.world.is_hosted(agent) {
+        return Ok(());
+    }
+    // There is nothing that it could say something to.
+    if channel_of(d, name)?.unheard(agent).next().is_none() {
+        d.rule(Rule::NothingToSay);
+        let event = completes(d, name, agent, true)?;
+        return d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop);
+    }
+    begin_reply(d, name, agent, false);
+    Ok(())
+}
+
+fn begin_reply(d: &mut Draft, name: &ChannelName, agent: &AgentName, again: bool) {
+    let Some(channel) = d.world.channel(name) else { return };
+    let after = channel.heard.get(agent).map_or(0, |heard| heard.consumed);
+    let seat = seat_of(name, agent);
+    if d.world.seated(&seat).is_some_and(|seated| !seated.is_free()) {
+        return;
+    }
+    d.rule(Rule::ReplyBegun);
+    deliver(d, name, agent);
+    let upto = d.world.channel(name).map_or(0, |channel| channel.last_open_to(agent));
+    seats::begin(d, &seat, agent, Say::Turn { after, upto, again });
+}
+
+/// A hosted agent that has the turn, and whose program is not at work though it could be, goes on.
+pub(super) fn go_on(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    let Some(channel) = d.world.channel(name).filter(|channel| channel.current.as_ref() == Some(agent))
+    else {
+        return Ok(());
+    };
+    let waits = channel.posted && channel.about.ends == TurnEnd::Signal;
+    let active = channel.state_of(agent) == Some(turn::State::Active);
+    if active && !waits && d.world.is_hosted(agent) && can_begin(d, agent) {
+        begin_reply(d, name, agent, true);
+    }
+    Ok(())
+}
+
+/// What a hosted agent said came to an end.
+pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, said: &Said) -> Ruled {
+    let Some(state) = d.world.channel(name).and_then(|channel| channel.state_of(agent)) else {
+        return Ok(());
+    };
+    match said {
+        Said::Text(text) if state == turn::State::Active => spoken(d, name, agent, text),
+        // It waits, and goes on with another reply; or its turn is over.
+        Said::Text(_) => Ok(()),
+        // The turn goes on when the fleet does.
+        Said::Stopped => go_on(d, name, agent),
+        Said::Crashed(error) if matches!(state, turn::State::Active | turn::State::Waiting) => {
+            d.rule(Rule::MemberCrashed);
+            seats::renew(d, &seat_of(name, agent), false);
+            let event = turn::Event::Disconnects { context: Some((*error).to_owned()) };
+            d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
+        }
+        Said::Crashed(_) => Ok(()),
+        Said::Away(away) if state == turn::State::Active => {
+            d.rule(Rule::MemberSuspended);
+            let at = d.at();
+            let from = away.resets_at.filter(|reset| *reset > at).unwrap_or(at);
+            let until = from + seconds(d.world.config.limits.suspension_seconds);
+            let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
+            let note = Some(format!("{} is unavailable", away.service));
+            let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
+            d.move_turn(name, agent, &event, OWN_BY_SYSTEM).map(drop)
+        }
+        Said::Away(_) => Ok(()),
+    }
+}
+
+/// The last message of a hosted agent is posted for it, if it posted nothing by itself.
+fn spoken(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Ruled {
+    let said_so = text.lines().any(|line| line.trim() == TURN_COMPLETE);
+    let lines: Vec<&str> = text.lines().filter(|line| line.trim() != TURN_COMPLETE).collect();
+    let text = lines.join("\n");
+    let text = text.trim();
+    let channel = channel_of(d, name)?;
+    let ends = said_so || text == PASS || channel.about.ends == TurnEnd::Reply;
+    if !channel.posted && !text.is_empty() && text != PASS {
+        d.rule(Rule::ReplyPosted);
+        let limit = d.world.config.limits.text_bytes;
+        say(d, name, Some(agent), cut(text, limit))?;
+    }
+    if ends {
+        let event = completes(d, name, agent, false)?;
+        return d
+            .move_turn(name, agent, &event, Caller { role: system_for(agent).role(), own: true })
+            .map(drop);
+    }
+    Ok(())
+}
+
+/// As much of a text as is kept; the rest is in the transcript.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The turn is not a turn any more: what came into it is passed on, and what the agent was saying is ended.
+pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
+    d.clear_timer(&Timer::Silence { channel: name.clone() });
+    if d.world.channel(name).is_some_and(|channel| channel.messages.iter().any(|message| message.held)) {
+        d.emit(MessagesReleased { channel: name.clone() });
+    }
+    seats::quit(d, &seat_of(name, agent));
+}
+
+/// The turn ended well: what the agent was given in it is dealt with.
+pub(super) fn turn_completed(d: &mut Draft, name: &ChannelName, agent: &AgentName, to: turn::State) {
+    let heard = d.world.channel(name).and_then(|channel| channel.heard.get(agent)).cloned();
+    if let Some(heard) = heard.filter(|heard| heard.delivered > heard.consumed) {
+        let (channel, agent) = (name.clone(), agent.clone());
+        d.emit(ReceiptsMoved { channel, agent, delivered: None, consumed: Some(heard.delivered) });
+    }
+    if to == turn::State::Idle {
+        d.emit(MemberRests { channel: name.clone(), agent: agent.clone() });
+    }
+}
+
+/// The program of an agent that pauses its turn for a person is interrupted; one that asked to wait ends by itself.
+pub(super) fn turn_paused(d: &mut Draft, name: &ChannelName, agent: &AgentName, interrupted: bool) {
+    d.clear_timer(&Timer::Silence { channel: name.clone() });
+    if interrupted {
+        seats::quit(d, &seat_of(name, agent));
+    }
+}
+
+fn expect_silence(d: &mut Draft, name: &ChannelName) {
+    let Some(channel) = d.world.channel(name).filter(|channel| channel.config.auto_detect_turn_end) else {
+        return;
+    };
+    let due = d.at() + seconds(channel.config.auto_detect_silence_seconds);
+    d.set_timer(Timer::Silence { channel: name.clone() }, due);
+}
+
+/// The agent has said something, and nothing since: that was its turn.
+pub(super) fn silent(d: &mut Draft, name: &ChannelName) -> Ruled {
+    let holder = d.world.channel(name).and_then(|channel| channel.current.clone());
+    let Some(agent) = holder else { return Ok(()) };
+    if channel_of(d, name)?.state_of(&agent) != Some(turn::State::Active) {
+        return Ok(());
+    }
+    d.rule(Rule::SilenceDetected);
+    let event = completes(d, name, &agent, true)?;
+    d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop)
+}
+
+/// A turn or a wait has lasted too long.
+pub(super) fn turn_over(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    let Some(channel) = d.world.channel(name) else { return Ok(()) };
+    let event = match channel.state_of(agent) {
+        Some(turn::State::Active) => turn::Event::Timeout { answered: channel.posted },
+        Some(turn::State::Waiting) => turn::Event::WaitTimeout,
+        _ => return Ok(()),
+    };
+    d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
+}
+
+/// The services that members waited for are back.
+pub(super) fn restore_members(d: &mut Draft, is_back: impl Fn(&Draft, &AgentName) -> bool) -> Ruled {
+    let waits = |channel: &Channel| {
+        let holder = channel.current.clone()?;
+        let place = channel.place(&holder)?;
+        (place.wait_reason == Some(WaitReason::Service)).then_some(holder)
+    };
+    let waiting: Vec<(ChannelName, AgentName)> =
+        d.world.channels.iter().filter_map(|(name, room)| Some((name.clone(), waits(room)?))).collect();
+    for (name, agent) in waiting {
+        if is_back(d, &agent) {
+            d.rule(Rule::MemberRestored);
+            let event = turn::Event::WaitResolved { at: d.at() };
+            d.move_turn(&name, &agent, &event, Caller::SYSTEM)?;
+        }
+    }
+    Ok(())
+}
+
+/// A room cannot be about a task that was decided elsewhere: it hears of it, and is closed.
+pub(crate) fn task_decided(d: &mut Draft, id: &machines::names::TaskId, what: &str) -> Ruled {
+    let Some(name) = d.world.room_of(id).map(|(name, _)| name.clone()) else { return Ok(()) };
+    let at = d.at();
+    let text = format!("{id} {what}");
+    d.emit(ChannelSaid { channel: name.clone(), at, to: None, kind: SaidKind::Announcement, text });
+    close(d, &name)
+}
+
+/// What can be done about an agent that waits in a room.
+pub(crate) fn options(name: &ChannelName, agent: &AgentName) -> Vec<Choice> {
+    let (channel, agent) = (name.clone(), agent.clone());
+    vec![
+        Choice::ResumeTurn { channel: channel.clone(), agent: agent.clone() },
+        Choice::TakeTurnAway { channel, agent },
+    ]
+}

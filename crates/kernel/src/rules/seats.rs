@@ -1,0 +1,237 @@
+//! Agents that Adjutant hosts outside of tasks: how they are begun, paid for, ended, and what came of it.
+
+use machines::names::EffectId;
+use smol_str::SmolStr;
+
+use super::Rule;
+use super::outcome::{describe, tried};
+use super::rooms;
+use super::service::{Away, service_away};
+use crate::budget;
+use crate::command::{Happened, Refusal, Reply, StepFailure, Usage};
+use crate::config::{Colour, Role};
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Effect, Say};
+use crate::event::{
+    ReplyUnderWay, ReplyUnfinished, SeatCharged, SeatReserved, SeatSessionRenewed, SeatSessionUsed,
+    SeatTaken, SeatUnreserved,
+};
+use crate::rooms::Seat;
+use crate::words::{EffectEnd, StepEnding};
+
+/// Whoever speaks outside of a task looks and changes nothing, where its settings do not name its tools.
+const READING: &[&str] = &["Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite"];
+/// Our own tools are for everybody: each checks by itself who calls it.
+const OUR_TOOLS: &str = "mcp__adjutant__";
+
+/// What a reply came to.
+pub(super) enum Said<'a> {
+    /// Its last message.
+    Text(&'a str),
+    /// The fleet stopped in the middle of it.
+    Stopped,
+    Crashed(&'a str),
+    /// A service is away; what it says of when it is back was written down.
+    Away(&'a Away<'a>),
+}
+
+/// The agent that speaks in a seat, by its settings.
+fn agent_of(seat: &Seat, d: &Draft) -> Option<machines::names::AgentName> {
+    match seat {
+        Seat::Room { agent, .. } => Some(agent.clone()),
+        Seat::Architect => d.world.seated(seat).map(|seated| seated.agent.clone()),
+    }
+}
+
+/// Begins a reply, if the seat is free. The seat is taken where nobody has it.
+pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentName, prompt: Say) {
+    if d.world.seated(seat).is_none_or(|seated| seated.agent != *agent) {
+        let session = d.new_session();
+        d.emit(SeatTaken { seat: seat.clone(), agent: agent.clone(), session });
+    }
+    let Some(seated) = d.world.seated(seat).filter(|seated| seated.is_free()).cloned() else { return };
+    let known = d.world.config.agent(agent);
+    let resume = seated.session_used && known.resumable;
+    let mut session = seated.session;
+    if seated.session_used && !known.resumable {
+        session = d.new_session();
+        d.emit(SeatSessionRenewed { seat: seat.clone(), session: session.clone(), retried: seated.retried });
+    }
+    if budget::are_there(&d.world) {
+        let amount = budget::share(&d.world, agent);
+        d.emit(SeatReserved { seat: seat.clone(), day: d.day(), amount });
+    }
+    let turns_left = known.max_turns.or(d.world.config.max_turns).unwrap_or(known.kind.turn_limit());
+    let (seat, agent) = (seat.clone(), agent.clone());
+    let effect = d.ask(Effect::StartReply { seat: seat.clone(), agent, session, resume, prompt, turns_left });
+    d.emit(ReplyUnderWay { seat, effect: Some(effect) });
+}
+
+/// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
+pub(super) fn quit(d: &mut Draft, seat: &Seat) {
+    let Some(reply) = d.world.seated(seat).and_then(|seated| seated.reply.clone()) else { return };
+    d.end(&reply, EffectEnd::Superseded);
+    over(d, seat);
+    let end = d.ask(Effect::EndReply { seat: seat.clone(), reply });
+    d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
+}
+
+/// Nothing is being said any more, and what was set aside for it is given back.
+fn over(d: &mut Draft, seat: &Seat) {
+    d.emit(ReplyUnderWay { seat: seat.clone(), effect: None });
+    if d.world.seated(seat).is_some_and(|seated| seated.reserved > 0) {
+        d.emit(SeatUnreserved { seat: seat.clone() });
+    }
+}
+
+/// A fresh session, from the next reply on.
+pub(super) fn renew(d: &mut Draft, seat: &Seat, retried: bool) {
+    if d.world.seated(seat).is_some() {
+        let session = d.new_session();
+        d.emit(SeatSessionRenewed { seat: seat.clone(), session, retried });
+    }
+}
+
+fn charge(d: &mut Draft, seat: &Seat, turn: u32, usage: Usage) {
+    if usage == Usage::default() && turn == 0 {
+        return;
+    }
+    if usage.cost.is_none() {
+        d.rule(Rule::PriceUnknown);
+    }
+    let Some(seated) = d.world.seated(seat) else { return };
+    let set_aside = if seated.reserved > 0 { seated.reserved } else { d.world.config.budget.step };
+    let agent = seated.agent.clone();
+    d.emit(SeatCharged {
+        seat: seat.clone(),
+        day: d.day(),
+        turn,
+        cost: usage.cost.unwrap_or(set_aside),
+        priced: usage.cost.is_some(),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        model: d.world.config.agents.get(&agent).and_then(|agent| agent.model.clone()),
+        agent,
+    });
+}
+
+/// What came of a reply, or how far it has got.
+pub(super) fn reply_outcome(
+    d: &mut Draft,
+    id: &EffectId,
+    seat: &Seat,
+    what: &Happened,
+) -> Result<Reply, Refusal> {
+    match what {
+        Happened::Turn { turn, usage, .. } => {
+            used(d, seat);
+            // A report that comes twice is counted once.
+            if d.world.seated(seat).is_some_and(|seated| *turn > seated.turns_charged) {
+                charge(d, seat, *turn, *usage);
+            }
+        }
+        Happened::ToolResult { .. } => {}
+        Happened::CallAsked { call, tool, argument, .. } => {
+            used(d, seat);
+            let refused = refusal_of(d, seat, tool, argument);
+            let (allow, note) = (refused.is_none(), refused.unwrap_or_default());
+            let (reply, call) = (id.clone(), call.clone());
+            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply, call, allow, note });
+        }
+        Happened::StepFinished { ending, output, usage, .. } => {
+            used(d, seat);
+            let said = match ending {
+                StepEnding::CutOff => Said::Stopped,
+                StepEnding::Done | StepEnding::NotDone => Said::Text(output),
+            };
+            finished(d, id, seat, *usage);
+            came_to(d, seat, &said)?;
+        }
+        Happened::StepFailed { error, why, usage } => {
+            finished(d, id, seat, *usage);
+            let seated = d.world.seated(seat);
+            let again = seated.is_some_and(|seated| !seated.retried) && *why == StepFailure::Session;
+            if again {
+                d.rule(Rule::ReplyRetried);
+                renew(d, seat, true);
+                return came_to(d, seat, &Said::Stopped).map(|()| Reply::default());
+            }
+            came_to(d, seat, &Said::Crashed(error))?;
+        }
+        Happened::Outage { service, resets_at, error, refused, usage } => {
+            finished(d, id, seat, *usage);
+            let away = Away { service, resets_at: *resets_at, error: error.clone(), refused: *refused };
+            service_away(d, &away);
+            came_to(d, seat, &Said::Away(&away))?;
+        }
+        Happened::StepEnded { usage, .. } => {
+            finished(d, id, seat, *usage);
+            came_to(d, seat, &Said::Crashed("its process was ended"))?;
+        }
+        other => {
+            finished(d, id, seat, Usage::default());
+            came_to(d, seat, &Said::Crashed(&describe(other)))?;
+        }
+    }
+    Ok(Reply::default())
+}
+
+fn came_to(d: &mut Draft, seat: &Seat, said: &Said) -> Ruled {
+    match seat {
+        Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
+        Seat::Architect => Ok(()),
+    }
+}
+
+fn used(d: &mut Draft, seat: &Seat) {
+    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
+        d.emit(SeatSessionUsed { seat: seat.clone() });
+    }
+}
+
+fn finished(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) {
+    d.end(id, EffectEnd::Done);
+    charge(d, seat, 0, usage);
+    over(d, seat);
+}
+
+/// Why a call is refused, where it is: nobody waits for a person in the middle of a conversation.
+fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<String> {
+    if tool.starts_with(OUR_TOOLS) {
+        return None;
+    }
+    let agent = agent_of(seat, d)?;
+    let known = d.world.config.agent(&agent);
+    let allowed = match &known.allowed_tools {
+        Some(tools) => tools.contains(tool),
+        None => READING.contains(&tool.as_str()),
+    };
+    if !allowed {
+        return Some(format!("`{tool}` is not for conversations: look, and change nothing"));
+    }
+    let asks = match d.world.config.policy.colour(tool, argument) {
+        Colour::Red => true,
+        Colour::Yellow => known.role == Role::Intern,
+        Colour::Green => false,
+    };
+    asks.then(|| {
+        "the policy would ask a person, and nobody is asked in the middle of a conversation".to_owned()
+    })
+}
+
+/// A reply that was told to end is gone, or could not be ended yet.
+pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, what: &Happened) -> Ruled {
+    match what {
+        Happened::Failed { error } => {
+            tried(d, id, error);
+            return Ok(());
+        }
+        Happened::StepEnded { usage, .. } => charge(d, seat, 0, *usage),
+        _ => {}
+    }
+    d.end(id, EffectEnd::Done);
+    match seat {
+        Seat::Room { channel, agent } => rooms::go_on(d, channel, agent),
+        Seat::Architect => Ok(()),
+    }
+}
