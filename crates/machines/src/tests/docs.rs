@@ -204,6 +204,7 @@ fn full_turn() -> turn::Turn {
         wait_until: Some(320_000),
         left_millis: Some(40_000),
         wait_reason: Some(turn::WaitReason::Requested),
+        wait_note: Some("the build".to_owned()),
     }
 }
 

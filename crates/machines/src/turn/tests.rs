@@ -215,7 +215,7 @@ proptest! {
         for (choice, time, time_seconds) in moves {
             let mut event = samples()[choice].clone();
             if let Event::TurnGranted { at, timeout_seconds: seconds }
-            | Event::WaitRequested { at, wait_seconds: seconds }
+            | Event::WaitRequested { at, wait_seconds: seconds, .. }
             | Event::Interrupt { at, wait_seconds: seconds, .. } = &mut event {
                 (*at, *seconds) = (time, time_seconds);
             }

@@ -200,6 +200,12 @@ impl Shared {
             Effect::WriteTicket { task, ticket, status, note } => {
                 tickets::write(self, id, task, ticket, status, note.as_deref()).await
             }
+            Effect::StartReply { .. }
+            | Effect::EndReply { .. }
+            | Effect::AnswerInReply { .. }
+            | Effect::TellInReply { .. } => {
+                Some(Happened::Failed { error: "no agent is hosted here".to_owned() })
+            }
             Effect::CheckHealth { service } => Some(health::ask(self, service).await),
             // A timer is never handed out: it is reported when it is due.
             Effect::Timer { .. } => None,

@@ -259,7 +259,17 @@ impl PlayedWorld {
                 }
                 Happened::CallAnswered
             }
-            Effect::TellAgent { .. } => Happened::Told { heard: random.once_in(2) },
+            Effect::TellAgent { .. } | Effect::TellInReply { .. } => {
+                Happened::Told { heard: random.once_in(2) }
+            }
+            Effect::StartReply { .. } => Happened::StepFinished {
+                ending: kernel::words::StepEnding::NotDone,
+                output: "yes".to_owned(),
+                tip: None,
+                usage: usage(random),
+            },
+            Effect::EndReply { .. } => Happened::StepEnded { tip: None, usage: Usage::default() },
+            Effect::AnswerInReply { .. } => Happened::CallAnswered,
             Effect::RunGate { task, .. } => {
                 let of = [Fault::RedTests, Fault::TestsStayRed, Fault::TestsInDoubt, Fault::TestsNotStarted];
                 let red = mishap(&mut self.works, task, &of);
@@ -370,11 +380,15 @@ fn is_ours_alone(effect: &Effect) -> bool {
         | Effect::DeleteBranch { .. }
         | Effect::RunLandedHook { .. }
         | Effect::EndStep { .. }
+        | Effect::EndReply { .. }
         | Effect::MoveMain { .. } => true,
         Effect::PrepareTree { .. }
         | Effect::StartStep { .. }
         | Effect::AnswerCall { .. }
         | Effect::TellAgent { .. }
+        | Effect::StartReply { .. }
+        | Effect::AnswerInReply { .. }
+        | Effect::TellInReply { .. }
         | Effect::RunGate { .. }
         | Effect::TestMerge { .. }
         | Effect::TestMain { .. }
