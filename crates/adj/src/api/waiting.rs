@@ -13,7 +13,7 @@ pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Wait
 impl From<kernel::waiting::Waiting> for Waiting {
     fn from(waiting: kernel::waiting::Waiting) -> Waiting {
         let kernel::waiting::Waiting { kind, about, since, blocks, who, text, options } = waiting;
-        let kernel::waiting::About { task, worker, approval, request, service, dependency } = about;
+        let kernel::waiting::About { task, worker, approval, request, service, channel, dependency } = about;
         Waiting {
             severity: kind.severity(),
             kind,
@@ -22,6 +22,7 @@ impl From<kernel::waiting::Waiting> for Waiting {
             approval: approval.map(|id| id.to_string()),
             request: request.map(|id| id.to_string()),
             service: service.map(|name| name.to_string()),
+            channel: channel.map(|name| name.to_string()),
             dependency: dependency.map(|id| id.to_string()),
             since: since.map(time),
             blocks: blocks.iter().map(ToString::to_string).collect(),

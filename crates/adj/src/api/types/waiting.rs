@@ -26,6 +26,9 @@ pub struct Waiting {
     pub service: Option<String>,
     /// The task that is depended on, and will never be done.
     pub dependency: Option<String>,
+    /// The channel whose turn waits.
+    #[serde(default)]
+    pub channel: Option<String>,
     /// Since when; null where the log does not say.
     pub since: Option<String>,
     /// The tasks that it holds up, with those that depend on them.
