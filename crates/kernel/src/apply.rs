@@ -2,10 +2,11 @@
 
 use crate::event::*;
 use crate::rooms::{Channel, Seat, Seated};
+use crate::specs::{Loaded, Spec, SpecState};
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
-use machines::names::{AgentName, RequestId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, RequestId, RunId, SpecId, TaskId, WorkerName};
 use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::{architect, run, task, turn, worker};
 use smol_str::SmolStr;
@@ -378,12 +379,18 @@ impl World {
                     text: e.text.clone(),
                     answer: None,
                     told: false,
+                    spec: e.spec.clone(),
+                    tip: e.tip.clone(),
+                    tries: 0,
+                    notes: Default::default(),
+                    for_person: false,
                 };
                 self.requests.insert(e.id.clone(), Arc::new(request));
                 Ok(())
             }
             Event::RequestAnswered(e) => {
-                let given = GivenAnswer { by: e.by.clone(), at: e.at, text: e.text.clone() };
+                let given =
+                    GivenAnswer { by: e.by.clone(), at: e.at, text: e.text.clone(), abandoned: e.abandoned };
                 self.edit_request(&e.id, |request| request.answer = Some(given))
             }
             Event::AnswerTold(e) => self.edit_request(&e.id, |request| request.told = true),
@@ -544,6 +551,50 @@ impl World {
                 self.reserve_for_seat(&e.seat, -(amount as i64))
             }
             Event::SeatCharged(e) => self.seat_charged(e),
+            Event::RequestQueued(e) => {
+                self.architect_queue.push_back(e.id.clone());
+                self.edit_request(&e.id, |request| {
+                    request.for_person = false;
+                    request.tries = 0;
+                })
+            }
+            Event::RequestLeft(e) => {
+                self.architect_queue.retain(|id| *id != e.id);
+                Ok(())
+            }
+            Event::RequestTried(e) => self.edit_request(&e.id, |request| {
+                request.tries += 1;
+                request.notes.push_back(e.why.clone());
+            }),
+            Event::RequestNoted(e) => {
+                self.edit_request(&e.id, |request| request.notes.push_back(e.note.clone()))
+            }
+            Event::RequestForPerson(e) => self.edit_request(&e.id, |request| request.for_person = true),
+            Event::SpecSubmitted(e) => {
+                let spec = Spec {
+                    id: e.id.clone(),
+                    title: e.title.clone(),
+                    state: SpecState::Submitted,
+                    path: e.path.clone(),
+                    format: e.format.clone(),
+                    text: e.text.clone(),
+                    version: e.version,
+                    by: e.by.clone(),
+                    at: e.at,
+                    feedback: None,
+                    stories: Default::default(),
+                };
+                self.specs.insert(e.id.clone(), Arc::new(spec));
+                Ok(())
+            }
+            Event::SpecReviewed(e) => self.edit_spec(&e.id, |spec| {
+                spec.state = e.state;
+                spec.feedback.clone_from(&e.feedback);
+            }),
+            Event::StoryLoaded(e) => self.edit_spec(&e.spec, |spec| {
+                let (task, key, mark) = (e.task.clone(), e.key.clone(), e.mark.clone());
+                spec.stories.push_back(Loaded { task, key, mark });
+            }),
             // Read where channels and the architect are read; nothing that the kernel decides hangs on them.
             Event::ChannelSaid(_) | Event::ArchitectAsked(_) => Ok(()),
         }
@@ -931,6 +982,11 @@ impl World {
             }
             _ => Err(format!("a raise of the {} budget does not say whose", e.scope)),
         }
+    }
+
+    fn edit_spec(&mut self, id: &SpecId, change: impl FnOnce(&mut Spec)) -> Folded {
+        change(Arc::make_mut(self.specs.get_mut(id).ok_or_else(|| no("spec", id))?));
+        Ok(())
     }
 
     fn edit_request(&mut self, id: &RequestId, change: impl FnOnce(&mut Request)) -> Folded {

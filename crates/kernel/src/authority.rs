@@ -95,6 +95,13 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
         Ask::MakeRequest { run: Some(run), .. } => (is_of(world, actor, run), "ask for another's run"),
         Ask::MakeRequest { run: None, .. } => (has(PEOPLE), "ask a question without being at work on a task"),
         Ask::AnswerRequest { .. } => (has(HUMAN), "answer a question"),
+        Ask::AbandonRequest { .. } => (has(HUMAN), "give up a request"),
+        Ask::SubmitSpec(_) => (has(LEADS), "submit a spec"),
+        Ask::ArchitectAnswers { .. } => {
+            let its_own = world.config.architect.as_ref().is_some_and(|it| actor.is_agent(&it.agent));
+            (its_own, "answer for the architect")
+        }
+        Ask::RecoverArchitect => (has(PEOPLE), "let the architect go on"),
         Ask::ReceiveAnswer { id } => {
             let asked = world.requests.get(id);
             (asked.is_none_or(|asked| asked.by == actor.to_string()), "take an answer to what another asked")

@@ -41,6 +41,8 @@ choices! {
     AnswerQuestion { request: RequestId } = "answer_question", "tells whoever asked, and it goes on";
     ResumeTurn { channel: ChannelName, agent: AgentName } = "resume_turn", "lets the agent go on with its turn";
     TakeTurnAway { channel: ChannelName, agent: AgentName } = "take_turn_away", "ends its turn; the next in the room has it";
+    AbandonRequest { request: RequestId } = "abandon_request", "gives it up: nobody waits for it any more";
+    RecoverArchitect = "recover_architect", "lets the architect take up what waits for it";
     ListRequests = "list_requests", "lists the open ones";
     ExplainTask { task: TaskId } = "explain_task", "says what it waits for, and what went wrong";
     ExplainWorker { worker: WorkerName } = "explain_worker", "says what it waits for, and what went wrong";

@@ -1,15 +1,17 @@
 //! Commands: what someone asks, and what came of an effect. Each may be refused.
 
 use crate::Millis;
+pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
 use crate::config::{Config, Micros};
 use crate::event::Event;
 use crate::rooms::{About, OwnTimes};
 use crate::rules::Rule;
+use crate::specs::Story;
 use crate::words::{GateFact, Raise, RequestKind, StepEnding};
 use machines::machine::{FieldError, Role};
 use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::Wrapped;
 use machines::task::{Payload, Status, TaskType};
@@ -207,6 +209,19 @@ pub enum Ask {
         id: RequestId,
         text: String,
     },
+    /// A person gives up what was asked: nobody waits for it any more.
+    AbandonRequest {
+        id: RequestId,
+        reason: String,
+    },
+    /// What somebody wants built.
+    SubmitSpec(NewSpec),
+    /// The architect's agent answers the request that it has in hand.
+    ArchitectAnswers {
+        answer: ArchitectAnswer,
+    },
+    /// The architect stands in ERROR, and is to go on.
+    RecoverArchitect,
     /// Whoever asked has the answer.
     ReceiveAnswer {
         id: RequestId,
@@ -285,6 +300,22 @@ pub enum Ask {
 
     /// What came of an effect.
     Outcome(Outcome),
+}
+
+/// A spec that somebody submits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSpec {
+    pub id: SpecId,
+    pub title: String,
+    /// Where it was read from, as its author named it.
+    #[serde(default)]
+    pub path: Option<String>,
+    pub format: SmolStr,
+    pub text: String,
+    /// It is a list of tasks, read by rules: no judgement is needed.
+    #[serde(default)]
+    pub stories: Option<Vec<Story>>,
 }
 
 /// A word about a turn in a room.

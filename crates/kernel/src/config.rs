@@ -24,6 +24,9 @@ pub struct Config {
     pub services: Vec<ServiceName>,
     pub restore: Restore,
     pub limits: Limits,
+    /// Absent: questions and reviews are a person's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architect: Option<Architect>,
     /// Turns of a run, where its agent says nothing: the project's own limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
@@ -53,6 +56,18 @@ pub struct Fleet {
     /// The agent's own plan takes the place of the one that a task begins with.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_by_agent: bool,
+}
+
+/// The agent that splits specs, answers questions and reviews work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architect {
+    pub agent: AgentName,
+    /// How long it waits for a person.
+    pub escalation_seconds: u32,
+    /// It may raise the budget of a task, once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raises_budgets: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -219,6 +234,7 @@ impl Default for Config {
             services: Vec::new(),
             restore: Restore::All,
             limits: Limits::default(),
+            architect: None,
             max_turns: None,
             tests: None,
             landed_hook: false,
@@ -325,6 +341,27 @@ impl Config {
             if agent.max_turns.is_some_and(|turns| !(1..=200).contains(&turns)) {
                 problems.push(format!("agent `{name}` has max_turns outside 1 to 200"));
             }
+        }
+        if let Some(architect) = self.architect.as_ref().filter(|it| !self.agents.contains_key(&it.agent)) {
+            problems
+                .push(format!("architect.agent names `{}`, which is not among the agents", architect.agent));
+        }
+        if self.architect.as_ref().is_some_and(|architect| architect.agent == self.fleet.agent) {
+            problems.push(format!(
+                "architect.agent is `{}`, which the fleet's workers are; nobody reviews their own work",
+                self.fleet.agent
+            ));
+        }
+        if self.architect.as_ref().is_some_and(|architect| {
+            self.agents.get(&architect.agent).is_some_and(|agent| agent.role == Role::Intern)
+        }) {
+            problems.push("architect.agent is an intern; a reviewer is at least a specialist".to_owned());
+        }
+        if self.architect.as_ref().is_some_and(|architect| architect.escalation_seconds == 0) {
+            problems.push("architect.escalation is 0; a person needs some time to answer".to_owned());
+        }
+        if self.fleet.review == Review::Architect && self.architect.is_none() {
+            problems.push("fleet.review is \"architect\", and [architect] names no agent".to_owned());
         }
         if self.max_turns.is_some_and(|turns| !(1..=200).contains(&turns)) {
             problems.push("project.max_turns is outside 1 to 200".to_owned());

@@ -227,6 +227,10 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         }
 
         Ask::MakeChannel { name, config, about } => rules::make_channel(d, name, config, about)?,
+        Ask::AbandonRequest { id, reason } => rules::abandon_request(d, id, reason)?,
+        Ask::SubmitSpec(new) => rules::submit_spec(d, new)?,
+        Ask::ArchitectAnswers { answer } => rules::architect_answers(d, answer)?,
+        Ask::RecoverArchitect => rules::recover_architect(d)?,
         Ask::CloseChannel { name } => rules::close_channel(d, name)?,
         Ask::AddMember { channel, agent, times } => rules::add_member(d, channel, agent, *times)?,
         Ask::RemoveMember { channel, agent } => rules::remove_member(d, channel, agent)?,

@@ -185,6 +185,7 @@ impl<'c> Draft<'c> {
         rules::carry_out_task(self, id, by, effects);
         if taken.from == Status::Review {
             rules::task_decided(self, id, &format!("is {} now", taken.to))?;
+            rules::withdraw_reviews(self, id, "it is not in REVIEW any more")?;
         }
         rules::ticket_follows(self, id, taken.from, taken.to)
     }

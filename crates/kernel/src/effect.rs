@@ -3,7 +3,9 @@
 
 use crate::Millis;
 use crate::rooms::Seat;
-use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RunId, ServiceName, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -77,6 +79,8 @@ effects! {
     StartReply = "start_reply" {
         seat: Seat, agent: AgentName, session: SmolStr, resume: bool, prompt: Say, turns_left: u32,
     } of None;
+    /// Make or bring up to date what an agent reads in its seat: a checkout of main of its own.
+    PrepareSeat = "prepare_seat" { seat: Seat } of None;
     /// End the process tree of a reply that is no longer wanted, and say when it is gone.
     EndReply = "end_reply" { seat: Seat, reply: EffectId } of None;
     /// Answer a call of an agent that is speaking.
@@ -119,6 +123,8 @@ pub enum Timer {
     Heartbeat { agent: AgentName },
     /// The architect asked a person who does not answer.
     Escalation,
+    /// The architect's suspension lasts too long.
+    ArchitectSuspension,
 }
 
 /// What an agent is told that speaks outside of any task. The text is made by the runtime from its templates.
@@ -127,6 +133,8 @@ pub enum Timer {
 pub enum Say {
     /// It is its turn in a room: what was said there after one message, up to another. `again`: it was in the middle of this turn.
     Turn { after: u64, upto: u64, again: bool },
+    /// The architect has a request in hand: all that is known of it is in the World.
+    Request { request: RequestId },
 }
 
 /// What the next step is told. The text is made by the runtime from its templates.

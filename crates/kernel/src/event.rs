@@ -8,12 +8,13 @@ use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
 use crate::rooms::{About, OwnTimes, Seat};
+use crate::specs::{Mark, SpecState};
 use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
 use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::{Suspension, Wrapped};
 use machines::task::{ApprovalCause, TaskType};
@@ -112,6 +113,14 @@ fn of_agent(name: &AgentName) -> String {
 
 fn of_worker(name: &WorkerName) -> String {
     format!("worker/{name}")
+}
+
+fn of_spec(id: &SpecId) -> String {
+    format!("spec/{id}")
+}
+
+fn of_architect<E>(_: &E) -> String {
+    "architect".to_owned()
 }
 
 fn of_channel(name: &ChannelName) -> String {
@@ -306,8 +315,15 @@ events! {
     /// Somebody asks something that is answered in words. `task`: what it is about, `run`: whose agent asks.
     Requested = "requested" {
         id: RequestId, kind: RequestKind, task: Option<TaskId>, run: Option<RunId>, by: SmolStr, at: Millis, text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")] spec: Option<SpecId>,
+        /// The tip of the work that is to be reviewed.
+        #[serde(default, skip_serializing_if = "Option::is_none")] tip: Option<SmolStr>,
     } in |e| of_request(e.task.as_ref(), &e.id);
-    RequestAnswered = "request_answered" { id: RequestId, task: Option<TaskId>, by: SmolStr, at: Millis, text: String } in |e| of_request(e.task.as_ref(), &e.id);
+    RequestAnswered = "request_answered" {
+        id: RequestId, task: Option<TaskId>, by: SmolStr, at: Millis, text: String,
+        /// Nobody answered: it was given up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] abandoned: bool,
+    } in |e| of_request(e.task.as_ref(), &e.id);
     /// The answer has reached whoever asked: it is not told again.
     AnswerTold = "answer_told" { id: RequestId, task: Option<TaskId> } in |e| of_request(e.task.as_ref(), &e.id);
     /// The agent's own plan takes the place of the one that it was given.
@@ -404,6 +420,24 @@ events! {
         seat: Seat, agent: AgentName, day: i64, turn: u32, cost: Micros, priced: bool, input_tokens: u64, output_tokens: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<SmolStr>,
     } in |e| of_seat(&e.seat);
+
+    /// A request waits for the architect, or not any more.
+    RequestQueued = "request_queued" { id: RequestId } in of_architect;
+    RequestLeft = "request_left" { id: RequestId } in of_architect;
+    /// What the architect said to it is no answer.
+    RequestTried = "request_tried" { id: RequestId, why: SmolStr } in of_architect;
+    RequestNoted = "request_noted" { id: RequestId, note: SmolStr } in of_architect;
+    RequestForPerson = "request_for_person" { id: RequestId } in of_architect;
+    SpecSubmitted = "spec_submitted" {
+        id: SpecId, version: u32, title: String, path: Option<String>, format: SmolStr, text: String, by: SmolStr, at: Millis,
+    } in |e| of_spec(&e.id);
+    /// What became of a spec; `feedback` is for its author.
+    SpecReviewed = "spec_reviewed" { id: SpecId, state: SpecState, feedback: Option<String>, by: SmolStr, at: Millis } in |e| of_spec(&e.id);
+    /// A task is a story of a spec.
+    StoryLoaded = "story_loaded" {
+        spec: SpecId, task: TaskId, key: SmolStr,
+        #[serde(default, skip_serializing_if = "Option::is_none")] mark: Option<Mark>,
+    } in |e| of_spec(&e.spec);
 
     /// What the architect is to do next, or to have done for it.
     ArchitectAsked = "architect_asked" { what: ArchitectWork, request: Option<SmolStr> } in |_| "architect".to_owned();

@@ -312,6 +312,8 @@ impl Check<'_> {
                 .filter(|architect| architect.suspension().is_none() && escalated(architect.inner().state))
                 .map(|_| Timer::Escalation),
         );
+        let suspended = world.architect.as_ref().is_some_and(|architect| architect.suspension().is_some());
+        needed.extend(suspended.then_some(Timer::ArchitectSuspension));
         needed.extend(world.agents.keys().map(|agent| Timer::Heartbeat { agent: agent.clone() }));
         needed.extend(world.suspended.iter().map(|run| Timer::Suspension { run: run.clone() }));
         for run in world.runs.values() {

@@ -8,6 +8,7 @@
 //! must happen in the world goes out as effects in the same commit as the events that ask for it. A command's
 //! whole cascade, through all the machines that it moves, is one commit.
 
+pub mod answers;
 mod apply;
 mod authority;
 pub mod budget;
@@ -24,6 +25,7 @@ pub mod published;
 pub mod rooms;
 mod rules;
 mod shell;
+pub mod specs;
 pub mod waiting;
 pub mod why;
 pub mod words;

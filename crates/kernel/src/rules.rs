@@ -5,6 +5,7 @@
 //! of the world is therefore never refused because of another machine's state.
 
 mod approval;
+mod architect;
 mod budgets;
 mod carry;
 mod claim;
@@ -31,6 +32,9 @@ pub use step::LIMIT_PASSED;
 pub use tickets::knows_ticket;
 pub(crate) use {
     approval::decide,
+    architect::{
+        abandon_request, architect_answers, recover as recover_architect, submit_spec, withdraw_reviews,
+    },
     budgets::asked,
     carry::{carry_out_architect, carry_out_run, carry_out_task, carry_out_turn, carry_out_worker},
     claim::settle,
@@ -173,5 +177,27 @@ rules! {
     SilenceDetected: "`autoDetectTurnEnd`, and the agent that has the turn posts nothing more for `autoDetectSilenceSeconds`" => "TURN_COMPLETE (auto)";
     TurnShifted: "Adjutant was not there in the middle of a turn or a wait" => "it goes on with the time that it had left";
     DecidedInRoom: "a review room decides, by a member in its turn or by a person" => "the task is approved or sent back, as its own table lets whoever decides; the room is told and closed";
+    SpecRead: "a spec is a list of tasks" => "they are read by rules and put on the board with their dependencies; nobody is asked";
+    SpecApproved: "the architect splits a spec" => "its stories become tasks with their dependencies, infrastructure first; architect DISPATCHING";
+    SpecSentBack: "the architect wants a spec changed" => "its author reads why, and submits it again as a new version";
+    SpecDone: "all stories of a spec are over" => "the spec is done";
+    ArchitectAsked: "a question of an agent, a plan, finished work under policy architect, a spec, a budget, or a story that is over" => "it joins the architect's queue, in order of arrival";
+    RequestTaken: "the architect has nothing in hand, and something waits for it" => "architect SETUP, where its workspace is brought up to date, or REQUEST";
+    RequestWithdrawn: "what the architect was asked to review is decided elsewhere, or has changed" => "it is not asked any more; what it was saying is ended";
+    ArchitectBegun: "the request in hand needs judgement" => "the architect's agent is started, with what is known of it and tools that read";
+    PlanApproved: "a plan was submitted" => "approved at once, and stored";
+    MergeServed: "a story is over" => "architect REQUEST and DISPATCHING; what depended on it is claimable";
+    StoriesDispatched: "stories are open" => "architect MONITORING; those whose dependencies are done are claimable";
+    ArchitectApproved: "the architect approves finished work" => "as an approval by a person, for the tip that it looked at and for no other";
+    ArchitectSentBack: "the architect asks for changes" => "task IN_PROGRESS without a lease, with what it said; the limit of review cycles holds";
+    ArchitectRefused: "what the architect says is no answer: a cycle among stories, no verdict, the wrong tool, or its program failed" => "it is told why and asked again, three times at most; then a person is asked";
+    ArchitectEscalated: "the architect cannot answer" => "architect ESCALATED: a person answers, or gives it up";
+    PersonAnswered: "a person answers what the architect could not" => "architect REQUEST again with what the person says; a question is answered by it";
+    PersonAbandoned: "a person gives up what was asked" => "architect ERROR where it had it in hand; nobody waits for it any more";
+    EscalationExpired: "nobody answers within `architect.escalation`" => "architect ERROR; the request stays open for a person";
+    ArchitectFailed: "the architect's workspace cannot be made, or it gives up" => "architect ERROR with the cause; everything that was asked is kept";
+    ArchitectRecovered: "a person, or a fleet that starts, lets the architect go on" => "architect WAITING; it takes up what waits";
+    ArchitectSuspended: "a service is away for the architect" => "architect suspended, nothing counted; it goes on where it was";
+    ArchitectRestored: "the service is back" => "architect as it was; the request in hand is taken up again";
     OutsideRun: "an agent that runs outside starts or ends a run, or a person lets it go on" => "it takes the lease, or gives it back; what a person decided resumes its run and gives it the lease again";
 }

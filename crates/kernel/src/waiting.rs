@@ -8,9 +8,10 @@ use crate::choice::Choice;
 use crate::World;
 use crate::rooms::Channel;
 use crate::why;
-use crate::words::CommentKind;
+use crate::words::{CommentKind, RequestKind};
 use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Request, Task, Worker};
 use machines::Millis;
+use machines::architect;
 use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, ServiceName, TaskId, WorkerName};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::turn::{self, WaitReason};
@@ -28,6 +29,8 @@ machines::wire_enum! {
         PausedRun = "paused_run",
         /// Somebody asked something, and wants an answer in words.
         Question = "question",
+        /// The architect has given up, and what waits for it stands still.
+        Architect = "architect",
         /// An agent has paused its turn in a channel.
         Turn = "turn",
         /// A run has taken all its turns.
@@ -81,6 +84,7 @@ impl Kind {
             Kind::Approval           => Urgent,
             Kind::PausedRun          => Info,
             Kind::Question           => Urgent,
+            Kind::Architect          => Warning,
             Kind::Turn               => Warning,
             Kind::TurnLimit          => Warning,
             Kind::Budget             => Urgent,
@@ -164,7 +168,12 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
     let open = world.approvals.values().filter(|approval| approval.decided.is_none());
     list.extend(open.map(|approval| question(world, approval)));
-    let requests = world.requests.values().filter(|request| world.is_open_request(request));
+    let for_people = |request: &&std::sync::Arc<Request>| {
+        let with_architect = world.config.architect.is_some() && world.is_queued(&request.id);
+        world.is_open_request(request) && (!with_architect || request.for_person)
+    };
+    let requests = world.requests.values().filter(for_people);
+    list.extend(stopped_architect(world));
     list.extend(requests.map(|request| asked(world, request)));
     list.extend(world.channels.iter().filter_map(|(name, channel)| paused_turn(name, channel)));
     list.extend(denied_budgets(world, now));
@@ -337,21 +346,53 @@ fn paused_turn(name: &ChannelName, channel: &Channel) -> Option<Waiting> {
     })
 }
 
+/// The architect stands in ERROR. What was asked of it is kept.
+fn stopped_architect(world: &World) -> Option<Waiting> {
+    let architect = world.architect.as_ref().filter(|architect| architect.suspension().is_none())?;
+    let inner = architect.inner();
+    if inner.state != architect::State::InError || world.config.architect.is_none() {
+        return None;
+    }
+    let of_queue = world.architect_queue.iter().filter_map(|id| world.requests.get(id)?.task.clone());
+    Some(Waiting {
+        kind: Kind::Architect,
+        about: About::default(),
+        since: None,
+        blocks: held_up(world, of_queue),
+        who: Decider::Person,
+        text: format!(
+            "the architect has stopped ({}); {} requests wait for it",
+            inner.cause.as_deref().unwrap_or("no reason was given"),
+            world.architect_queue.len()
+        ),
+        options: vec![Choice::RecoverArchitect],
+    })
+}
+
 /// A question that is answered in words.
 fn asked(world: &World, request: &Request) -> Waiting {
     let of = request.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
     let cancel = request.task.as_ref().map(|task| Choice::CancelTask { task: task.clone() });
     let answer = Choice::AnswerQuestion { request: request.id.clone() };
     // In one line, and all of it: whoever answers has read it.
-    let text = request.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = one_line(&request.text);
+    if let Some(note) = request.notes.back() {
+        text = format!("{text} ({})", one_line(note));
+    }
+    let abandon = request.for_person.then(|| Choice::AbandonRequest { request: request.id.clone() });
+    let what = match request.kind {
+        RequestKind::Question => "asks".to_owned(),
+        kind => format!("and the architect need a person for a {kind}"),
+    };
     Waiting {
         kind: Kind::Question,
         about: About { task: request.task.clone(), request: Some(request.id.clone()), ..About::default() },
         since: Some(request.asked_at),
         blocks: held_up(world, request.task.clone()),
         who: Decider::Person,
-        text: format!("{of}{} asks: {text}", request.by),
-        options: [Some(answer), cancel].into_iter().flatten().collect(),
+        text: format!("{of}{} {what}: {text}", request.by),
+        options: [Some(answer), abandon, cancel].into_iter().flatten().collect(),
     }
 }
 

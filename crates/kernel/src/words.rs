@@ -100,6 +100,18 @@ machines::wire_enum! {
     pub enum RequestKind {
         /// Somebody wants to know something before going on.
         Question = "question",
+        /// An agent's plan. Approved at once, and stored.
+        Plan = "plan",
+        /// Finished work is reviewed.
+        Code = "code",
+        /// The same where nothing was changed.
+        Completion = "completion",
+        /// A task's budget is used up.
+        Budget = "budget",
+        /// A story is over.
+        Merge = "merge",
+        /// A spec is split into stories.
+        Spec = "spec",
     }
 }
 

@@ -8,10 +8,11 @@ use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
 use crate::rooms::{Channel, Seat, Seated};
+use crate::specs::Spec;
 use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::Suspendable;
 use machines::task::{ApprovalCause, Status};
@@ -69,6 +70,11 @@ pub struct World {
     #[serde(default)]
     pub agents: OrdMap<AgentName, Connected>,
     pub architect: Option<Arc<Suspendable<architect::Architect>>>,
+    /// What waits for the architect, in order of arrival. The first is the one that it has in hand, or takes up next.
+    #[serde(default)]
+    pub architect_queue: Vector<RequestId>,
+    #[serde(default)]
+    pub specs: OrdMap<SpecId, Arc<Spec>>,
     /// Answers given under an idempotency key, by scope and key.
     pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
     /// The same, by age, so that the oldest can go.
@@ -433,6 +439,21 @@ pub struct Request {
     pub answer: Option<GivenAnswer>,
     /// The answer has reached whoever asked.
     pub told: bool,
+    /// The spec that it is about.
+    #[serde(default)]
+    pub spec: Option<SpecId>,
+    /// The tip of the work that is reviewed: what is said of it holds for no other.
+    #[serde(default)]
+    pub tip: Option<SmolStr>,
+    /// Answers of the architect that were none.
+    #[serde(default)]
+    pub tries: u32,
+    /// What was said of it meanwhile, by the rules, the architect or a person.
+    #[serde(default)]
+    pub notes: Vector<SmolStr>,
+    /// The architect leaves it to a person.
+    #[serde(default)]
+    pub for_person: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -440,6 +461,9 @@ pub struct GivenAnswer {
     pub by: SmolStr,
     pub at: Millis,
     pub text: String,
+    /// Nobody answered: it was given up, and why.
+    #[serde(default)]
+    pub abandoned: bool,
 }
 
 /// Questions of one task, or of one person, that may wait for an answer at once.

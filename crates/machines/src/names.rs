@@ -107,6 +107,8 @@ name! {
     ApprovalId,
     /// Something that somebody asks and that is answered in words.
     RequestId,
+    /// What somebody wants built, in words.
+    SpecId,
     /// Something to do in the world.
     EffectId,
     /// A room with a queue of agents.

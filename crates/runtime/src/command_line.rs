@@ -34,6 +34,8 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::ResumeRun { run } => vec!["adj", "resume", run.as_str()],
         Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
         Choice::AnswerQuestion { request } => vec!["adj", "answer", request.as_str(), TEXT],
+        Choice::AbandonRequest { request } => vec!["adj", "answer", request.as_str(), "--abandon"],
+        Choice::RecoverArchitect => vec!["adj", "retry", "architect"],
         Choice::ResumeTurn { channel, agent } => {
             vec!["adj", "turn", "resume", channel.as_str(), "--as", agent.as_str()]
         }

@@ -237,19 +237,31 @@ pub(crate) fn carry_out_architect(
     event: &Wrapped<architect::Event>,
     asked: Vec<architect::Effect>,
 ) -> Ruled {
+    // Staying where it is runs nothing.
+    if matches!(event, Wrapped::Inner(architect::Event::Stay)) {
+        return Ok(());
+    }
+    // A request that somebody else settles, or that is over in any way, is waited for no longer.
+    if !matches!(event, Wrapped::Inner(architect::Event::CannotAnswer)) {
+        d.clear_timer(&Timer::Escalation);
+    }
+    d.clear_timer(&Timer::ArchitectSuspension);
     for effect in asked {
         match effect {
             architect::Effect::AskHuman { request, seconds } => {
+                let known = d.world.config.architect.as_ref();
+                let seconds = known.map_or(seconds, |architect| architect.escalation_seconds);
                 let due = d.at() + step::seconds(seconds);
                 d.set_timer(Timer::Escalation, due);
                 d.emit(ArchitectAsked { what: ArchitectWork::Person, request: Some(request) });
             }
             architect::Effect::PrepareWorkspace => {
                 d.emit(ArchitectAsked { what: ArchitectWork::Workspace, request: None });
+                super::architect::prepare(d);
             }
             architect::Effect::HandleRequest { request } => {
-                d.clear_timer(&Timer::Escalation);
                 d.emit(ArchitectAsked { what: ArchitectWork::Request, request: Some(request) });
+                super::architect::handle(d)?;
             }
             architect::Effect::SendAnswer { request } => {
                 d.emit(ArchitectAsked { what: ArchitectWork::Answer, request: Some(request) });

@@ -7,6 +7,7 @@ use machines::{run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
+use super::architect::settle_architect;
 use super::budgets::ask_for_money;
 use super::fleet::{change_hands, retire_surplus};
 use super::landing::start_landing;
@@ -37,6 +38,7 @@ pub(crate) fn settle(d: &mut Draft) -> Ruled {
         }
     }
     settle_rooms(d)?;
+    settle_architect(d)?;
     ask_for_money(d)
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
         d.emit(FleetSwitched { running: true, workers: Some(workers) });
     }
     if starts {
+        super::architect::started_again(d)?;
         started_again(d);
     }
     // Whoever is an agent that is no longer configured could only fail.

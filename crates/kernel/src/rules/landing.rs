@@ -180,7 +180,7 @@ pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
         d.rule(Rule::ReviewedByPolicy);
         return approve(d, id, tip, SmolStr::new_static("policy:auto"), "the gate is green".to_owned());
     }
-    Ok(())
+    super::architect::review_asked(d, id)
 }
 
 /// The tip of a task's branch, which must be the one that somebody has looked at.
@@ -225,6 +225,7 @@ pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: Smol
     let told = format!("was approved by {by}: {note}");
     d.emit(TaskApproved { id: id.clone(), tip, by, at: d.at(), note });
     super::rooms::task_decided(d, id, &told)?;
+    super::architect::withdraw_reviews(d, id, "it was approved")?;
     if d.task(id)?.has_code() {
         d.emit(Queued { id: id.clone() });
         Ok(())
@@ -399,6 +400,7 @@ pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
     });
     d.move_task(id, &Actor::System, Status::Done, Payload { approval, ..Payload::default() })?;
     tidy_up(d, id)?;
+    super::architect::story_over(d, id, "has landed")?;
     end_other_tries(d, id)
 }
 

@@ -13,7 +13,7 @@ use super::next::{under_way, wake};
 use super::service::{health_seen, timer_due};
 use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
-use super::{rooms, seats};
+use super::{architect, rooms, seats};
 use crate::command::{Happened, Outcome, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
@@ -155,6 +155,11 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             tried(d, id, &describe(other))
         }
         (Effect::StartReply { seat, .. }, what) => return seats::reply_outcome(d, id, seat, what),
+        (Effect::PrepareSeat { .. }, what) => {
+            d.end(id, EffectEnd::Done);
+            let failed = (!matches!(what, Happened::TreeReady { .. })).then(|| describe(what));
+            architect::workspace(d, failed)?;
+        }
         (Effect::EndReply { seat, .. }, what) => seats::reply_ended(d, id, seat, what)?,
         (Effect::AnswerInReply { .. }, what) => match what {
             Happened::Failed { error } => tried(d, id, error),

@@ -207,7 +207,8 @@ pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
         d.comment(id, "system", CommentKind::PullRequest, text);
     }
     close_approval(d, id, Verdict::Canceled, "the task was canceled");
-    tidy_up(d, id)
+    tidy_up(d, id)?;
+    super::architect::story_over(d, id, "was canceled")
 }
 
 pub(crate) fn assign_by_person(

@@ -174,7 +174,11 @@ pub(super) fn enter_approval(
         )?;
     }
     d.emit(WaitsForApproval { id: id.clone(), approval: approval.clone() });
-    Ok(())
+    let asked = d.world.approvals.get(approval).filter(|asked| asked.task.is_some());
+    match asked.map(|asked| asked.question.clone()) {
+        Some(question) if cause == ApprovalCause::Budget => super::architect::budget_asked(d, id, &question),
+        _ => Ok(()),
+    }
 }
 
 /// The question is settled by something else than its own decision. One that others wait for stays open.

@@ -7,6 +7,7 @@ use machines::worker::ReleaseReason;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::Rule;
+use super::architect;
 use super::next::wake;
 use super::outside_runs::run_event;
 use super::release::{ask_person, pause_run, release};
@@ -70,6 +71,7 @@ pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result
     d.emit(PlanSubmitted { id: id.clone(), run: run.clone(), plan });
     let by = d.command.actor.to_string();
     d.comment(&id, &by, CommentKind::Plan, lines.join("\n"));
+    architect::plan_submitted(d, &id, &lines.join("\n"))?;
     task_reply(d, &id)
 }
 
@@ -156,6 +158,12 @@ pub(crate) fn make_request(
         let message = format!("task `{task}` is over; nobody is asked about it any more");
         return Err(Refusal::new(409, "CLOSED", message));
     }
+    if kind != RequestKind::Question {
+        return Err(Refusal::field(
+            "kind",
+            "only a question is asked in words; the rest is asked by what happens",
+        ));
+    }
     check_text(d, "text", Some(text))?;
     let text = text.trim();
     if text.is_empty() {
@@ -175,7 +183,11 @@ pub(crate) fn make_request(
     d.rule(Rule::QuestionAsked);
     let id = RequestId::new(format!("r{}", d.world.next + 1)).expect("a counted id is a name");
     let (run, text) = (run.cloned(), text.to_owned());
-    d.emit(Requested { id: id.clone(), kind, task, run, by, at: d.at(), text });
+    let by_agent = run.is_some();
+    d.emit(Requested { id: id.clone(), kind, task, run, by, at: d.at(), text, spec: None, tip: None });
+    if by_agent && architect::takes_questions(d) {
+        architect::enqueue(d, &id)?;
+    }
     Ok(Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() })
 }
 
@@ -196,9 +208,13 @@ pub(crate) fn answer_request(d: &mut Draft, id: &RequestId, text: &str) -> Resul
         return Err(Refusal::field("text", "an answer must not be empty"));
     }
     d.rule(Rule::QuestionAnswered);
+    if d.world.config.architect.is_some() && (d.world.is_queued(id) || asked.for_person) {
+        return architect::person_answers(d, &asked, text);
+    }
     let by = SmolStr::new(d.command.actor.to_string());
     let task = asked.task.clone();
-    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at: d.at(), text: text.to_owned() });
+    let (at, text) = (d.at(), text.to_owned());
+    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned: false });
     // A worker whose run waited for the answer has its next step now.
     if let Some(task) = &task {
         wake(d, task)?;

@@ -5,8 +5,8 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::outcome::{describe, tried};
-use super::rooms;
 use super::service::{Away, service_away};
+use super::{architect, rooms};
 use crate::budget;
 use crate::command::{Happened, Refusal, Reply, StepFailure, Usage};
 use crate::config::{Colour, Role};
@@ -179,7 +179,7 @@ pub(super) fn reply_outcome(
 fn came_to(d: &mut Draft, seat: &Seat, said: &Said) -> Ruled {
     match seat {
         Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
-        Seat::Architect => Ok(()),
+        Seat::Architect => architect::reply_over(d, said),
     }
 }
 

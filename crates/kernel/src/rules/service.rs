@@ -1,7 +1,5 @@
 //! Services that are away, and come back.
 
-use machines::architect;
-use machines::machine::Caller;
 use machines::names::{ApprovalId, RunId, ServiceName, TaskId};
 use machines::suspended::{Suspension, Wrapped};
 use machines::worker::ReleaseReason;
@@ -12,8 +10,8 @@ use super::landing::land_again;
 use super::next::wake;
 use super::presence::gone;
 use super::release::release;
-use super::rooms;
 use super::step::{lost, seconds};
+use super::{architect, rooms};
 use crate::Millis;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
@@ -154,7 +152,14 @@ pub(super) fn restore(d: &mut Draft) -> Ruled {
         let away = |service: &ServiceName| d.world.health.get(service).is_some_and(|health| !health.healthy);
         let any_away = d.world.health.values().any(|health| !health.healthy);
         if all { !any_away } else { !away(&d.world.config.service_of(agent)) }
-    })
+    })?;
+    let any_away = d.world.health.values().any(|health| !health.healthy);
+    let away = |service: &str| {
+        d.world.health.iter().any(|(name, health)| name.as_str() == service && !health.healthy)
+    };
+    let service = d.world.architect.as_ref().and_then(|it| it.suspension()).map(|it| it.service.clone());
+    let back = service.is_some_and(|service| if all { !any_away } else { !away(&service) });
+    architect::restore_architect(d, |_| back)
 }
 
 pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
@@ -216,17 +221,8 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
         Timer::Heartbeat { agent } => gone(d, agent, GoneBecause::Silent),
         Timer::Turn { channel, agent } => rooms::turn_over(d, channel, agent),
         Timer::Silence { channel } => rooms::silent(d, channel),
-        Timer::Escalation => {
-            let waits = d.world.architect.as_ref().is_some_and(|architect| {
-                architect.suspension().is_none() && architect.inner().state == architect::State::Escalated
-            });
-            match waits {
-                true => {
-                    d.move_architect(&Wrapped::Inner(architect::Event::Timeout), Caller::SYSTEM).map(drop)
-                }
-                false => Ok(()),
-            }
-        }
+        Timer::Escalation => architect::escalation_over(d),
+        Timer::ArchitectSuspension => architect::suspension_over(d),
         Timer::Checkout { task } => {
             if d.task(task)?.held_up.is_some() {
                 land_again(d, task);

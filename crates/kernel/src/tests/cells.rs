@@ -2,7 +2,7 @@
 //!
 //! A table that is printed and not run would let this pass over it in silence; here it fails by the cell's name.
 
-use super::{commands, rooms, scripts};
+use super::{architect as architect_at_work, commands, rooms, scripts};
 use crate::Commit;
 use machines::machine::sabotage::{self, Change};
 use machines::{Machine, Wire, architect, run, task, turn, worker};
@@ -61,7 +61,13 @@ fn quietly<R>(body: impl FnOnce() -> R) -> R {
 }
 
 fn witnesses() -> Vec<fn()> {
-    scripts::ALL.iter().chain(rooms::ALL).chain(commands::WITNESSES).copied().collect()
+    scripts::ALL
+        .iter()
+        .chain(rooms::ALL)
+        .chain(architect_at_work::ALL)
+        .chain(commands::WITNESSES)
+        .copied()
+        .collect()
 }
 
 /// The cells of a machine's table that nobody would miss, by name.

@@ -1,6 +1,7 @@
 //! The kernel's tests: scripts that read as the rules do, a walk over everything reachable, sabotage of every
 //! invariant, and samples of every event ever written.
 
+mod architect;
 mod cells;
 mod commands;
 mod permissions;

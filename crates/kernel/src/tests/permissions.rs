@@ -110,7 +110,8 @@ fn plain(ask: Ask) -> Line {
         Ask::MakeChannel { .. } | Ask::CloseChannel { .. } | Ask::AddMember { .. } => {
             "Channels and architect"
         }
-        Ask::RemoveMember { .. } | Ask::WasAway { .. } => "Channels and architect",
+        Ask::RemoveMember { .. } | Ask::WasAway { .. } | Ask::SubmitSpec(_) => "Channels and architect",
+        Ask::AbandonRequest { .. } | Ask::RecoverArchitect => "Channels and architect",
         Ask::StartFleet { .. } | Ask::StopFleet | Ask::Configure { .. } | Ask::SeeDisk { .. } => "Fleet",
         Ask::TestMain | Ask::SeeMain { .. } | Ask::Outcome(_) => "Fleet",
         _ => "Board",
@@ -458,6 +459,34 @@ fn lines() -> Vec<Line> {
         plain(Ask::RemoveMember { channel: channel.clone(), agent: member }),
         plain(Ask::CloseChannel { name: channel }),
         plain(Ask::WasAway { since: 1 }),
+        plain(Ask::AbandonRequest {
+            id: machines::names::RequestId::new("r1").unwrap(),
+            reason: String::new(),
+        }),
+        plain(Ask::RecoverArchitect),
+        plain(Ask::SubmitSpec(NewSpec {
+            id: machines::names::SpecId::new("s1").unwrap(),
+            title: "S".to_owned(),
+            path: None,
+            format: "markdown".into(),
+            text: "words".to_owned(),
+            stories: Some(vec![crate::specs::Story {
+                key: "a".into(),
+                title: "A".to_owned(),
+                ..Default::default()
+            }]),
+        })),
+        line("Channels and architect", "architect answers", || {
+            let own = AgentName::new("own").unwrap();
+            let mut table = Table::with(|config| {
+                config.agents.insert(own.clone(), Default::default());
+                let agent = own.clone();
+                config.architect =
+                    Some(crate::config::Architect { agent, escalation_seconds: 60, raises_budgets: false });
+            });
+            table.now += 1;
+            (table, Ask::ArchitectAnswers { answer: ArchitectAnswer::Approve { note: String::new() } })
+        }),
     ]);
     lines.extend(of_work());
     lines.extend(of_rooms());
@@ -549,6 +578,10 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::AskApproval { .. }
         | Ask::MakeRequest { .. }
         | Ask::AnswerRequest { .. }
+        | Ask::AbandonRequest { .. }
+        | Ask::SubmitSpec(_)
+        | Ask::ArchitectAnswers { .. }
+        | Ask::RecoverArchitect
         | Ask::ReceiveAnswer { .. }
         | Ask::Configure { .. }
         | Ask::SeeDisk { .. }
@@ -565,7 +598,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 50,
+        | Ask::Outcome(_) => 54,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

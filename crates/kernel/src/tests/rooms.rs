@@ -51,7 +51,7 @@ fn said(commit: &Commit) -> String {
                 Some(format!("timer {} s", (due - set_at.unwrap_or(*due)) / 1000))
             }
             Effect::StartReply { agent, resume, prompt, .. } => {
-                let crate::effect::Say::Turn { after, upto, again } = prompt;
+                let crate::effect::Say::Turn { after, upto, again } = prompt else { return None };
                 let how = match (resume, again) {
                     (false, false) => "new",
                     (true, false) => "resumed",

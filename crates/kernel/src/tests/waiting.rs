@@ -26,6 +26,7 @@ fn scenario(kind: Kind) -> (Table, Facts) {
             table
         }
         Kind::Question => after(plain(), "questions t1 which\tof\tthem"),
+        Kind::Architect => super::architect::one_that_gave_up(),
         Kind::Turn => super::rooms::an_agent_that_waits(),
         Kind::TurnLimit => after(Table::with(|config| limited(config, 2)), "turn"),
         Kind::Budget => after(Table::with(|config| config.budget.task = Some(1_150)), "step"),

@@ -122,6 +122,9 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             all.extend(StepFailure::ALL.iter().map(failed));
             all
         }
+        Effect::PrepareSeat { .. } => {
+            vec![Happened::TreeReady { tip: text("tip1") }, Happened::TreeFailed { error: "no".to_owned() }]
+        }
         Effect::EndStep { .. } | Effect::EndReply { .. } => {
             vec![Happened::StepEnded { tip: None, usage: usage() }]
         }

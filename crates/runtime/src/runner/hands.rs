@@ -201,6 +201,7 @@ impl Shared {
                 tickets::write(self, id, task, ticket, status, note.as_deref()).await
             }
             Effect::StartReply { .. }
+            | Effect::PrepareSeat { .. }
             | Effect::EndReply { .. }
             | Effect::AnswerInReply { .. }
             | Effect::TellInReply { .. } => {

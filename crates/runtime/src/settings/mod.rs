@@ -522,6 +522,7 @@ impl Settings {
             services: self.services.keys().cloned().collect(),
             restore: self.fleet.restore,
             limits: self.limits.rules.clone(),
+            architect: None,
             max_turns: self.project.max_turns,
             tests: self.test.check_main.then(|| self.tests()),
             landed_hook: self.hooks.landed.is_some(),

@@ -268,6 +268,7 @@ impl PlayedWorld {
                 tip: None,
                 usage: usage(random),
             },
+            Effect::PrepareSeat { .. } => Happened::TreeReady { tip: SmolStr::new_static("main") },
             Effect::EndReply { .. } => Happened::StepEnded { tip: None, usage: Usage::default() },
             Effect::AnswerInReply { .. } => Happened::CallAnswered,
             Effect::RunGate { task, .. } => {
@@ -387,6 +388,7 @@ fn is_ours_alone(effect: &Effect) -> bool {
         | Effect::AnswerCall { .. }
         | Effect::TellAgent { .. }
         | Effect::StartReply { .. }
+        | Effect::PrepareSeat { .. }
         | Effect::AnswerInReply { .. }
         | Effect::TellInReply { .. }
         | Effect::RunGate { .. }
