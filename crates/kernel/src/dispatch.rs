@@ -200,6 +200,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             }
             if **config != *d.world.config {
                 d.emit(ConfigChanged { config: config.clone() });
+                rules::architect_configured(d)?;
                 rules::reconsider(d)?;
                 rules::go_on(d)?;
             }

@@ -33,7 +33,8 @@ pub use tickets::knows_ticket;
 pub(crate) use {
     approval::decide,
     architect::{
-        abandon_request, architect_answers, recover as recover_architect, submit_spec, withdraw_reviews,
+        abandon_request, architect_answers, configured as architect_configured, recover as recover_architect,
+        submit_spec, withdraw_reviews,
     },
     budgets::asked,
     carry::{carry_out_architect, carry_out_run, carry_out_task, carry_out_turn, carry_out_worker},
@@ -195,7 +196,7 @@ rules! {
     PersonAnswered: "a person answers what the architect could not" => "architect REQUEST again with what the person says; a question is answered by it";
     PersonAbandoned: "a person gives up what was asked" => "architect ERROR where it had it in hand; nobody waits for it any more";
     EscalationExpired: "nobody answers within `architect.escalation`" => "architect ERROR; the request stays open for a person";
-    ArchitectFailed: "the architect's workspace cannot be made, or it gives up" => "architect ERROR with the cause; everything that was asked is kept";
+    ArchitectFailed: "the architect's workspace cannot be made, it gives up, or the settings have it no longer" => "architect ERROR with the cause; everything that was asked is kept";
     ArchitectRecovered: "a person, or a fleet that starts, lets the architect go on" => "architect WAITING; it takes up what waits";
     ArchitectSuspended: "a service is away for the architect" => "architect suspended, nothing counted; it goes on where it was";
     ArchitectRestored: "the service is back" => "architect as it was; the request in hand is taken up again";

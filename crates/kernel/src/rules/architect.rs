@@ -774,6 +774,19 @@ pub(crate) fn recover(d: &mut Draft) -> Result<Reply, Refusal> {
     Ok(Reply { state: Some(SmolStr::new_static("architect.WAITING")), ..Reply::default() })
 }
 
+/// The settings have lost their architect, or have one again. What was asked of it is kept, and people can answer it.
+pub(crate) fn configured(d: &mut Draft) -> Ruled {
+    let named = d.world.config.architect.is_some();
+    match (named, state(d)) {
+        (false, Some(architect::State::Waiting | architect::State::Monitoring)) => {
+            d.rule(Rule::ArchitectFailed);
+            tell(d, architect::Event::ChannelClosed)
+        }
+        (true, Some(architect::State::InError)) => recover(d).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// A fleet that starts lets the architect go on.
 pub(super) fn started_again(d: &mut Draft) -> Ruled {
     if state(d) == Some(architect::State::InError) {

@@ -40,6 +40,9 @@ pub fn look(stage: &mut Stage) -> Result<(), String> {
     decide_approvals(stage)?;
     decide_proposals(stage)?;
     answer_questions(stage)?;
+    if stage.has(Fault::Architect) {
+        super::rooms::help_architect(stage)?;
+    }
     review(stage)?;
     unblock(stage)?;
     let late = stage.has(Fault::PersonLate);
@@ -93,7 +96,9 @@ fn decide_proposals(stage: &mut Stage) -> Result<(), String> {
 }
 
 fn answer_questions(stage: &mut Stage) -> Result<(), String> {
-    let open = |asked: &&std::sync::Arc<kernel::world::Request>| stage.world.is_open_request(asked);
+    let open = |asked: &&std::sync::Arc<kernel::world::Request>| {
+        stage.world.is_open_request(asked) && !stage.world.is_queued(&asked.id) && !asked.for_person
+    };
     let open: Vec<_> = stage.world.requests.values().filter(open).map(|asked| asked.id.clone()).collect();
     for id in open {
         ask(stage, Ask::AnswerRequest { id, text: "this way".to_owned() })?;

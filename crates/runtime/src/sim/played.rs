@@ -197,6 +197,15 @@ impl PlayedWorld {
         mishap.into_iter().collect()
     }
 
+    /// What a hosted agent said, where it is said already.
+    pub fn said(&self, effect: &EffectId) -> Option<Happened> {
+        self.done.get(effect).cloned()
+    }
+
+    pub fn remember(&mut self, effect: &EffectId, what: &Happened) {
+        self.done.insert(effect.clone(), what.clone());
+    }
+
     /// How an effect ends that finds no room on the disk; nothing for one that needs none.
     pub fn without_room(&self, effect: &Effect) -> Option<Happened> {
         let error = "no space left on device".to_owned();
@@ -262,12 +271,9 @@ impl PlayedWorld {
             Effect::TellAgent { .. } | Effect::TellInReply { .. } => {
                 Happened::Told { heard: random.once_in(2) }
             }
-            Effect::StartReply { .. } => Happened::StepFinished {
-                ending: kernel::words::StepEnding::NotDone,
-                output: "yes".to_owned(),
-                tip: None,
-                usage: usage(random),
-            },
+            Effect::PrepareSeat { .. } if random.once_in(20) => {
+                Happened::TreeFailed { error: "no space for the workspace".to_owned() }
+            }
             Effect::PrepareSeat { .. } => Happened::TreeReady { tip: SmolStr::new_static("main") },
             Effect::EndReply { .. } => Happened::StepEnded { tip: None, usage: Usage::default() },
             Effect::AnswerInReply { .. } => Happened::CallAnswered,
@@ -363,7 +369,7 @@ impl PlayedWorld {
             Effect::RunLandedHook { .. } => Happened::HookRan,
             Effect::CheckHealth { .. } if !self.can_be_asked => Happened::HealthUnknown,
             Effect::CheckHealth { .. } => Happened::Health { healthy: self.down.is_none() },
-            Effect::StartStep { .. } | Effect::Timer { .. } => {
+            Effect::StartStep { .. } | Effect::StartReply { .. } | Effect::Timer { .. } => {
                 Happened::Failed { error: "not done at once".to_owned() }
             }
         };

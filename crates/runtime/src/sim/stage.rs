@@ -2,7 +2,7 @@
 
 use super::played::{Down, PlayedWorld, TESTS, Work, service};
 use super::random::Random;
-use super::{Fault, Moment, Plan, Report, What, people};
+use super::{Fault, Moment, Plan, Report, What, people, rooms};
 use crate::log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
 use crate::outbox::{
     self, Attempt, Backoff, Clock, Desk, Executor, FULL_DISK_LOOK, Meaning, Next, Outbox, Told,
@@ -132,6 +132,10 @@ pub(super) enum Item {
     Person,
     /// The agent outside goes on.
     Outside(u32),
+    /// Somebody does something in a room.
+    Room(u32),
+    /// Somebody submits a spec.
+    Spec(u32),
 }
 
 impl<'t> Stage<'t> {
@@ -224,6 +228,19 @@ impl<'t> Stage<'t> {
         self.world.effects.is_empty() && self.world.tasks.values().all(closed)
     }
 
+    pub fn owner(&self) -> u64 {
+        self.owner
+    }
+
+    /// The architect that the settings name, where the plan has one.
+    pub fn architect(&self) -> Option<config::Architect> {
+        self.has(Fault::Architect).then(|| config::Architect {
+            agent: rooms::architect(),
+            escalation_seconds: 7_200,
+            raises_budgets: self.plan.seed.is_multiple_of(3),
+        })
+    }
+
     fn config(&self) -> Config {
         let few = self.has(Fault::FewTurns);
         let coder = config::Agent {
@@ -244,19 +261,23 @@ impl<'t> Stage<'t> {
         };
         let fleet = config::Fleet {
             workers: self.plan.workers,
-            review: if self.has(Fault::ReviewByPerson) {
-                config::Review::Human
-            } else {
-                config::Review::Auto
+            review: match (self.has(Fault::ReviewByPerson), self.has(Fault::Architect)) {
+                (true, _) => config::Review::Human,
+                (false, true) => config::Review::Architect,
+                (false, false) => config::Review::Auto,
             },
             max_steps: if self.has(Fault::NeverDone) { 3 } else { 20 },
             plan_by_agent: self.has(Fault::Proposals),
             ..config::Fleet::default()
         };
         let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
+        let speaker = config::Agent { service: Some(service()), ..config::Agent::default() };
+        let lead = config::Agent { role: config::Role::Lead, ..speaker.clone() };
+        let hosted = [(rooms::agent("ada"), speaker.clone()), (rooms::agent("bob"), speaker), (rooms::architect(), lead)];
         Config {
             landed_hook: self.plan.seed.is_multiple_of(2),
-            agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)].into_iter().collect(),
+            agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)].into_iter().chain(hosted).collect(),
+            architect: self.architect(),
             fleet,
             budget: config::Budget {
                 run: self.has(Fault::TightBudget).then_some(700_000),
@@ -414,6 +435,12 @@ impl<'t> Stage<'t> {
         if self.has(Fault::OutsideAgent) {
             self.later(1_000, Item::Outside(0));
         }
+        if self.has(Fault::Rooms) {
+            self.later(2_000, Item::Room(0));
+        }
+        if self.has(Fault::Architect) {
+            self.later(3_000, Item::Spec(0));
+        }
         if self.plan.faults.iter().any(|fault| !fault.passes()) {
             self.later(60_000, Item::Person);
         }
@@ -459,6 +486,18 @@ impl<'t> Stage<'t> {
             let hits = self.played.start_step(&self.world, &id, task, *turns_left, &mut self.random);
             hits.into_iter().for_each(|fault| self.hit(fault));
             self.later(delay, Item::Output(attempt));
+            return Ok(());
+        }
+        if let Effect::StartReply { .. } = &*effect {
+            let owner = self.owner;
+            let said = match self.played.said(&id) {
+                Some(said) => Some(said),
+                None => rooms::reply(self, &effect)?,
+            };
+            if let Some(what) = said.filter(|_| owner == self.owner) {
+                self.played.remember(&id, &what);
+                self.send(delay, attempt, what);
+            }
             return Ok(());
         }
         if matches!(*effect, Effect::TestMain { .. })
@@ -607,6 +646,8 @@ impl<'t> Stage<'t> {
             Item::TicketBack(id) => people::ticket_back(self, &id),
             Item::Person => people::look(self),
             Item::Outside(step) => people::outside_agent_acts(self, step),
+            Item::Room(step) => rooms::act(self, step),
+            Item::Spec(step) => rooms::submit(self, step),
         }
     }
 
@@ -750,6 +791,9 @@ impl<'t> Stage<'t> {
             self.say(&line);
         }
         let before = std::mem::replace(&mut self.world, commit.world);
+        for task in rooms::loaded(&commit.events) {
+            self.played.works.insert(task, Work::plain());
+        }
         self.show(What::Committed { events: &commit.events, rules: &commit.rules });
         let mut violations = invariants::check(&self.world);
         violations.extend(invariants::check_commit(&before, &self.world));
@@ -817,6 +861,8 @@ impl<'t> Stage<'t> {
     /// What the owner does first when it starts again.
     fn recover(&mut self) -> Played {
         at_once(outbox::take_over(self)).map_err(Trouble::failure)?;
+        let away = self.random.between(0, 30_000);
+        self.system(Ask::WasAway { since: self.now() - away })?;
         let held: Vec<_> = self
             .world
             .workers
@@ -922,13 +968,16 @@ impl<'t> Stage<'t> {
                 &[Fault::KeeperLost, Fault::TreeGone, Fault::OutsideAgent]
             }
             (Status::Blocked, Some(B::Landing)) => &[Fault::NeverLands],
-            (Status::Blocked, Some(B::ReviewCycles)) => &[Fault::ReviewByPerson, Fault::OddMoves],
+            (Status::Blocked, Some(B::ReviewCycles)) => {
+                &[Fault::ReviewByPerson, Fault::OddMoves, Fault::Architect, Fault::Rooms]
+            }
             (Status::Review, _) => &[
                 Fault::ReviewByPerson,
                 Fault::NoChanges,
                 Fault::NeverDone,
                 Fault::OddMoves,
                 Fault::OutsideAgent,
+                Fault::Architect,
             ],
             (Status::Inbox | Status::Assigned, _) if !self.world.dependencies_done(task) => {
                 let blocking = task
@@ -944,7 +993,7 @@ impl<'t> Stage<'t> {
             (Status::InProgress, _)
                 if task.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
             {
-                &[Fault::Proposals]
+                &[Fault::Proposals, Fault::Architect]
             }
             // Stuck workers hold nobody up, and a budget of its own has it ask: what is left is a day that a person gave no
             // more money.

@@ -1,0 +1,302 @@
+//! Rooms and the architect as a life plays them: what hosted agents say, and what people and agents from outside do there.
+
+use super::Fault;
+use super::stage::{Item, Stage, outside_agent};
+use kernel::command::{ArchitectAnswer, Ask, Happened, NewSpec, StepFailure, TurnWord, Usage};
+use kernel::config;
+use kernel::effect::{Effect, Say};
+use kernel::rooms::{About, OwnTimes, Seat, TurnEnd};
+use kernel::specs::{SpecState, Story};
+use kernel::words::{RequestKind, StepEnding};
+use kernel::{Actor, World};
+use machines::names::{AgentName, ChannelName, RequestId, SpecId, TaskId};
+use machines::task::Status;
+use machines::turn::{self, InterruptBehaviour, TurnConfig};
+use machines::wire::Wire;
+use smol_str::SmolStr;
+
+/// Times that somebody does something in a room, or about a spec.
+const ACTS_MAX: u32 = 60;
+
+pub fn agent(name: &'static str) -> AgentName {
+    AgentName::new(name).expect("a constant")
+}
+
+pub fn architect() -> AgentName {
+    agent("lead")
+}
+
+fn person() -> Actor {
+    Actor::Human(SmolStr::new_static("ann"))
+}
+
+fn ask(stage: &mut Stage, actor: Actor, ask: Ask) -> Result<bool, String> {
+    Ok(stage.submit(actor, ask, None)?.is_ok())
+}
+
+/// What a hosted agent says, and what it cost. It may answer by a tool before.
+pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, String> {
+    let Effect::StartReply { seat, prompt, .. } = effect else { return Ok(None) };
+    let usage = Usage { cost: Some(stage.random.below(20_000)), input_tokens: 10, output_tokens: 1 };
+    if let Some(down) = stage.played.down.clone() {
+        let (service, error) = (super::played::service(), Some(SmolStr::new_static("529")));
+        let (resets_at, refused) = (down.resets_at, down.refused);
+        return Ok(Some(Happened::Outage { service, resets_at, error, refused, usage }));
+    }
+    let failed = |why| Happened::StepFailed { error: "exit 1".to_owned(), why, usage };
+    match stage.random.below(24) {
+        0 => return Ok(Some(failed(StepFailure::Failed))),
+        1 => return Ok(Some(failed(StepFailure::Session))),
+        2 => {
+            let finished = StepEnding::CutOff;
+            return Ok(Some(Happened::StepFinished { ending: finished, output: String::new(), tip: None, usage }));
+        }
+        _ => {}
+    }
+    let text = match (seat, prompt) {
+        (Seat::Room { .. }, _) => in_room(stage),
+        (Seat::Architect, Say::Request { request }) => {
+            let owner = stage.owner();
+            let text = as_architect(stage, request)?;
+            if owner != stage.owner() {
+                return Ok(None);
+            }
+            text
+        }
+        (Seat::Architect, Say::Turn { .. }) => String::new(),
+    };
+    Ok(Some(Happened::StepFinished { ending: StepEnding::NotDone, output: text, tip: None, usage }))
+}
+
+fn in_room(stage: &mut Stage) -> String {
+    match stage.random.below(5) {
+        0 => "PASS".to_owned(),
+        1 => "yes\nTURN_COMPLETE".to_owned(),
+        2 => String::new(),
+        _ => "I would go left".to_owned(),
+    }
+}
+
+fn as_architect(stage: &mut Stage, request: &RequestId) -> Result<String, String> {
+    let Some(kind) = stage.world.requests.get(request).map(|request| request.kind) else {
+        return Ok(String::new());
+    };
+    let odd = stage.random.below(12);
+    let by_tool = stage.random.once_in(3);
+    let answer = match (odd, kind) {
+        (0, _) => ArchitectAnswer::CannotAnswer { why: "a matter of taste".to_owned() },
+        (1, _) => ArchitectAnswer::Abandon { reason: "no idea".to_owned() },
+        (2, _) => ArchitectAnswer::Stories { stories: Vec::new() },
+        (_, RequestKind::Question) => ArchitectAnswer::Answer { text: "this way".to_owned() },
+        (3..6, RequestKind::Code | RequestKind::Completion) => {
+            ArchitectAnswer::Changes { text: "rename it".to_owned() }
+        }
+        (3..6, RequestKind::Spec) => ArchitectAnswer::Feedback { text: "which people?".to_owned() },
+        (6..8, RequestKind::Spec) => ArchitectAnswer::Stories { stories: stories(&[("a", "b"), ("b", "a")]) },
+        (_, RequestKind::Spec) => {
+            ArchitectAnswer::Stories { stories: stories(&[("db", ""), ("form", "db"), ("page", "form")]) }
+        }
+        _ => ArchitectAnswer::Approve { note: String::new() },
+    };
+    if by_tool {
+        let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
+        let again = stage.random.once_in(4).then(|| answer.clone());
+        ask(stage, actor.clone(), Ask::ArchitectAnswers { answer })?;
+        if let Some(answer) = again {
+            ask(stage, actor, Ask::ArchitectAnswers { answer })?;
+        }
+        return Ok("said it by a tool".to_owned());
+    }
+    Ok(match answer {
+        ArchitectAnswer::CannotAnswer { why } => format!("ESCALATE: {why}"),
+        ArchitectAnswer::Approve { .. } => "fine\nAPPROVE".to_owned(),
+        ArchitectAnswer::Changes { text } => format!("CHANGES\n{text}"),
+        ArchitectAnswer::Feedback { text } => format!("FEEDBACK\n{text}"),
+        ArchitectAnswer::Answer { text } => text,
+        ArchitectAnswer::Abandon { .. } => "nonsense".to_owned(),
+        ArchitectAnswer::Stories { stories } => {
+            serde_json::json!({ "stories": stories }).to_string()
+        }
+    })
+}
+
+fn stories(of: &[(&str, &str)]) -> Vec<Story> {
+    let story = |(key, on): &(&str, &str)| Story {
+        key: SmolStr::new(key),
+        title: format!("Story {key}"),
+        depends_on: Some(*on).filter(|on| !on.is_empty()).map(SmolStr::new).into_iter().collect(),
+        infrastructure: on.is_empty(),
+        ..Story::default()
+    };
+    of.iter().map(story).collect()
+}
+
+fn room() -> ChannelName {
+    ChannelName::new("room").expect("a constant")
+}
+
+/// Somebody does something in a room.
+pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
+    if step == 0 {
+        stage.hit(Fault::Rooms);
+        open_room(stage)?;
+    }
+    let outsider = outside_agent();
+    let there = Actor::Agent { name: outsider.clone(), role: config::Role::Specialist };
+    let holder = stage.world.channel(&room()).and_then(|channel| channel.current.clone());
+    let speaks = holder.as_ref() == Some(&outsider) && stage.world.agents.contains_key(&outsider);
+    let words = |word| Ask::TakeTurn { channel: room(), agent: outsider.clone(), word };
+    let wait = TurnWord::Wait { note: Some("the build".to_owned()), seconds: Some(120) };
+    let say = |text: &str| Ask::Post { channel: room(), text: text.to_owned() };
+    let on_holder = |word| holder.clone().map(|agent| Ask::TakeTurn { channel: room(), agent, word });
+    let chosen = stage.random.below(26);
+    let (actor, what) = match chosen {
+        0..4 if speaks => (there, Some(say("I would go right"))),
+        4..6 if speaks => (there, Some(words(TurnWord::Complete))),
+        6 if speaks => (there, Some(words(TurnWord::Pass))),
+        7..10 if speaks => (there, Some(words(wait))),
+        10 if speaks => (there, Some(words(TurnWord::Resume))),
+        11 => (there, Some(Ask::Hear { channel: room(), agent: outsider.clone() })),
+        12 => {
+            let what = match stage.world.agents.contains_key(&outsider) {
+                true if stage.random.once_in(2) => kernel::command::Presence::Disconnect,
+                true => kernel::command::Presence::Heartbeat,
+                false => kernel::command::Presence::Connect,
+            };
+            (there, Some(Ask::Presence { agent: outsider.clone(), what }))
+        }
+        13 => (person(), on_holder(TurnWord::Cancel)),
+        14 => (person(), on_holder(TurnWord::Resume)),
+        15 => (person(), on_holder(TurnWord::Override { to: turn::State::Queued })),
+        16 => (person(), on_holder(TurnWord::Skip)),
+        17 => {
+            let member = Ask::TakeTurn { channel: room(), agent: agent("ada"), word: TurnWord::Skip };
+            (person(), Some(member))
+        }
+        18 => (person(), on_holder(TurnWord::Fresh)),
+        19 => {
+            let who = *stage.random.pick(&["ada", "bob", "outsider"]).expect("there are three");
+            (person(), Some(Ask::RemoveMember { channel: room(), agent: agent(who) }))
+        }
+        20 | 21 => {
+            let who = *stage.random.pick(&["ada", "bob", "outsider"]).expect("there are three");
+            (person(), Some(add(who)))
+        }
+        22 => {
+            review_room(stage)?;
+            (person(), None)
+        }
+        _ => (person(), Some(say("which way?"))),
+    };
+    if let Some(what) = what {
+        ask(stage, actor, what)?;
+    }
+    if step < ACTS_MAX {
+        let wait = stage.random.between(1_000, 90_000);
+        stage.later(wait, Item::Room(step + 1));
+    } else {
+        ask(stage, person(), Ask::CloseChannel { name: room() })?;
+    }
+    Ok(())
+}
+
+fn add(who: &'static str) -> Ask {
+    let times = OwnTimes { timeout_seconds: Some(45), wait_seconds: None };
+    Ask::AddMember { channel: room(), agent: agent(who), times }
+}
+
+fn open_room(stage: &mut Stage) -> Result<(), String> {
+    let mode = *stage.random.pick(InterruptBehaviour::ALL).expect("there are four");
+    let config = TurnConfig {
+        human_interrupt_mode: mode,
+        auto_detect_turn_end: stage.random.once_in(2),
+        ..TurnConfig::default()
+    };
+    let ends = if stage.random.once_in(2) { TurnEnd::Signal } else { TurnEnd::Reply };
+    let about = About { topic: None, task: None, ends };
+    ask(stage, person(), Ask::MakeChannel { name: room(), config, about })?;
+    for who in ["ada", "bob", "outsider"] {
+        ask(stage, person(), add(who))?;
+    }
+    Ok(())
+}
+
+/// A task that waits for its review is talked about, and decided.
+fn review_room(stage: &mut Stage) -> Result<(), String> {
+    let waits = |task: &&std::sync::Arc<kernel::world::Task>| {
+        task.status() == Status::Review && task.approved.is_none()
+    };
+    let Some(task) = stage.world.tasks.values().find(waits).map(|task| task.id.clone()) else { return Ok(()) };
+    let name = ChannelName::new(format!("review-{task}")).map_err(|error| error.to_string())?;
+    let about = About { topic: Some("is it good?".to_owned()), task: Some(task), ends: TurnEnd::Reply };
+    ask(stage, person(), Ask::MakeChannel { name: name.clone(), config: TurnConfig::default(), about })?;
+    let approve = stage.random.once_in(2);
+    let decide = Ask::DecideInRoom { channel: name, approve, note: "as we said".to_owned() };
+    ask(stage, person(), decide).map(drop)
+}
+
+/// Somebody wants something built.
+pub fn submit(stage: &mut Stage, step: u32) -> Result<(), String> {
+    stage.hit(Fault::Architect);
+    let sent_back = |world: &World| {
+        let open = world.specs.values().find(|spec| spec.state == SpecState::NeedsChanges);
+        open.map(|spec| spec.id.clone())
+    };
+    let fresh = SpecId::new(format!("spec{step}")).map_err(|error| error.to_string())?;
+    let id = sent_back(&stage.world).unwrap_or(fresh);
+    let listed = stage.random.once_in(4);
+    let stories = listed.then(|| stories(&[("one", ""), ("two", "one")]));
+    let text = "People sign in.".to_owned();
+    let spec =
+        NewSpec { id, title: "Login".to_owned(), path: None, format: "markdown".into(), text, stories };
+    ask(stage, person(), Ask::SubmitSpec(spec))?;
+    // The settings lose their architect now and then, and have it again.
+    if stage.random.once_in(6) {
+        let mut config = (*stage.world.config).clone();
+        config.architect = match config.architect {
+            Some(_) => None,
+            None => stage.architect(),
+        };
+        if config.architect.is_none() && config.fleet.review == config::Review::Architect {
+            config.fleet.review = config::Review::Human;
+        }
+        stage.system(Ask::Configure { config: Box::new(config) })?;
+    }
+    if step < 4 {
+        let wait = stage.random.between(60_000, 900_000);
+        stage.later(wait, Item::Spec(step + 1));
+    } else {
+        let mut config = (*stage.world.config).clone();
+        config.architect = stage.architect();
+        stage.system(Ask::Configure { config: Box::new(config) })?;
+    }
+    Ok(())
+}
+
+/// What a person does for the architect: answers, gives up, lets it go on.
+pub fn help_architect(stage: &mut Stage) -> Result<(), String> {
+    let left: Vec<RequestId> = stage
+        .world
+        .requests
+        .values()
+        .filter(|request| request.answer.is_none() && request.for_person)
+        .map(|request| request.id.clone())
+        .collect();
+    for id in left {
+        let what = match stage.random.below(3) {
+            0 => Ask::AbandonRequest { id, reason: "not now".to_owned() },
+            _ => Ask::AnswerRequest { id, text: "do the simple thing".to_owned() },
+        };
+        ask(stage, person(), what)?;
+    }
+    ask(stage, person(), Ask::RecoverArchitect).map(drop)
+}
+
+/// The stories that a commit brought, so that somebody can work on them.
+pub fn loaded(events: &[kernel::Event]) -> Vec<TaskId> {
+    let of = |event: &kernel::Event| match event {
+        kernel::Event::StoryLoaded(loaded) => Some(loaded.task.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
