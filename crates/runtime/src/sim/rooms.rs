@@ -49,7 +49,12 @@ pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, Str
         1 => return Ok(Some(failed(StepFailure::Session))),
         2 => {
             let finished = StepEnding::CutOff;
-            return Ok(Some(Happened::StepFinished { ending: finished, output: String::new(), tip: None, usage }));
+            return Ok(Some(Happened::StepFinished {
+                ending: finished,
+                output: String::new(),
+                tip: None,
+                usage,
+            }));
         }
         _ => {}
     }
@@ -114,9 +119,7 @@ fn as_architect(stage: &mut Stage, request: &RequestId) -> Result<String, String
         ArchitectAnswer::Feedback { text } => format!("FEEDBACK\n{text}"),
         ArchitectAnswer::Answer { text } => text,
         ArchitectAnswer::Abandon { .. } => "nonsense".to_owned(),
-        ArchitectAnswer::Stories { stories } => {
-            serde_json::json!({ "stories": stories }).to_string()
-        }
+        ArchitectAnswer::Stories { stories } => serde_json::json!({ "stories": stories }).to_string(),
     })
 }
 
@@ -226,7 +229,9 @@ fn review_room(stage: &mut Stage) -> Result<(), String> {
     let waits = |task: &&std::sync::Arc<kernel::world::Task>| {
         task.status() == Status::Review && task.approved.is_none()
     };
-    let Some(task) = stage.world.tasks.values().find(waits).map(|task| task.id.clone()) else { return Ok(()) };
+    let Some(task) = stage.world.tasks.values().find(waits).map(|task| task.id.clone()) else {
+        return Ok(());
+    };
     let name = ChannelName::new(format!("review-{task}")).map_err(|error| error.to_string())?;
     let about = About { topic: Some("is it good?".to_owned()), task: Some(task), ends: TurnEnd::Reply };
     ask(stage, person(), Ask::MakeChannel { name: name.clone(), config: TurnConfig::default(), about })?;

@@ -273,10 +273,17 @@ impl<'t> Stage<'t> {
         let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
         let speaker = config::Agent { service: Some(service()), ..config::Agent::default() };
         let lead = config::Agent { role: config::Role::Lead, ..speaker.clone() };
-        let hosted = [(rooms::agent("ada"), speaker.clone()), (rooms::agent("bob"), speaker), (rooms::architect(), lead)];
+        let hosted = [
+            (rooms::agent("ada"), speaker.clone()),
+            (rooms::agent("bob"), speaker),
+            (rooms::architect(), lead),
+        ];
         Config {
             landed_hook: self.plan.seed.is_multiple_of(2),
-            agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)].into_iter().chain(hosted).collect(),
+            agents: [(fleet.agent.clone(), coder), (outside_agent(), outsider)]
+                .into_iter()
+                .chain(hosted)
+                .collect(),
             architect: self.architect(),
             fleet,
             budget: config::Budget {
