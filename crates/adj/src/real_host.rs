@@ -83,8 +83,8 @@ impl RealHost {
     fn steps(&self, of: &Of) -> Vec<Step> {
         let entries = std::fs::read_dir(self.layout.steps()).into_iter().flatten().flatten();
         let wanted = |step: &Step| match of {
-            Of::Task(id) => step.file.task == *id,
-            Of::Worker(name) => step.file.worker == *name,
+            Of::Task(id) => step.file.is_for.task() == Some(id),
+            Of::Worker(name) => step.file.is_for.worker() == Some(name),
         };
         let mut steps: Vec<Step> =
             entries.filter_map(|entry| Step::read(&entry.path())).filter(wanted).collect();
@@ -351,6 +351,10 @@ impl Host for RealHost {
         };
         let text =
             runtime::runner::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
+        let text = text.ok_or_else(|| {
+            Problem::bad(format!("`{known}` is told to an agent in a room, and not by a task"))
+                .hint(format!("`adj prompt show {known}` prints it as it is written"))
+        })?;
         let file = prompts.path(known).map(|file| file.display().to_string());
         Ok(Prompt { name: known.name().to_owned(), file, text })
     }
@@ -534,7 +538,7 @@ fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
         entries.push(Entry { cursor, at: at.map(time), kind: kind.to_owned(), text, raw: None });
     };
     let file = &step.file;
-    say(begun, "step", format!("{} {}, worker {}", file.task, file.order.kind, file.worker));
+    say(begun, "step", format!("{} {}, worker {}", file.order.task, file.order.kind, file.order.worker));
     let Ok(mut reader) = step.reader() else { return entries };
     let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
     let clock = Clock::of(step);

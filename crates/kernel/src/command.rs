@@ -290,9 +290,11 @@ pub enum Ask {
         approve: bool,
         note: String,
     },
-    /// Nobody was there to let turns go on, since then.
+    /// Nobody was there to let turns go on, since then. `hosted`: only for the agents that Adjutant hosts.
     WasAway {
         since: Millis,
+        #[serde(default)]
+        hosted: bool,
     },
     ArchitectEvent {
         event: Wrapped<architect::Event>,

@@ -239,8 +239,8 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::Hear { channel, agent } => rules::hear(d, channel, agent)?,
         Ask::TakeTurn { channel, agent, word } => rules::take_turn(d, channel, agent, word)?,
         Ask::DecideInRoom { channel, approve, note } => rules::decide_in_room(d, channel, *approve, note)?,
-        Ask::WasAway { since } => {
-            rules::was_away(d, *since);
+        Ask::WasAway { since, hosted } => {
+            rules::was_away(d, *since, *hosted);
             Reply::default()
         }
         Ask::TurnEvent { channel, agent, event } => {

@@ -16,11 +16,12 @@ mod trees;
 
 use std::path::{Path, PathBuf};
 
+use kernel::rooms::Seat;
 use machines::names::{EffectId, TaskId};
 use sha2::{Digest, Sha256};
 
 pub use before::Moved;
-pub use trees::{LANDING, TRASH, TreesError};
+pub use trees::{LANDING, SEATS, TRASH, TreesError};
 
 /// In the repository's git directory.
 const STATE: &str = "adjutant";
@@ -106,6 +107,21 @@ impl Layout {
     /// What an agent keeps between steps outside of its tree: its sessions and its own configuration.
     pub fn private(&self, task: &TaskId) -> PathBuf {
         self.sessions().join(task.as_str())
+    }
+
+    /// The same of an agent that speaks outside of any task. No task's name begins with a dot.
+    pub fn private_of_seat(&self, seat: &Seat) -> PathBuf {
+        self.sessions_of_seats().join(Layout::seat_name(seat))
+    }
+
+    /// What agents in all seats keep.
+    pub fn sessions_of_seats(&self) -> PathBuf {
+        self.sessions().join(SEATS)
+    }
+
+    /// The name of a seat's folders. No part of a seat has a `+` in it.
+    pub fn seat_name(seat: &Seat) -> String {
+        seat.to_string().replace('/', "+")
     }
 
     /// What agents of all tasks keep.

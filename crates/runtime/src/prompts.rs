@@ -25,6 +25,21 @@ machines::wire_enum! {
         TestFailure = "test_failure",
         /// The landing sent it back.
         MergeConflict = "merge_conflict",
+        /// It is an agent's turn in a room.
+        Turn = "turn",
+    }
+}
+
+impl Kind {
+    /// What the kernel would ask for where a step of a task begins with this text; `None`: no step does.
+    pub fn of_task(self, notes: Vec<String>, output: String) -> Option<Prompt> {
+        match self {
+            Kind::Init => Some(Prompt::Init { notes }),
+            Kind::Step => Some(Prompt::Step { notes }),
+            Kind::TestFailure => Some(Prompt::TestFailure { output, notes }),
+            Kind::MergeConflict => Some(Prompt::MergeConflict { output, notes }),
+            Kind::Turn => None,
+        }
     }
 }
 
@@ -64,6 +79,22 @@ machines::wire_enum! {
         Test = "test",
         /// What the tests or the merge printed.
         Output = "output",
+        /// The name of the room.
+        Room = "room",
+        /// What the room is for.
+        Topic = "topic",
+        /// The agents in the room.
+        Members = "members",
+        /// The name of the agent whose turn it is.
+        Agent = "agent",
+        /// What was said in the room since the agent's last turn.
+        Said = "said",
+        /// What ends the turn.
+        Ends = "ends",
+        /// How long the turn lasts at most.
+        Seconds = "seconds",
+        /// That the agent was in the middle of this turn, where it was.
+        Again = "again",
     }
 }
 
@@ -84,6 +115,14 @@ pub struct Variables {
     pub main: String,
     pub test: String,
     pub output: String,
+    pub room: String,
+    pub topic: String,
+    pub members: Vec<String>,
+    pub agent: String,
+    pub said: String,
+    pub ends: String,
+    pub seconds: String,
+    pub again: String,
 }
 
 impl Variables {
@@ -99,6 +138,14 @@ impl Variables {
             Variable::Branch => self.branch.clone(),
             Variable::Main => self.main.clone(),
             Variable::Test => self.test.clone(),
+            Variable::Room => self.room.clone(),
+            Variable::Topic => self.topic.clone(),
+            Variable::Members => list(&self.members),
+            Variable::Agent => self.agent.clone(),
+            Variable::Said => self.said.clone(),
+            Variable::Ends => self.ends.clone(),
+            Variable::Seconds => self.seconds.clone(),
+            Variable::Again => self.again.clone(),
             // Output is not Markdown: in a block of its own it stays what it is, and cannot end that block.
             Variable::Output if self.output.trim().is_empty() => String::new(),
             Variable::Output => {
@@ -174,6 +221,7 @@ impl Prompts {
                 Kind::Step => &settings.prompts.step,
                 Kind::TestFailure => &settings.prompts.test_failure,
                 Kind::MergeConflict => &settings.prompts.merge_conflict,
+                Kind::Turn => &settings.prompts.turn,
             };
             match own {
                 Some(path) => Template::parse(kind, read(kind, &root.join(path))?, Some(path.clone())),
@@ -217,6 +265,7 @@ fn shipped(kind: Kind) -> &'static str {
         Kind::Step => include_str!("prompts/step.md"),
         Kind::TestFailure => include_str!("prompts/test_failure.md"),
         Kind::MergeConflict => include_str!("prompts/merge_conflict.md"),
+        Kind::Turn => include_str!("prompts/turn.md"),
     }
 }
 
@@ -393,7 +442,8 @@ mod tests {
         for kind in kinds() {
             for variables in [&full, &Variables::default()] {
                 let text = Prompts::shipped().render(kind, variables);
-                assert!(text.contains("\nDONE\n"), "{kind}: {text}");
+                // Whoever speaks in a room is never done with it.
+                assert_eq!(text.contains("\nDONE\n"), kind != Kind::Turn, "{kind}: {text}");
                 assert!(!text.contains("{{") && !text.contains("\n\n\n\n"), "{kind}: {text}");
             }
         }
@@ -424,7 +474,8 @@ mod tests {
     #[test]
     fn a_template_that_names_what_there_is_not_is_refused() {
         let refused = |text: &str| own(text).unwrap_err().to_string();
-        let all = "there are `task`, `title`, `body`, `acceptance`, `plan`, `notes`, `worker`, `branch`, `main`, `test`, `output`";
+        let all = "there are `task`, `title`, `body`, `acceptance`, `plan`, `notes`, `worker`, `branch`, `main`, `test`, `output`, \
+                   `room`, `topic`, `members`, `agent`, `said`, `ends`, `seconds`, `again`";
         assert_eq!(
             refused("a\n{{titl}}"),
             format!("p/own.md:2: unknown variable `titl`; did you mean `title`? {all}")

@@ -14,11 +14,11 @@ use crate::real_host::RealHost;
 use crate::server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
 use crate::webhooks::{self, Telling};
 use machines::Millis;
-use machines::names::{AgentName, RunId};
+use machines::names::AgentName;
 use runtime::clock;
 use runtime::layout::Layout;
 use runtime::owner::Handle;
-use runtime::runner::{self, Options, RunError, Runner, Stop};
+use runtime::runner::{self, Away, KeyFor, Options, RunError, Runner, Stop};
 use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
@@ -30,6 +30,12 @@ pub struct Switch {
     notices: mpsc::UnboundedSender<String>,
     since: Millis,
     fleet: Mutex<Fleet>,
+    /// Whether a fleet is at work or being made ready.
+    on: watch::Sender<bool>,
+    /// Held by whoever reports timers: a fleet, or this process while it has none.
+    timers: tokio::sync::Mutex<()>,
+    /// Since when nobody has let turns go on, until it is said.
+    away: Mutex<Option<Away>>,
     /// Where browsers find this process, once it listens there.
     front: OnceLock<Front>,
     /// Somebody wants the process itself to end.
@@ -75,6 +81,10 @@ impl Switch {
         let tokens =
             Tokens::open(&project.folder()).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         Ok(Arc::new(Switch {
+            // Before this process writes anything.
+            away: Mutex::new(Away::since_last_record(&handle)),
+            on: watch::Sender::new(false),
+            timers: tokio::sync::Mutex::default(),
             layout: project.layout().clone(),
             handle,
             tokens: Arc::new(tokens),
@@ -149,6 +159,8 @@ impl Switch {
     /// A fleet that is ready to run, and from now on the project's; whoever asked for it runs it.
     pub fn open(&self, wanted: Wanted) -> Result<Runner, RunError> {
         *self.lock() = Fleet::Opening;
+        self.on.send_replace(true);
+        let away = self.absence().take();
         let sandbox = runner::sandbox_held(&wanted.in_force.settings);
         let opened = adj().and_then(|adj| {
             let options = Options {
@@ -160,6 +172,7 @@ impl Switch {
                 once: wanted.once,
                 until_idle: wanted.until_idle,
                 keys: Some(Arc::new(AgentKeys { tokens: self.tokens.clone(), handle: self.handle.clone() })),
+                away,
             };
             Runner::open(self.handle.clone(), options, self.notices.clone())
         });
@@ -167,12 +180,46 @@ impl Switch {
             Ok(runner) => Fleet::On { runner: runner.clone(), sandbox, since: clock::now() },
             Err(_) => Fleet::Off,
         };
+        if opened.is_err() {
+            *self.absence() = away;
+            self.on.send_replace(false);
+        }
         opened
+    }
+
+    /// Reports what is due for agents from outside whenever no fleet does. It never ends by itself.
+    pub async fn keep_time(self: Arc<Self>) {
+        let (mut off, mut on) = (self.on.subscribe(), self.on.subscribe());
+        // The sender lives as long as the switch does.
+        while off.wait_for(|on| !*on).await.is_ok() {
+            let _turn = self.timers.lock().await;
+            let away = self.nobody_was_there();
+            let end = async { drop(on.wait_for(|on| *on).await.map(|on| *on)) };
+            let Err(error) = runner::report_timers(self.handle.clone(), away, end).await else { continue };
+            let _ = self.notices.send(format!("turns and leases of agents from outside do not end: {error}"));
+            return;
+        }
+    }
+
+    /// Since when this process and those before it were not there, if nobody has said so; from now on only a fleet is not.
+    fn nobody_was_there(&self) -> Option<Away> {
+        let mut absence = self.absence();
+        let away = absence.filter(|away| !away.hosted);
+        if away.is_some() || absence.is_none() {
+            *absence = Some(Away { since: clock::now(), hosted: true });
+        }
+        away
+    }
+
+    fn absence(&self) -> MutexGuard<'_, Option<Away>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The fleet has ended.
     pub fn closed(&self) {
         *self.lock() = Fleet::Off;
+        *self.absence() = Some(Away { since: clock::now(), hosted: true });
+        self.on.send_replace(false);
     }
 
     pub fn is_on(&self) -> bool {
@@ -185,7 +232,9 @@ impl Switch {
 
     /// Runs a fleet until it is stopped, and says how it ended.
     async fn run(&self, runner: Runner) {
+        let turn = self.timers.lock().await;
         let ended = runner.run().await;
+        drop(turn);
         self.closed();
         let said = match ended {
             Ok(()) => "the fleet has stopped; the server goes on".to_owned(),
@@ -288,16 +337,16 @@ struct AgentKeys {
 }
 
 impl runner::Keys for AgentKeys {
-    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String> {
+    fn mint(&self, agent: &AgentName, what: KeyFor<'_>) -> Option<String> {
         let role = self.handle.world().config.agent(agent).role;
-        self.tokens.mint(agent, role, run).ok()
+        self.tokens.mint(agent, role, what).ok()
     }
 
     fn hidden(&self) -> Vec<String> {
         self.tokens.hashes()
     }
 
-    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), runner::AnyError> {
+    fn keep_only(&self, lives: &dyn Fn(KeyFor<'_>) -> bool) -> Result<(), runner::AnyError> {
         Ok(self.tokens.keep_only(lives)?)
     }
 }

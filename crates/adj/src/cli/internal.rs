@@ -15,6 +15,7 @@ use machines::Wire;
 use machines::names::{AgentName, RunId};
 use runtime::agents::{claude, codex, script};
 use runtime::owner::Owner;
+use runtime::runner::KeyFor;
 use tokio::sync::oneshot;
 
 #[derive(Debug, Subcommand)]
@@ -167,7 +168,9 @@ fn minted(tokens: &Tokens, wish: &str) -> Result<String, Failure> {
     let [agent, role, run] = parts[..] else { return Err(bad()) };
     let agent: AgentName = agent.parse().map_err(|_| bad())?;
     let (role, run): (Role, RunId) = (Role::read(role).ok_or_else(bad)?, run.parse().map_err(|_| bad())?);
-    tokens.mint(&agent, role, &run).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+    tokens
+        .mint(&agent, role, KeyFor::Run(&run))
+        .map_err(|error| Failure::new(Exit::Failed, error.to_string()))
 }
 
 /// An owner that runs nothing.

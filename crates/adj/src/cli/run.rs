@@ -185,6 +185,7 @@ pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
         once: true,
         until_idle: true,
         keys: None,
+        away: None,
     };
     let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
     let tested = runtime.block_on(async {

@@ -374,6 +374,7 @@ async fn serve(
             false => tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone())),
         };
         tokio::spawn(look_after_tickets(switch.clone()));
+        tokio::spawn(switch.clone().keep_time());
         telling.push(switch.tell_others(name).await);
         places.insert(name.clone(), place);
         switches.push(switch);

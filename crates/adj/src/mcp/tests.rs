@@ -83,8 +83,13 @@ async fn the_tools_are_served_over_http_without_a_session_in_both_revisions() {
 async fn over_http_the_caller_is_whom_the_server_says() {
     let owner = Owner::open(Box::new(MemoryLog::new())).unwrap();
     let intern = Actor::Agent { name: "kid".parse().unwrap(), role: Role::Intern };
-    let intern =
-        Caller { actor: intern, run: Some("c-1.1".parse().unwrap()), reads_only: false, paced: true };
+    let intern = Caller {
+        actor: intern,
+        run: Some("c-1.1".parse().unwrap()),
+        seat: None,
+        reads_only: false,
+        paced: true,
+    };
     let (_, list) = post(&owner, &intern, REVISION, ask("tools/list", json!({}))).await;
     let tools = list["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "task_done"), "{list}");

@@ -1,7 +1,7 @@
 //! Who a caller is, by the token that it shows.
 //!
 //! The project's token is a person's; whoever can read `.git/adjutant/token` is the project's user. An agent gets a token
-//! of its own for each run, bound to its name and role. People make others by name, for colleagues and programs. Of
+//! of its own for each run, and for each reply outside of any task, bound to its name and role. People make others by name, for colleagues and programs. Of
 //! these only hashes are kept, in memory and on disk, so that a restart of the owner does not lock anybody out and a
 //! copy of the file lets nobody in.
 
@@ -13,9 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kernel::Actor;
 use kernel::config::Role;
+use kernel::rooms::Seat;
 use machines::Millis;
-use machines::names::{AgentName, RunId};
+use machines::names::{AgentName, EffectId, RunId};
 use runtime::files::write_whole;
+use runtime::runner::KeyFor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -57,7 +59,24 @@ struct Issued {
     hash: String,
     agent: AgentName,
     role: Role,
-    run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<RunId>,
+    /// Where it speaks, outside of any run, and the reply that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seat: Option<Seat>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reply: Option<EffectId>,
+}
+
+impl Issued {
+    /// What it is for; `None` for what we never wrote.
+    fn what(&self) -> Option<KeyFor<'_>> {
+        match (&self.run, &self.seat, &self.reply) {
+            (Some(run), None, None) => Some(KeyFor::Run(run)),
+            (None, Some(seat), Some(reply)) => Some(KeyFor::Reply(seat, reply)),
+            _ => None,
+        }
+    }
 }
 
 /// A token that a person made for somebody, without the token.
@@ -91,7 +110,7 @@ impl Named {
             TokenRole::Specialist => agent(Role::Specialist),
             TokenRole::Intern => agent(Role::Intern),
         };
-        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None, paced: true }
+        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None, seat: None, paced: true }
     }
 }
 
@@ -101,6 +120,8 @@ pub struct Caller {
     pub actor: Actor,
     /// The run that an agent's token is for.
     pub run: Option<RunId>,
+    /// Where the agent speaks outside of any run, if its token is for that.
+    pub seat: Option<Seat>,
     /// Nothing may be changed with it.
     pub reads_only: bool,
     /// It is one of several: how often it asks is counted under its actor's name.
@@ -110,7 +131,8 @@ pub struct Caller {
 impl Caller {
     /// A person who may do what people may.
     pub fn person(user: &str) -> Caller {
-        Caller { actor: Actor::Human(SmolStr::new(user)), run: None, reads_only: false, paced: false }
+        let actor = Actor::Human(SmolStr::new(user));
+        Caller { actor, run: None, seat: None, reads_only: false, paced: false }
     }
 }
 
@@ -162,7 +184,8 @@ impl Tokens {
         for issued in self.lock().iter() {
             if is_same(&issued.hash, &shown) {
                 let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
-                found = Some(Caller { actor, run: Some(issued.run.clone()), reads_only: false, paced: true });
+                let (run, seat) = (issued.run.clone(), issued.seat.clone());
+                found = Some(Caller { actor, run, seat, reads_only: false, paced: true });
             }
         }
         for named in lock(&self.named).iter() {
@@ -215,11 +238,15 @@ impl Tokens {
         Ok(Some(revoked))
     }
 
-    /// A token for an agent, for as long as its run is open. It is kept, hashed, when this returns.
-    pub fn mint(&self, agent: &AgentName, role: Role, run: &RunId) -> Result<String, TokenError> {
+    /// A token for an agent, for as long as its run is open or its reply under way. It is kept, hashed, when this returns.
+    pub fn mint(&self, agent: &AgentName, role: Role, what: KeyFor<'_>) -> Result<String, TokenError> {
         let path = self.folder.join(AGENTS);
         let token = fresh().map_err(|error| TokenError::Io { path, error })?;
-        let issued = Issued { hash: hash(&token), agent: agent.clone(), role, run: run.clone() };
+        let (run, seat, reply) = match what {
+            KeyFor::Run(run) => (Some(run.clone()), None, None),
+            KeyFor::Reply(seat, reply) => (None, Some(seat.clone()), Some(reply.clone())),
+        };
+        let issued = Issued { hash: hash(&token), agent: agent.clone(), role, run, seat, reply };
         self.change(|all| {
             all.push(issued);
             let surplus = all.len().saturating_sub(TOKENS_MAX);
@@ -238,14 +265,14 @@ impl Tokens {
 
     /// When it returns, no token of this run lets anybody in.
     pub fn revoke(&self, run: &RunId) -> Result<(), TokenError> {
-        self.keep_only(&|issued| issued != run)
+        self.keep_only(&|what| what != KeyFor::Run(run))
     }
 
-    /// When it returns, only tokens of runs that `lives` says yes to let anybody in.
-    pub fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), TokenError> {
+    /// When it returns, only tokens for what `lives` says yes to let anybody in.
+    pub fn keep_only(&self, lives: &dyn Fn(KeyFor<'_>) -> bool) -> Result<(), TokenError> {
         self.change(|all| {
             let before = all.len();
-            all.retain(|issued| lives(&issued.run));
+            all.retain(|issued| issued.what().is_some_and(lives));
             all.len() != before
         })
     }
@@ -347,7 +374,25 @@ mod tests {
     }
 
     fn mint(tokens: &Tokens, run: &str) -> String {
-        tokens.mint(&"coder".parse().unwrap(), Role::Intern, &run.parse().unwrap()).unwrap()
+        tokens.mint(&"coder".parse().unwrap(), Role::Intern, KeyFor::Run(&run.parse().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn a_token_for_a_reply_says_where_the_agent_speaks_and_ends_with_that_reply() {
+        let folder = folder();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let seat = Seat::Room { channel: "talk".parse().unwrap(), agent: "coder".parse().unwrap() };
+        let [first, second] = ["e-1", "e-2"].map(|id| EffectId::new(id).unwrap());
+        let for_reply = |reply: &EffectId| {
+            tokens.mint(&"coder".parse().unwrap(), Role::Intern, KeyFor::Reply(&seat, reply)).unwrap()
+        };
+        let (one, two, run) = (for_reply(&first), for_reply(&second), mint(&tokens, "c-1.1"));
+        let again = Tokens::open(folder.path()).unwrap();
+        let caller = again.caller(&one, "ann", 0).unwrap();
+        assert_eq!((caller.seat, caller.run), (Some(seat.clone()), None));
+        again.keep_only(&|what| what != KeyFor::Reply(&seat, &first)).unwrap();
+        assert_eq!(again.caller(&one, "ann", 0), None, "its reply is over");
+        assert!(again.caller(&two, "ann", 0).is_some() && again.caller(&run, "ann", 0).is_some());
     }
 
     #[test]

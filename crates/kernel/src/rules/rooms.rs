@@ -404,12 +404,13 @@ pub(crate) fn decide_in_room(
 }
 
 /// Turns and waits go on with the time that they had left when everything stopped.
-pub(crate) fn was_away(d: &mut Draft, since: Millis) {
+pub(crate) fn was_away(d: &mut Draft, since: Millis, hosted: bool) {
     let by = d.at() - since;
     if by <= 0 {
         return;
     }
-    let holds = |channel: &Channel| channel.current.clone();
+    let holds =
+        |channel: &Channel| channel.current.clone().filter(|holder| !hosted || d.world.is_hosted(holder));
     let held: Vec<(ChannelName, AgentName)> =
         d.world.channels.iter().filter_map(|(name, room)| Some((name.clone(), holds(room)?))).collect();
     for (channel, agent) in held {
@@ -419,6 +420,16 @@ pub(crate) fn was_away(d: &mut Draft, since: Millis) {
         let due = place.and_then(|place| place.timeout_at.or(place.wait_until));
         if let Some(due) = due {
             d.set_timer(Timer::Turn { channel, agent }, due);
+        }
+    }
+    if !hosted {
+        // Nobody could give a sign of life.
+        let due = |id| d.world.effects.get(id).and_then(|effect| effect.due());
+        let beats = d.world.timers.iter().filter(|(timer, _)| matches!(timer, Timer::Heartbeat { .. }));
+        let beats: Vec<(Timer, Millis)> =
+            beats.filter_map(|(timer, id)| Some((timer.clone(), due(id)? + by))).collect();
+        for (timer, due) in beats {
+            d.set_timer(timer, due);
         }
     }
 }

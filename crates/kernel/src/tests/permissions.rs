@@ -458,7 +458,7 @@ fn lines() -> Vec<Line> {
         plain(Ask::AddMember { channel: channel.clone(), agent: member.clone(), times: Default::default() }),
         plain(Ask::RemoveMember { channel: channel.clone(), agent: member }),
         plain(Ask::CloseChannel { name: channel }),
-        plain(Ask::WasAway { since: 1 }),
+        plain(Ask::WasAway { since: 1, hosted: false }),
         plain(Ask::AbandonRequest {
             id: machines::names::RequestId::new("r1").unwrap(),
             reason: String::new(),

@@ -78,6 +78,27 @@ fn an_agent_that_disconnects_gives_its_task_back() {
     assert!(table.world.timers.is_empty(), "{:?}", table.world.timers);
 }
 
+/// Its turn and its signs of life wait for somebody who hears them.
+#[test]
+fn time_without_a_server_is_not_held_against_an_agent_from_outside() {
+    let mut table = Table::new(config());
+    let room = ChannelName::new("room").unwrap();
+    let name = room.clone();
+    table.ann(Ask::MakeChannel { name, config: Default::default(), about: Default::default() }).unwrap();
+    table.ann(Ask::AddMember { channel: room.clone(), agent: named(), times: Default::default() }).unwrap();
+    says(&mut table, Presence::Connect).unwrap();
+    let left = |table: &Table| -> Vec<i64> {
+        let due = |id: &machines::names::EffectId| table.world.effects[id].due().unwrap() - table.now;
+        table.world.timers.values().map(due).collect()
+    };
+    let (before, stopped) = (left(&table), table.now);
+    table.now += 3_600_000;
+    table.tell(Actor::System, Ask::WasAway { since: stopped, hosted: true }).unwrap();
+    assert!(left(&table).iter().all(|left| *left < 0), "a server was there, and only no fleet");
+    table.tell(Actor::System, Ask::WasAway { since: stopped, hosted: false }).unwrap();
+    assert_eq!((left(&table), before.len()), (before, 2));
+}
+
 /// Its presence is one, its place in each channel its own.
 #[test]
 fn an_agent_s_places_in_channels_follow_its_presence() {

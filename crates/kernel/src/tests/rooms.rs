@@ -523,7 +523,10 @@ fn only_whoever_has_the_turn_speaks() {
     talk.table.now += 15_000;
     let (before, stopped) = (left(&talk), talk.table.now);
     talk.table.now += 3_600_000;
-    assert_eq!(talk.tell(Actor::System, Ask::WasAway { since: stopped }), "timer off, timer 45 s");
+    assert_eq!(
+        talk.tell(Actor::System, Ask::WasAway { since: stopped, hosted: true }),
+        "timer off, timer 45 s"
+    );
     assert_eq!((before, left(&talk)), (45_000, 45_000), "an hour without anybody costs no turn");
 }
 

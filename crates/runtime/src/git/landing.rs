@@ -251,23 +251,30 @@ impl Repository {
         let turn = self.turn(&label);
         let _turn = locked(&turn);
         let folder = self.test_folder(name);
-        let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if !is_folder || self.clean_test_tree(commit, &folder, &label).is_err() {
-            self.with_sound_land(|| {
-                super::trash::delete(&folder)?;
-                fs::create_dir_all(&folder).map_err(GitError::io("making a folder for tests", &folder))?;
-                self.check_out(commit, &folder, &label)
-            })?;
-        }
-        // Whatever ran here before may have written to it.
+        self.settle_files(commit, &folder, &label)?;
         let git_dir = folder.join(".git");
-        if git_dir.symlink_metadata().is_ok() {
-            super::trash::delete(&git_dir)?;
-        }
         self.make_git_dir(&git_dir, &git_dir, commit.as_str(), &[], None)?;
         let index = self.index(&label);
         fs::copy(&index, git_dir.join("index")).map_err(GitError::io("making a folder for tests", &index))?;
         Ok(folder)
+    }
+
+    /// The folder has exactly the files of the commit, and what git ignores. It has no git directory: whatever ran there
+    /// before may have written to it.
+    pub(super) fn settle_files(&self, commit: &Oid, folder: &Path, label: &str) -> Result<(), GitError> {
+        let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if !is_folder || self.clean_test_tree(commit, folder, label).is_err() {
+            self.with_sound_land(|| {
+                super::trash::delete(folder)?;
+                fs::create_dir_all(folder).map_err(GitError::io("making a folder for tests", folder))?;
+                self.check_out(commit, folder, label)
+            })?;
+        }
+        let git_dir = folder.join(".git");
+        if git_dir.symlink_metadata().is_ok() {
+            super::trash::delete(&git_dir)?;
+        }
+        Ok(())
     }
 
     /// Whether the task's tree has ignored files of a kind that the folder of `test_tree` has none of: they may be why its

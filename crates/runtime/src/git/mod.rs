@@ -38,6 +38,7 @@ mod references;
 mod remote;
 mod rewritten;
 mod salvage;
+mod seats;
 #[cfg(test)]
 mod tests;
 mod trash;
@@ -58,6 +59,7 @@ pub use own_branch::WorktreePlaces;
 pub use publish::{BranchDeleted, Published, Taken};
 pub use remote::{Push, Stands};
 pub use salvage::{RestoreTo, Saved, SavedEntry};
+pub use seats::UnderReview;
 pub use trash::Trashed;
 pub use tree::{Leftovers, TreeFound};
 

@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use kernel::rooms::Seat;
 use machines::names::TaskId;
 use sha2::{Digest, Sha256};
 
-use super::Layout;
+use super::{Layout, SEATS};
 use crate::hex::hex;
 
 /// A temporary directory with a longer path than this leaves too little for a socket's name.
@@ -21,6 +22,8 @@ const BASE_BYTES_MAX: usize = 40;
 const TASK_BYTES_MAX: usize = 20;
 /// How many names are tried where somebody else has taken ours.
 const NAMES_MAX: u32 = 9;
+/// How much of a hash tells one seat from another: with its name the path would be too long.
+const SEAT_HASH_BYTES: usize = 6;
 
 impl Layout {
     /// Everybody's temporary files of this user, in all projects. Agents are shown only their own part.
@@ -44,6 +47,12 @@ impl Layout {
         self.temporary_of_tasks().join(Layout::temp_name(task))
     }
 
+    /// Temporary files of an agent that speaks outside of any task.
+    pub fn temp_of_seat(&self, seat: &Seat) -> PathBuf {
+        let name = hex(&Sha256::digest(seat.to_string().as_bytes())[..SEAT_HASH_BYTES]);
+        self.temporary_of_tasks().join(SEATS).join(name)
+    }
+
     /// The name of a task's folder there.
     pub fn temp_name(task: &TaskId) -> String {
         let name = task.as_str();
@@ -55,9 +64,9 @@ impl Layout {
         }
     }
 
-    /// Makes it, anew where the system has cleared it away.
-    pub fn make_temp(&self, task: &TaskId) -> io::Result<PathBuf> {
-        let (base, folder) = (self.temporary(), self.temp(task));
+    /// Makes a folder of temporary files, anew where the system has cleared it away.
+    pub fn make_temp(&self, folder: PathBuf) -> io::Result<PathBuf> {
+        let base = self.temporary();
         match DirBuilder::new().mode(0o700).create(&base) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

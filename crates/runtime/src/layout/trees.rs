@@ -16,6 +16,8 @@ use crate::files;
 
 /// Where merges are tested, among the trees. A task's tree is named `<worker>-<task>`, so none is called so.
 pub const LANDING: &str = "landing";
+/// Where agents look at the project that speak outside of any task, among the trees.
+pub const SEATS: &str = ".seats";
 /// What was removed, among the trees.
 pub const TRASH: &str = "trash";
 
@@ -293,14 +295,14 @@ impl Layout {
     fn move_trees(&self, from: &Path, to: &Path) -> io::Result<usize> {
         let mut names = self.names();
         if *from != self.root.join(BEFORE) {
-            names.extend([LANDING, TRASH].map(str::to_owned));
+            names.extend([LANDING, SEATS, TRASH].map(str::to_owned));
         }
         let mut moved = 0;
         for name in names {
             let (old, new) = (from.join(&name), to.join(&name));
             if old.symlink_metadata().is_ok() && new.symlink_metadata().is_err() {
                 fs::rename(&old, &new)?;
-                moved += usize::from(name != LANDING && name != TRASH);
+                moved += usize::from(![LANDING, SEATS, TRASH].contains(&name.as_str()));
             }
         }
         // Only an empty one goes: whatever else is in it is not ours.

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::desktop;
 use super::kept_command::{self, KeptCommand, Ran};
-use super::{AnyError, Shared, endings};
+use super::{AnyError, KeyFor, Shared, endings};
 use crate::command_line;
 use crate::log::Seq;
 use crate::settings::{Hook, trust};
@@ -98,11 +98,12 @@ fn is_over(world: &World, event: &Event) -> bool {
         Event::RunMoved(moved) => world.run(&moved.id).is_none_or(|run| !run.is_open()),
         Event::TaskMoved(moved) => moved.to.is_final(),
         Event::TreeStands(stands) => !stands.stands,
+        Event::ReplyUnderWay(reply) => reply.effect.is_none(),
         _ => false,
     }
 }
 
-/// A run that is over has no token. It keeps its ports for the tests of its landing and the hooks of its tree.
+/// A run or a reply that is over has no token. A run keeps its ports for the tests of its landing and the hooks of its tree.
 async fn give_back(shared: &Arc<Shared>) {
     let (desk, world) = (shared.clone(), shared.world());
     let given = move || -> Result<(), AnyError> {
@@ -116,7 +117,12 @@ async fn give_back(shared: &Arc<Shared>) {
             })
         };
         if let Some(keys) = &desk.keys {
-            keys.keep_only(&is_open)?;
+            keys.keep_only(&|what| match what {
+                KeyFor::Run(run) => is_open(run),
+                KeyFor::Reply(seat, reply) => {
+                    world.seated(seat).is_some_and(|seated| seated.reply.as_ref() == Some(reply))
+                }
+            })?;
         }
         let ports = Ports::new(&desk.layout.state(), &desk.in_force().settings.ports);
         Ok(ports.keep_only(|id| is_open(id) || has_work(id))?)

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use kernel::command::Happened;
+use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Effect, Refusal};
-use machines::names::EffectId;
+use machines::names::{EffectId, WorkerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -17,7 +18,7 @@ use crate::clock;
 use crate::crash;
 use crate::log::{Fence, Leased, Millis, Pending};
 use crate::outbox::{Attempt, Clock, Desk, Executor, Meaning, Next};
-use crate::owner::SubmitError;
+use crate::owner::{Handle, SubmitError};
 
 /// What the fleet carries effects out with: each is a task of its own.
 pub(super) struct Hands<'a> {
@@ -39,11 +40,11 @@ impl<'a> Executor for Hands<'a> {
 
     fn begin(&mut self, attempt: Attempt) {
         let shared = self.shared.clone();
-        if let (true, Effect::StartStep { worker, .. }) = (shared.once, &*attempt.effect) {
-            shared.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(worker.clone());
+        if let Some(whose) = whose(&attempt.effect).filter(|_| shared.once) {
+            shared.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(whose);
         }
         let words = words::register(&shared, &attempt.id, &attempt.effect);
-        let is_step = matches!(*attempt.effect, Effect::StartStep { .. });
+        let is_step = matches!(*attempt.effect, Effect::StartStep { .. } | Effect::StartReply { .. });
         let work = async move {
             let (id, fence) = (attempt.id.clone(), attempt.fence());
             // Only an owner that has stopped gets in the way of an outcome; then everything ends.
@@ -62,6 +63,30 @@ impl<'a> Executor for Hands<'a> {
     fn cannot_read(&mut self, effect: &str) {
         self.shared.notice(format!("bug: effect {effect} cannot be read"));
     }
+}
+
+/// Asks once, in the system's name.
+pub(super) async fn submit(handle: &Handle, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
+    let command = Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask };
+    let (send, receive) = oneshot::channel();
+    handle.send(command, fence, move |answered| drop(send.send(answered)))?;
+    receive.await.unwrap_or(Err(SubmitError::Stopped))
+}
+
+/// Who works or speaks, where each does so once.
+pub(super) fn whose(effect: &Effect) -> Option<Who> {
+    match effect {
+        Effect::StartStep { worker, .. } => Some(Who::Worker(worker.clone())),
+        Effect::StartReply { seat, .. } => Some(Who::Seat(seat.clone())),
+        _ => None,
+    }
+}
+
+/// Who takes a step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    Worker(WorkerName),
+    Seat(Seat),
 }
 
 impl Clock for &Shared {
@@ -105,10 +130,7 @@ impl Desk for &Shared {
     }
 
     async fn submit(&mut self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
-        let command = Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask };
-        let (send, receive) = oneshot::channel();
-        self.handle.send(command, fence, move |answered| drop(send.send(answered)))?;
-        receive.await.unwrap_or(Err(SubmitError::Stopped))
+        submit(&self.handle, ask, fence).await
     }
 
     fn refused(&mut self, fence: &Fence, _: &Happened, refusal: Refusal) -> Result<(), SubmitError> {
@@ -175,7 +197,7 @@ impl Shared {
     ) -> Result<Option<Happened>, SubmitError> {
         let id = &attempt.id;
         Ok(match &*attempt.effect {
-            Effect::StartStep { .. } => {
+            Effect::StartStep { .. } | Effect::StartReply { .. } => {
                 let words = words.take().expect("a step is carried out once");
                 return step::carry_out(self, attempt, words).await;
             }
@@ -200,12 +222,15 @@ impl Shared {
             Effect::WriteTicket { task, ticket, status, note } => {
                 tickets::write(self, id, task, ticket, status, note.as_deref()).await
             }
-            Effect::StartReply { .. }
-            | Effect::PrepareSeat { .. }
-            | Effect::EndReply { .. }
-            | Effect::AnswerInReply { .. }
-            | Effect::TellInReply { .. } => {
+            Effect::PrepareSeat { .. } => {
                 Some(Happened::Failed { error: "no agent is hosted here".to_owned() })
+            }
+            Effect::EndReply { reply, .. } => step::end_reply(self, reply).await,
+            Effect::AnswerInReply { reply, call, allow, note, .. } => {
+                step::answer(self, reply, call, *allow, note).await
+            }
+            Effect::TellInReply { seat, reply, number } => {
+                step::tell_in_reply(self, seat, reply, *number).await
             }
             Effect::CheckHealth { service } => Some(health::ask(self, service).await),
             // A timer is never handed out: it is reported when it is due.

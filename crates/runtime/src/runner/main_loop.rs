@@ -9,7 +9,7 @@ use machines::names::{EffectId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::hands::Hands;
+use super::hands::{self, Hands};
 use super::{
     RunError, Runner, Shared, Stop, after_commit, landing, passes, pull_request, recovery, tickets, tidy,
     words::Word,
@@ -37,7 +37,11 @@ impl Runner {
     pub async fn run(&self) -> Result<(), RunError> {
         let shared = &self.shared;
         let begun = shared.world().seq;
-        // First of all: whoever asks for a worker meanwhile gets one of the agents that the settings name.
+        // Before any timer is looked at.
+        if let Some(away) = shared.away {
+            shared.ask(away.ask()).await?;
+        }
+        // First of all that is at work: whoever asks for a worker meanwhile gets one of the agents that the settings name.
         shared.configure().await?;
         {
             let shared = shared.clone();
@@ -200,7 +204,7 @@ impl Runner {
 }
 
 /// Waits for a moment of the steady clock; for ever where there is none.
-async fn until(due: Option<Millis>) {
+pub(super) async fn until(due: Option<Millis>) {
     let Some(due) = due else { return std::future::pending().await };
     loop {
         let left = Duration::from_millis(u64::try_from(due - clock::steady()).unwrap_or(0));
@@ -231,14 +235,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether an effect is left for another time: a second step where each worker gets one.
+    /// Whether an effect is left for another time: a second step where each worker gets one, a second reply where each
+    /// seat does.
     pub(super) fn waits(&self, effect: &Effect) -> bool {
-        match effect {
-            Effect::StartStep { worker, .. } if self.once => {
-                self.stepped.lock().unwrap_or_else(PoisonError::into_inner).contains(worker)
-            }
-            _ => false,
-        }
+        let stepped = |whose| self.stepped.lock().unwrap_or_else(PoisonError::into_inner).contains(&whose);
+        self.once && hands::whose(effect).is_some_and(stepped)
     }
 
     pub(super) fn is_held_up(&self) -> bool {
@@ -263,6 +264,13 @@ impl Shared {
                 | Timer::HealthPoll
                 | Timer::Question { .. } => true,
                 Timer::Suspension { run } => refused(run),
+                // Whoever comes from outside may stay for ever.
+                Timer::Heartbeat { .. } | Timer::Escalation => true,
+                Timer::Turn { agent, .. } => self.once || !world.is_hosted(agent),
+                Timer::Silence { channel } => {
+                    let holder = world.channel(channel).and_then(|room| room.current.as_ref());
+                    self.once || !holder.is_some_and(|holder| world.is_hosted(holder))
+                }
                 _ => false,
             },
             _ => waits_for_answer(&world, id),

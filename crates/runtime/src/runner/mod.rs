@@ -28,23 +28,26 @@ mod prompt_text;
 mod pull_request;
 mod recovery;
 mod repository;
+mod room_text;
 mod sandbox_notes;
 pub mod shell;
 mod step;
 mod surroundings;
 mod tickets;
 mod tidy;
+mod timers_alone;
 mod tip;
 mod trees;
 mod words;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use kernel::command::Happened;
+use kernel::rooms::Seat;
 use kernel::{Answer, Ask, Reply, World};
-use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, ChannelName, EffectId, RunId, TaskId};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::clock;
@@ -64,9 +67,10 @@ pub use kept_command::{KeptRun, runs_of};
 pub use prompt_text::prompt_now;
 pub use repository::open_repository;
 pub use sandbox_notes::{sandbox_held, sandbox_note, sandbox_refusal, worktree_note};
-pub use step::{Step, StepFile};
+pub use step::{For, Step, StepFile};
 pub use surroundings::limits;
 pub use tickets::{Look, look_alone, see_alone, untold, write_alone};
+pub use timers_alone::{Away, report_timers};
 
 /// How a fleet is run.
 pub struct Options {
@@ -84,18 +88,28 @@ pub struct Options {
     pub until_idle: bool,
     /// The tokens that agents are given, where there is a server that knows them.
     pub keys: Option<Arc<dyn Keys>>,
+    /// Since when nobody let turns go on that were under way.
+    pub away: Option<Away>,
 }
 
-/// The tokens of agents: one for each run, for as long as it is open.
+/// What an agent's token is for; it lets nobody in when that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFor<'a> {
+    Run(&'a RunId),
+    /// One reply in a seat.
+    Reply(&'a Seat, &'a EffectId),
+}
+
+/// The tokens of agents: one for each run, for as long as it is open, and one for each reply.
 pub trait Keys: Send + Sync {
-    /// A token for the run's agent; `None` where none can be kept.
-    fn mint(&self, agent: &AgentName, run: &RunId) -> Option<String>;
+    /// A token for the agent; `None` where none can be kept.
+    fn mint(&self, agent: &AgentName, what: KeyFor<'_>) -> Option<String>;
 
     /// Hashes of all tokens that let somebody in: none of them stays in what is kept of any output.
     fn hidden(&self) -> Vec<String>;
 
-    /// When it returns, tokens of runs that `lives` says no to let nobody in.
-    fn keep_only(&self, lives: &dyn Fn(&RunId) -> bool) -> Result<(), AnyError>;
+    /// When it returns, tokens for what `lives` says no to let nobody in.
+    fn keep_only(&self, lives: &dyn Fn(KeyFor<'_>) -> bool) -> Result<(), AnyError>;
 }
 
 /// How the fleet is to end.
@@ -122,6 +136,10 @@ pub enum Missing {
     Run(RunId),
     #[error("there is no agent `{0}` in adjutant.toml")]
     Agent(AgentName),
+    #[error("there is no channel `{0}`")]
+    Channel(ChannelName),
+    #[error("`{0}` is no place in which an agent speaks")]
+    Seat(Seat),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +189,7 @@ pub(crate) struct Shared {
     until_idle: bool,
     workers: Option<u32>,
     keys: Option<Arc<dyn Keys>>,
+    away: Option<Away>,
     settings: RwLock<Arc<SettingsInForce>>,
     /// What the settings file had when the fleet was opened.
     read: Option<Vec<u8>>,
@@ -179,8 +198,8 @@ pub(crate) struct Shared {
     reread: tokio::sync::Notify,
     /// The steps that this process follows, and the way to each.
     steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<Word>>>,
-    /// Workers that have had their step, where each gets only one.
-    stepped: Mutex<HashSet<WorkerName>>,
+    /// Workers and seats that have had their step, where each gets only one.
+    stepped: Mutex<BTreeSet<hands::Who>>,
     /// Where steps are followed.
     listener: listener::Listener,
     /// Git and files: more at once only makes each slower.
@@ -235,7 +254,7 @@ impl Runner {
         options: Options,
         notices: mpsc::UnboundedSender<String>,
     ) -> Result<Runner, RunError> {
-        let Options { layout, settings, read, adj, workers, once, until_idle, keys } = options;
+        let Options { layout, settings, read, adj, workers, once, until_idle, keys, away } = options;
         raise_file_limit();
         trust::hold(&layout, &read).map_err(|why| RunError::Io { path: layout.state(), why })?;
         let prompts = Prompts::load(&settings, layout.root())?;
@@ -259,6 +278,7 @@ impl Runner {
             until_idle,
             workers,
             keys,
+            away,
             settings: RwLock::new(Arc::new(SettingsInForce { settings, prompts })),
             read: read.content,
             stop: watch::Sender::new(Stop::No),

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use kernel::World;
 use kernel::budget::Room;
+use kernel::config::Micros;
 use kernel::effect::Prompt;
+use kernel::rooms::Seated;
 use kernel::world::{Run, SentBack, Task};
 
 use super::gate;
@@ -13,7 +15,7 @@ use crate::settings::{Plan, Settings};
 use machines::names::AgentName;
 use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN, PlanSource};
 
-/// The text that the task's agent would be told by this prompt if a step of it began now.
+/// The text that the task's agent would be told by this prompt if a step of it began now; `None`: no step begins with it.
 pub fn prompt_now(
     prompts: &Prompts,
     settings: &Settings,
@@ -22,22 +24,17 @@ pub fn prompt_now(
     kind: Kind,
     main: &str,
     root: &Path,
-) -> String {
+) -> Option<String> {
     let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
     let output = match &task.sent_back {
         Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
         None => String::new(),
     };
-    let asked = match kind {
-        Kind::Init => Prompt::Init { notes },
-        Kind::Step => Prompt::Step { notes },
-        Kind::TestFailure => Prompt::TestFailure { output, notes },
-        Kind::MergeConflict => Prompt::MergeConflict { output, notes },
-    };
+    let asked = kind.of_task(notes, output)?;
     let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
     let agent = world.run_of(&task.id).map_or(&settings.fleet.agent, |run| &run.agent);
     let plan = plan_wanted(settings, task, agent);
-    prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root), plan)
+    Some(prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root), plan))
 }
 
 /// The text of a prompt, by its template.
@@ -90,11 +87,21 @@ pub fn plan_wanted(settings: &Settings, task: &Task, agent: &AgentName) -> Optio
     ))
 }
 
+/// The same for an agent that speaks outside of any task.
+pub fn budget_in_seat(world: &World, seated: &Seated) -> Option<f64> {
+    let rooms = kernel::budget::shared_rooms(world, &seated.agent, seated.reserved_day);
+    tightest(rooms.iter(), seated.reserved)
+}
+
 /// What is left of the tightest budget, in dollars, for agents that can hold to one themselves.
 pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
     let own = kernel::budget::own_rooms(world, task, Some(run));
     let shared = kernel::budget::shared_rooms(world, &run.agent, run.reserved_day);
+    tightest(own.iter().chain(&shared), run.reserved)
+}
+
+fn tightest<'a>(rooms: impl Iterator<Item = &'a Room>, reserved: Micros) -> Option<f64> {
     // What is set aside for this step is its own to spend.
-    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(run.reserved));
-    own.iter().chain(&shared).map(left).min().map(|micros| micros as f64 / 1e6)
+    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(reserved));
+    rooms.map(left).min().map(|micros| micros as f64 / 1e6)
 }

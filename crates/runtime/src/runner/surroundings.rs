@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kernel::rooms::Seat;
 use kernel::world::Task;
-use machines::names::{RunId, TaskId, WorkerName};
+use machines::names::{AgentName, RunId, TaskId, WorkerName};
 
 use super::Shared;
 use super::authorship::committer;
@@ -32,7 +33,7 @@ pub enum SurroundingsError {
     Git(#[from] GitError),
 }
 
-/// The folders of a task outside of its tree.
+/// The folders of a task, or of a seat, outside of its tree.
 pub struct Folders {
     pub private: PathBuf,
     pub temp: PathBuf,
@@ -40,10 +41,17 @@ pub struct Folders {
 
 impl Folders {
     pub fn make(layout: &Layout, task: &TaskId) -> Result<Folders, SurroundingsError> {
+        Folders::at(layout, layout.private(task), layout.temp(task))
+    }
+
+    pub fn of_seat(layout: &Layout, seat: &Seat) -> Result<Folders, SurroundingsError> {
+        Folders::at(layout, layout.private_of_seat(seat), layout.temp_of_seat(seat))
+    }
+
+    fn at(layout: &Layout, private: PathBuf, temp: PathBuf) -> Result<Folders, SurroundingsError> {
         use std::os::unix::fs::DirBuilderExt;
-        let private = layout.private(task);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
-        Ok(Folders { private, temp: layout.make_temp(task)? })
+        Ok(Folders { private, temp: layout.make_temp(temp)? })
     }
 }
 
@@ -75,6 +83,23 @@ pub fn environment(
     variables(shared.ground(&in_force.settings), &agent.env, whose, settings)
 }
 
+/// The same for an agent that speaks outside of any task: it has no ports, and its git is that of a clone.
+pub fn environment_in_seat(
+    layout: &Layout,
+    agent: &Agent,
+    name: &AgentName,
+    seat: &Seat,
+) -> Vec<(String, String)> {
+    let temporary = layout.temp_of_seat(seat);
+    let given =
+        workplace::Given { task: "", worker: name.as_str(), run: "", port_base: None, temporary: &temporary };
+    let mut variables = workplace::environment(&agent.env, &|name| std::env::var_os(name), &given);
+    variables.retain(|(name, _)| !["ADJ_TASK", "ADJ_RUN"].contains(&name.as_str()));
+    variables.push(("ADJ_SEAT".to_owned(), seat.to_string()));
+    variables.extend(git_variables(unsigned()));
+    variables
+}
+
 /// The same for tests and hooks, with the variables that are for tests.
 pub fn environment_of_tests(
     shared: &Arc<Shared>,
@@ -103,8 +128,7 @@ pub fn variables(
         temporary: &temporary,
     };
     let mut variables = workplace::environment(names, &|name| std::env::var_os(name), &given);
-    // Whoever signs is the person, whose keys are not there.
-    let mut git = vec![("commit.gpgsign", "false".to_owned()), ("tag.gpgsign", "false".to_owned())];
+    let mut git = unsigned();
     git.extend(settings);
     if ground.settings.fleet.isolation == Isolation::Worktree
         && let Some(excludes) = ground.repository.excluded_links()
@@ -114,12 +138,23 @@ pub fn variables(
         std::fs::write(&file, excludes).map_err(FileError::at("write", &file))?;
         git.push(("core.excludesFile", file.to_string_lossy().into_owned()));
     }
-    variables.push(("GIT_CONFIG_COUNT".to_owned(), git.len().to_string()));
-    for (n, (key, value)) in git.into_iter().enumerate() {
+    variables.extend(git_variables(git));
+    Ok(variables)
+}
+
+/// Whoever signs is the person, whose keys are not there.
+fn unsigned() -> Vec<(&'static str, String)> {
+    vec![("commit.gpgsign", "false".to_owned()), ("tag.gpgsign", "false".to_owned())]
+}
+
+/// Settings of git as variables.
+fn git_variables(settings: Vec<(&str, String)>) -> Vec<(String, String)> {
+    let mut variables = vec![("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string())];
+    for (n, (key, value)) in settings.into_iter().enumerate() {
         variables.push((format!("GIT_CONFIG_KEY_{n}"), key.to_owned()));
         variables.push((format!("GIT_CONFIG_VALUE_{n}"), value));
     }
-    Ok(variables)
+    variables
 }
 
 /// What a process is for.
@@ -127,14 +162,16 @@ pub fn variables(
 pub enum Purpose<'a> {
     /// An agent's step, and the program that it starts with.
     Step(&'a Agent, &'a str),
+    /// The same of an agent that speaks outside of any task.
+    Reply(&'a Agent, &'a str),
     Tests,
     Hook,
     /// A person's, in the tree of this agent, and the program that it starts with.
     Shell(&'a Agent, &'a str),
 }
 
-/// What a process may reach: its tree, its own folders and the declared caches; of ours only the shared objects, and an
-/// agent the socket.
+/// What a process may reach: its tree, its own folders and, if it is at work, the declared caches; of ours only the shared
+/// objects, and an agent the socket.
 pub fn sandbox(
     ground: Ground<'_>,
     cwd: &Path,
@@ -150,13 +187,16 @@ pub fn sandbox(
     let machine = Machine { home: home.as_deref(), variable: &variable };
     let strict = settings.mode == SandboxMode::Strict;
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
-    read_write.extend(Sandbox::expand(&settings.caches, home.as_deref()));
+    let speaks = matches!(purpose, Purpose::Reply(..));
+    let caches = Sandbox::expand(&settings.caches, home.as_deref());
     let mut read_only = vec![ground.layout.land_objects()];
+    // Whoever only speaks builds nothing.
+    if speaks { &mut read_only } else { &mut read_write }.extend(caches);
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
     let mut hidden = vec![ground.repository.places().trees.clone(), ground.layout.temporary()];
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
     let sandbox::Support { namespaces, processes, bubblewrap, .. } = sandbox::support_by(settings.namespaces);
-    let worktree = ground.settings.fleet.isolation == Isolation::Worktree;
+    let worktree = ground.settings.fleet.isolation == Isolation::Worktree && !speaks;
     let mut instead = Vec::new();
     if worktree {
         let places = ground.repository.worktree_places(cwd, namespaces)?;
@@ -167,7 +207,7 @@ pub fn sandbox(
     // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
     if worktree && namespaces { &mut concealed } else { &mut hidden }.push(ground.layout.state());
     let program = match purpose {
-        Purpose::Step(agent, program) => {
+        Purpose::Step(agent, program) | Purpose::Reply(agent, program) => {
             read_only.extend(ground.layout.socket().parent().map(Path::to_owned));
             read_only.extend(machine.passed_on(&agent.env));
             read_only.extend(strict.then(|| ground.adj.to_owned()));
@@ -179,7 +219,10 @@ pub fn sandbox(
         }
         Purpose::Tests | Purpose::Hook => None,
     };
-    let own = matches!(purpose, Purpose::Step(agent, _) if agent.adapter.adapter().sees_its_home());
+    let own = match purpose {
+        Purpose::Step(agent, _) | Purpose::Reply(agent, _) => agent.adapter.adapter().sees_its_home(),
+        Purpose::Tests | Purpose::Hook | Purpose::Shell(..) => false,
+    };
     concealed.extend(machine.hidden(program.filter(|_| own)));
     concealed.extend(machine.sockets().into_iter().map(|socket| socket.path));
     if namespaces {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use kernel::rooms::Seat;
 use kernel::{Effect, World};
 use machines::names::{EffectId, RunId, TaskId};
 
@@ -15,7 +16,7 @@ use crate::clock;
 use crate::files;
 use crate::git::{GitError, Repository};
 use crate::keeper::{self, Found};
-use crate::layout::Layout;
+use crate::layout::{Layout, SEATS};
 use crate::settings::Kept;
 
 /// How often it is done while the fleet runs.
@@ -45,7 +46,7 @@ pub fn begin(shared: &Arc<Shared>) {
         let (trash, logs) = (in_force.settings.trash, in_force.settings.logs);
         let tidied = sweep(&shared.repository, trash)
             .and_then(|()| pack_away(&shared.repository, &world, trash.age))
-            .and_then(|()| prune(&shared.layout, &world, logs));
+            .and_then(|()| prune(&shared.layout, &shared.repository, &world, logs));
         if let Err(error) = tidied {
             shared.notice_once(format!("cannot tidy up: {error}"));
         }
@@ -78,10 +79,11 @@ fn is_over(world: &World, id: &TaskId) -> bool {
 }
 
 /// Removes what was printed and what agents kept, as far as it is too old or too much.
-fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), TidyError> {
+fn prune(layout: &Layout, repository: &Repository, world: &World, kept: Kept) -> Result<(), TidyError> {
     let mut old = steps(layout, world);
     old.extend(sessions(layout, world));
     old.extend(spoken(layout, world));
+    old.extend(seats(&[layout.sessions_of_seats(), repository.places().trees.join(SEATS)], world));
     old.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
     let mut bytes: u64 = old.iter().map(|old| old.bytes).sum();
     for Old { path, since, bytes: own } in old {
@@ -98,7 +100,7 @@ fn prune(layout: &Layout, world: &World, kept: Kept) -> Result<(), TidyError> {
 /// What ended steps, tests and hooks left.
 fn steps(layout: &Layout, world: &World) -> Vec<Old> {
     let ending = |effect: &Effect| match effect {
-        Effect::EndStep { step, .. } => Some(step.clone()),
+        Effect::EndStep { step, .. } | Effect::EndReply { reply: step, .. } => Some(step.clone()),
         _ => None,
     };
     let mut wanted: BTreeSet<EffectId> = world.effects.values().filter_map(|effect| ending(effect)).collect();
@@ -128,6 +130,21 @@ fn spoken(layout: &Layout, world: &World) -> Vec<Old> {
         run.is_ok_and(|id| world.run(&id).is_none_or(|run| world.is_over_for_good(run)))
     };
     entries(&layout.spoken()).filter(of_over).filter_map(old).collect()
+}
+
+/// What agents kept in rooms that they are not in any more, and their clones.
+fn seats(folders: &[PathBuf], world: &World) -> Vec<Old> {
+    let is_taken = |seat: &Seat| match seat {
+        Seat::Room { channel, agent } => {
+            world.channel(channel).is_some_and(|room| !room.is_closed() && room.place(agent).is_some())
+        }
+        Seat::Architect => true,
+    };
+    let taken: BTreeSet<String> =
+        world.seats.keys().filter(|seat| is_taken(seat)).map(Layout::seat_name).collect();
+    let is_left =
+        |path: &PathBuf| !path.file_name().is_some_and(|name| taken.contains(&*name.to_string_lossy()));
+    folders.iter().flat_map(|folder| below(folder)).filter(is_left).filter_map(old).collect()
 }
 
 fn below(folder: &Path) -> impl Iterator<Item = PathBuf> {

@@ -31,7 +31,13 @@ pub enum Word {
 
 /// Makes a step or a gate known before it begins, so that whoever must end it can reach it at every moment.
 pub fn register(shared: &Shared, id: &EffectId, effect: &Effect) -> Option<mpsc::UnboundedReceiver<Word>> {
-    let ours = matches!(effect, Effect::StartStep { .. } | Effect::RunGate { .. } | Effect::TestMain { .. });
+    let ours = matches!(
+        effect,
+        Effect::StartStep { .. }
+            | Effect::StartReply { .. }
+            | Effect::RunGate { .. }
+            | Effect::TestMain { .. }
+    );
     ours.then(|| {
         let (send, receive) = mpsc::unbounded_channel();
         shared.steps.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), send);

@@ -209,6 +209,7 @@ pub const SECTIONS: &[Section] = &[
             key("step", Kind::Path, "", "The file with the prompt of every later step."),
             key("test_failure", Kind::Path, "", "The file with the prompt after failed tests."),
             key("merge_conflict", Kind::Path, "", "The file with the prompt after a landing that failed."),
+            key("turn", Kind::Path, "", "The file with the prompt of an agent's turn in a room."),
         ],
     },
     Section {

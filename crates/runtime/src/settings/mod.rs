@@ -191,6 +191,7 @@ pub struct Prompts {
     pub step: Option<PathBuf>,
     pub test_failure: Option<PathBuf>,
     pub merge_conflict: Option<PathBuf>,
+    pub turn: Option<PathBuf>,
 }
 
 /// `[landing]`
@@ -699,6 +700,7 @@ fn build(values: &mut Values) -> Settings {
             step: path(&prompts, "step"),
             test_failure: path(&prompts, "test_failure"),
             merge_conflict: path(&prompts, "merge_conflict"),
+            turn: path(&prompts, "turn"),
         },
         landing: Landing {
             by: landing.word("by"),

@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("prompts.step", r#""prompts/step.md""#),
     ("prompts.test_failure", r#""prompts/test_failure.md""#),
     ("prompts.merge_conflict", r#""prompts/merge_conflict.md""#),
+    ("prompts.turn", r#""prompts/turn.md""#),
     ("hooks.worktree.create", r#""npm ci""#),
     ("hooks.worktree.remove", r#""docker compose down""#),
     ("hooks.step.before", r#""./before-step""#),

@@ -7,7 +7,7 @@
 mod reader;
 pub mod replay;
 
-use super::{Adapter, AgentError, Input, Launch, Login, Order, Reader, Stdin};
+use super::{Adapter, AgentError, Input, Launch, Login, Order, PromptKind, Reader, Stdin};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -25,6 +25,11 @@ const NOTE_SECONDS: u32 = 30;
 
 /// How long it waits for a tool of ours, in milliseconds: a person may take long to answer, and the step's own limit holds.
 const TOOL_TIMEOUT_MS: &str = "86400000";
+
+/// What an agent is told of the tools that speaks in a room.
+const TOOLS_IN_ROOM: &str = "# Tools of Adjutant\n\nYou speak in a room of Adjutant. Your last message is posted there for you; the tools \
+    `mcp__adjutant__*` are for more than that: `channel_read` shows what was said before, `channel_post` posts at once and in \
+    place of your last message, `turn_complete` ends your turn, `turn_wait` keeps it while you wait for something.";
 
 /// Directories of conversations that are looked into: a task has one for its tree.
 const PROJECTS_MAX: usize = 100;
@@ -94,7 +99,8 @@ impl Adapter for Claude {
             add(&["--tools", &own.join(",")]);
         }
         let mut files = vec![(servers, mcp_servers(&text_of(&order.adj)?).into_bytes())];
-        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(super::TOOLS)) {
+        let tools = if order.kind == PromptKind::Turn { TOOLS_IN_ROOM } else { super::TOOLS };
+        if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(tools)) {
             let file = order.private.join("claude-system.md");
             add(&["--append-system-prompt-file", &text_of(&file)?]);
             files.push((file, system.into_bytes()));

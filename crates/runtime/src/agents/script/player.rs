@@ -113,7 +113,7 @@ pub fn play(
     save_session(&file, &state).map_err(|source| PlayError::Session { path: file, source })?;
     player.names.insert("step", state.steps.to_string());
     player.prefix = format!("{}-{}", session.get(..8).unwrap_or(&session), state.steps);
-    match player.step(step) {
+    match player.step(step, kind) {
         Ok(()) => Ok(0),
         Err(Stop::Exit(code)) => Ok(code),
         Err(Stop::Interrupted) => {
@@ -208,10 +208,13 @@ impl<W: Write> Player<W> {
         filled(text, |name| self.names.get(name).map(String::as_str))
     }
 
-    fn step(&mut self, step: Option<&Step>) -> Result<(), Stop> {
+    fn step(&mut self, step: Option<&Step>, kind: PromptKind) -> Result<(), Stop> {
         let Some(step) = step else {
-            let text = "Nothing is left to do.\nDONE".to_owned();
-            return self.last_message(text);
+            let text = match kind {
+                PromptKind::Turn => kernel::rooms::PASS,
+                _ => "Nothing is left to do.\nDONE",
+            };
+            return self.last_message(text.to_owned());
         };
         for (_, action) in &step.actions {
             self.listen(Duration::ZERO)?;

@@ -3,33 +3,21 @@
 use std::sync::{Arc, PoisonError};
 
 use kernel::command::{Happened, Usage};
+use kernel::rooms::Seat;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Step, usage_of};
 use crate::runner::kept_command::{self, CommandError};
-use crate::runner::{Shared, endings, tip, words::Word};
+use crate::runner::{Shared, endings, room_text, tip, words::Word};
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
 pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
-    // A hook at its beginning or end is of the step too, and whoever follows the step waits for it.
-    if let Err(error) = end_hooks(shared, step).await {
-        return Some(endings::failed(error));
-    }
-    let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
-    let mut usage = None;
-    if let Some(way) = way {
-        let (send, receive) = oneshot::channel();
-        if way.send(Word::End(Some(send))).is_ok() {
-            usage = receive.await.ok();
-        }
-    }
-    if let Err(error) = kept_command::end(shared, step.as_str()).await {
-        return Some(endings::failed(error));
-    }
-    let dir = shared.layout.step(step);
-    let usage = usage.unwrap_or_else(|| Step::read(&dir).map_or(Usage::default(), |step| usage_of(&step)));
+    let usage = match gone(shared, step).await {
+        Ok(usage) => usage,
+        Err(error) => return Some(endings::failed(error)),
+    };
     match tip::bring_in(shared, task).await {
         Ok(tip) => Some(Happened::StepEnded { tip, usage }),
         // The processes are gone, which is what was asked; the tree is looked at again by whoever needs it.
@@ -38,6 +26,31 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
             Some(Happened::StepEnded { tip: None, usage })
         }
     }
+}
+
+/// The same of a reply, which leaves nothing behind.
+pub async fn end_reply(shared: &Arc<Shared>, reply: &EffectId) -> Option<Happened> {
+    match gone(shared, reply).await {
+        Ok(usage) => Some(Happened::StepEnded { tip: None, usage }),
+        Err(error) => Some(endings::failed(error)),
+    }
+}
+
+/// No process of the step is left when it returns, and this is what it used.
+async fn gone(shared: &Arc<Shared>, step: &EffectId) -> Result<Usage, CommandError> {
+    // A hook at its beginning or end is of the step too, and whoever follows the step waits for it.
+    end_hooks(shared, step).await?;
+    let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
+    let mut usage = None;
+    if let Some(way) = way {
+        let (send, receive) = oneshot::channel();
+        if way.send(Word::End(Some(send))).is_ok() {
+            usage = receive.await.ok();
+        }
+    }
+    kept_command::end(shared, step.as_str()).await?;
+    let dir = shared.layout.step(step);
+    Ok(usage.unwrap_or_else(|| Step::read(&dir).map_or(Usage::default(), |step| usage_of(&step))))
 }
 
 /// Ends every hook that runs for an effect.
@@ -80,6 +93,26 @@ pub async fn tell(shared: &Arc<Shared>, step: &EffectId, text: &str) -> Option<H
         }
     }
     Some(Happened::Told { heard })
+}
+
+/// Passes a message of the room on to an agent that is speaking there. One that is not kept any more is heard by nobody.
+pub async fn tell_in_reply(
+    shared: &Arc<Shared>,
+    seat: &Seat,
+    reply: &EffectId,
+    number: u64,
+) -> Option<Happened> {
+    let text = match seat {
+        Seat::Room { channel, agent } => {
+            let world = shared.world();
+            world.channel(channel).and_then(|room| room_text::interjection(room, agent, number))
+        }
+        Seat::Architect => None,
+    };
+    match text {
+        Some(text) => tell(shared, reply, &text).await,
+        None => Some(Happened::Told { heard: false }),
+    }
 }
 
 /// The way to a step that is asked for, as soon as it has been taken up. `None`: it is over.

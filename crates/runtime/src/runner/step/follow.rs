@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{FirstInput, Step, StepError, failed, reader_of};
+use super::{FirstInput, Step, StepError, cut_off, failed, reader_of};
 use crate::agents::{self, Ended, Input, Reader, Said, Silence};
 use crate::files::FileError;
 use crate::keeper::{self, Connection, Exit, Found, News, Reason, Tail};
@@ -185,10 +185,9 @@ impl<'a> Follower<'a> {
                     }
                     // The keeper says it at every attempt; once is enough for people.
                     Some(News::Full(what)) if !std::mem::replace(&mut self.full, true) => {
-                        let file = &self.step.file;
+                        let whose = &self.step.file.is_for;
                         self.shared.notice(format!(
-                            "{} {}: what the agent prints cannot be kept, so it waits: {what}",
-                            file.worker, file.task
+                            "{whose}: what the agent prints cannot be kept, so it waits: {what}"
                         ));
                     }
                     Some(News::Exit(exit)) => {
@@ -314,17 +313,13 @@ impl<'a> Follower<'a> {
                     None
                 }
                 Said::Retry { status, attempt, delay_ms, what } => {
-                    let file = &self.step.file;
+                    let whose = &self.step.file.is_for;
                     let (what, seconds) = (agents::retry_cause(status, &what), delay_ms.div_ceil(1000));
-                    self.shared.notice(format!(
-                        "{} {}: {what}; attempt {attempt} follows in {seconds} s",
-                        file.worker, file.task
-                    ));
+                    self.shared.notice(format!("{whose}: {what}; attempt {attempt} follows in {seconds} s"));
                     None
                 }
                 Said::Notice(text) => {
-                    let file = &self.step.file;
-                    self.shared.notice(format!("{} {}: {text}", file.worker, file.task));
+                    self.shared.notice(format!("{}: {text}", self.step.file.is_for));
                     None
                 }
                 Said::Token(text) => {
@@ -346,7 +341,8 @@ impl<'a> Follower<'a> {
     fn is_answered(&self, call: &SmolStr) -> bool {
         let world = self.shared.world();
         world.effects.values().any(|effect| {
-            matches!(effect.as_ref(), Effect::AnswerCall { step, call: asked, .. }
+            matches!(effect.as_ref(),
+                Effect::AnswerCall { step, call: asked, .. } | Effect::AnswerInReply { reply: step, call: asked, .. }
                 if *step == self.step.file.effect && asked == call)
         })
     }
@@ -475,7 +471,8 @@ impl<'a> Follower<'a> {
         let usage = ended.usage();
         // Whatever it says of itself: what it made is taken in first.
         let tip = loop {
-            match tip::bring_in(self.shared, &self.step.file.task).await {
+            let Some(task) = self.step.file.is_for.task() else { break None };
+            match tip::bring_in(self.shared, task).await {
                 Ok(tip) => break tip,
                 Err(error) if self.shared.waits_for_room(&error).await => {}
                 Err(error) => return failed(error.to_string(), StepFailure::Failed, usage),
@@ -499,14 +496,8 @@ impl<'a> Follower<'a> {
                 failed("the agent said nothing for too long", StepFailure::TimedOut, usage)
             }
             // We ended it because the fleet stops: the next step goes on from here.
-            (_, Reason::Ended) if self.interrupted.is_some() || self.ending.is_none() => {
-                let ending = StepEnding::CutOff;
-                Happened::StepFinished { ending, output: "interrupted".to_owned(), tip, usage }
-            }
-            (Ended::Failed { .. }, _) if self.interrupted.is_some() => {
-                let ending = StepEnding::CutOff;
-                Happened::StepFinished { ending, output: "interrupted".to_owned(), tip, usage }
-            }
+            (_, Reason::Ended) if self.interrupted.is_some() || self.ending.is_none() => cut_off(tip, usage),
+            (Ended::Failed { .. }, _) if self.interrupted.is_some() => cut_off(tip, usage),
             (_, Reason::Alone) => failed("the step was alone for too long", StepFailure::Lost, usage),
             (Ended::Failed { error, why, usage }, _) => failed(error, why, usage),
             (Ended::Outage { service_error, resets_at, retry_after, refused, usage }, _) => {

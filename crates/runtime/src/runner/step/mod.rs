@@ -1,4 +1,5 @@
-//! Steps: an agent's program at work under its keeper, and what it says on its way to the kernel.
+//! Steps: an agent's program at work under its keeper, and what it says on its way to the kernel. A reply of an agent that
+//! speaks outside of any task is one too: it has no tip, no gate and no hooks.
 //!
 //! All that is needed to take a step up again lies in its folder: what was asked for, what was sent to the program,
 //! what it printed, how it ended. So a step that is found again is read from its beginning, and what the log has
@@ -12,6 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kernel::command::{Happened, StepFailure, Usage};
+use kernel::rooms::Seat;
+use kernel::words::StepEnding;
 use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -19,6 +22,7 @@ use tokio::sync::mpsc;
 
 use super::hooks::{self, HookError};
 use super::surroundings::SurroundingsError;
+use super::trees::TreeError;
 use super::{Missing, Shared, words::Word};
 use crate::agents::{self, AgentError, Ended, Input, Order, Reader};
 use crate::files::FileError;
@@ -27,7 +31,7 @@ use crate::keeper::{self, Exit, KeeperError, Tail};
 use crate::outbox::Attempt;
 use crate::owner::SubmitError;
 
-pub use control::{answer, end, tell};
+pub use control::{answer, end, end_reply, tell, tell_in_reply};
 
 use follow::{Follower, Gone};
 
@@ -53,6 +57,8 @@ pub enum StepError {
     Keeper(#[from] KeeperError),
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(transparent)]
+    Trees(#[from] TreeError),
     #[error("bug: this is not a step")]
     NotAStep,
 }
@@ -61,17 +67,51 @@ pub enum StepError {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepFile {
     pub effect: EffectId,
-    pub task: TaskId,
-    pub worker: WorkerName,
-    pub run: RunId,
+    #[serde(flatten)]
+    pub is_for: For,
     pub agent: AgentName,
     pub adapter: SmolStr,
-    /// The turn that the run had reached when the step began.
+    /// The turn that the run had reached when the step began; a reply counts its own.
     pub turn: u32,
     pub started_at: i64,
     /// What the program is told first.
     pub stdin: FirstInput,
     pub order: Order,
+}
+
+/// What a step is for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum For {
+    Task { task: TaskId, worker: WorkerName, run: RunId },
+    Seat { seat: Seat },
+}
+
+impl For {
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            For::Task { task, .. } => Some(task),
+            For::Seat { .. } => None,
+        }
+    }
+
+    pub fn worker(&self) -> Option<&WorkerName> {
+        match self {
+            For::Task { worker, .. } => Some(worker),
+            For::Seat { .. } => None,
+        }
+    }
+}
+
+/// What people hear is about it.
+impl std::fmt::Display for For {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            For::Task { task, worker, .. } => write!(f, "{worker} {task}"),
+            For::Seat { seat: Seat::Room { channel, agent } } => write!(f, "{agent} in {channel}"),
+            For::Seat { seat } => write!(f, "{seat}"),
+        }
+    }
 }
 
 /// What a program is told first. It is sent once: the journal knows.
@@ -149,13 +189,20 @@ pub async fn carry_out(
         follower.tell_gone(&failed("", StepFailure::Lost, Usage::default()));
         return Ok(None);
     }
-    let task = follower.step.file.task.clone();
-    if let Err(error) = hooks::in_tree(shared, hooks::HookPoint::StepAfter, id.as_str(), &task).await {
+    if let Some(task) = follower.step.file.is_for.task().cloned()
+        && let Err(error) = hooks::in_tree(shared, hooks::HookPoint::StepAfter, id.as_str(), &task).await
+    {
         shared.notice(format!("{task}: {error}"));
     }
     let what = follower.outcome(ended).await;
     follower.tell_gone(&what);
     Ok(Some(what))
+}
+
+/// It was ended before it came to its end, and goes on from there another time.
+fn cut_off(tip: Option<SmolStr>, usage: Usage) -> Happened {
+    let (ending, output) = (StepEnding::CutOff, "interrupted".to_owned());
+    Happened::StepFinished { ending, output, tip, usage }
 }
 
 fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened {

@@ -1,17 +1,26 @@
 //! How a step is started, or found again.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use kernel::Effect;
 use kernel::command::{Happened, StepFailure, Usage};
-use machines::names::EffectId;
+use kernel::effect::Say;
+use kernel::rooms::{About, Seat};
+use kernel::{Effect, World};
+use machines::names::{AgentName, EffectId};
 use smol_str::SmolStr;
 
-use super::{STEP_FILE, Step, StepError, StepFile, failed, usage_of};
-use crate::agents::{self, Order};
+use super::{For, STEP_FILE, Step, StepError, StepFile, cut_off, failed, usage_of};
+use crate::agents::{self, Order, PromptKind};
 use crate::files::{FileError, write_whole};
+use crate::git::{Oid, UnderReview};
 use crate::keeper::{self, Found, Spec};
-use crate::runner::{Missing, Shared, authorship, gate, hooks, prompt_text, surroundings};
+use crate::layout::Layout;
+use crate::runner::in_force::SettingsInForce;
+use crate::runner::room_text::{self, Turn};
+use crate::runner::surroundings::{self, Folders, Purpose};
+use crate::runner::{KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, trees};
+use crate::settings::Agent;
 
 /// Finds the step's processes, or starts them. `None`: what comes before a step was ended, and nothing was started.
 pub async fn begin(
@@ -30,7 +39,11 @@ pub async fn begin(
             let swept = shared.blocking(move || keeper::sweep_strays(&mark)).await;
             swept.map_err(|error| fail(error.into()))?;
             let usage = usage_of(&step);
-            return Err(failed("the keeper of the step was lost", StepFailure::Lost, usage));
+            return Err(match step.file.is_for {
+                For::Task { .. } => failed("the keeper of the step was lost", StepFailure::Lost, usage),
+                // The machine went down in the middle of it. Nothing was said, so that it can be said again.
+                For::Seat { .. } => cut_off(None, usage),
+            });
         }
         // Begun, and not even its own file was written: nothing was started.
         _ => {}
@@ -55,62 +68,65 @@ pub async fn begin(
     Ok(Some((step, found)))
 }
 
+/// What differs between a step of a task and a reply in a seat.
+struct Work {
+    is_for: For,
+    agent: AgentName,
+    /// The turn that was reached before.
+    turn: u32,
+    session: SmolStr,
+    resume: bool,
+    turns_left: u32,
+    prompt: String,
+    kind: PromptKind,
+    budget_usd: Option<f64>,
+    tree: PathBuf,
+    folders: Folders,
+    /// What git in the tree calls main.
+    main: String,
+    env: Vec<(String, String)>,
+    token: Option<String>,
+}
+
 /// Says what is to be run: program, prompt, environment, sandbox.
 async fn prepare(
     shared: &Arc<Shared>,
     id: &EffectId,
     effect: &Effect,
 ) -> Result<(StepFile, Spec), StepError> {
-    let Effect::StartStep { task, worker, run, session, resume, prompt, turns_left } = effect else {
-        return Err(StepError::NotAStep);
-    };
     let in_force = shared.in_force();
-    let world = shared.world();
-    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
-    let place = known.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
-    let started = world.run(run).ok_or_else(|| Missing::Run(run.clone()))?;
-    let agent =
-        in_force.settings.agents.get(&started.agent).ok_or_else(|| Missing::Agent(started.agent.clone()))?;
-    let adapter = agent.adapter.adapter();
-    let tree = shared.tree(&place.tree)?;
-    let folders = surroundings::Folders::make(&shared.layout, task)?;
-    let main = {
-        let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
-        let fresh = shared.blocking(move || {
-            repository.refresh_main(&of, &tree)?;
-            repository.name_of_main(&of, &tree)
-        });
-        fresh.await?
+    let work = match effect {
+        Effect::StartStep { .. } => step(shared, &in_force, effect).await?,
+        Effect::StartReply { .. } => reply(shared, &in_force, id, effect).await?,
+        _ => return Err(StepError::NotAStep),
     };
-    {
-        let (repository, tree) = (shared.repository.clone(), tree.clone());
-        let committer = authorship::committer(&in_force, &world, known);
-        shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
-    }
-    let test = gate::test_command(&in_force.settings, &tree);
-    let plan = prompt_text::plan_wanted(&in_force.settings, known, &started.agent);
-    let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test, plan);
+    let agent = settings_of(&in_force, &work.agent)?;
+    let adapter = agent.adapter.adapter();
+    let (task, worker, run) = match &work.is_for {
+        For::Task { task, worker, run } => (task.to_string(), worker.to_string(), run.to_string()),
+        For::Seat { seat } => (seat.to_string(), work.agent.to_string(), String::new()),
+    };
     let order = Order {
-        session: session.clone(),
-        resume: *resume,
-        prompt: text,
-        kind: prompt.into(),
+        session: work.session,
+        resume: work.resume,
+        prompt: work.prompt,
+        kind: work.kind,
         system: agent.prompt.clone(),
-        turns_left: *turns_left,
+        turns_left: work.turns_left,
         model: agent.model.clone(),
         allowed_tools: agent.allowed_tools.as_ref().map(|tools| tools.iter().map(SmolStr::from).collect()),
-        tree: tree.clone(),
-        private: folders.private.clone(),
-        temp: folders.temp.clone(),
-        task: task.as_str().into(),
-        worker: worker.as_str().into(),
-        run: run.as_str().into(),
+        tree: work.tree.clone(),
+        private: work.folders.private.clone(),
+        temp: work.folders.temp.clone(),
+        task: task.into(),
+        worker: worker.into(),
+        run: run.into(),
         step: id.as_str().into(),
         command: agent.command.clone(),
-        budget_usd: prompt_text::budget_left(&world, known, started),
+        budget_usd: work.budget_usd,
         adj: shared.adj.clone(),
         project_root: shared.layout.root().to_owned(),
-        main: main.to_string(),
+        main: work.main,
     };
     let launch = adapter.launch(&order)?;
     if let Some(sweep) = &launch.swept {
@@ -122,15 +138,19 @@ async fn prepare(
     for (path, text) in &launch.files {
         write_whole(path, text).map_err(FileError::at("write", path))?;
     }
-    let mut env = surroundings::environment(shared, &in_force, agent, known, worker, run)?;
-    if let Some(token) = shared.keys.as_ref().and_then(|keys| keys.mint(&started.agent, run)) {
+    let mut env = work.env;
+    if let Some(token) = work.token {
         env.push(("ADJ_TOKEN".to_owned(), token));
         env.push(("ADJ_SERVER".to_owned(), format!("unix:{}", shared.layout.socket().display())));
     }
     env.extend(launch.env.iter().cloned());
     let program = launch.argv.first().map_or("", String::as_str);
-    let purpose = surroundings::Purpose::Step(agent, program);
-    let sandbox = surroundings::sandbox(shared.ground(&in_force.settings), &tree, &folders, purpose)?;
+    let purpose = match &work.is_for {
+        For::Task { .. } => Purpose::Step(agent, program),
+        For::Seat { .. } => Purpose::Reply(agent, program),
+    };
+    let sandbox =
+        surroundings::sandbox(shared.ground(&in_force.settings), &work.tree, &work.folders, purpose)?;
     let spec = Spec {
         env: env.into_iter().collect(),
         stdin: match launch.stdin {
@@ -143,19 +163,134 @@ async fn prepare(
         sandbox,
         protocol: Some(launch.protocol.to_owned()),
         hidden: shared.keys.as_ref().map(|keys| keys.hidden()).unwrap_or_default(),
-        ..Spec::new(shared.layout.mark(id.as_str()), launch.argv, tree)
+        ..Spec::new(shared.layout.mark(id.as_str()), launch.argv, work.tree)
     };
     let file = StepFile {
         effect: id.clone(),
-        task: task.clone(),
-        worker: worker.clone(),
-        run: run.clone(),
-        agent: started.agent.clone(),
+        is_for: work.is_for,
+        agent: work.agent,
         adapter: adapter.name().into(),
-        turn: started.machine.inner().current_turn,
+        turn: work.turn,
         started_at: crate::clock::now(),
         stdin: launch.stdin.into(),
         order,
     };
     Ok((file, spec))
+}
+
+fn settings_of<'a>(in_force: &'a SettingsInForce, agent: &AgentName) -> Result<&'a Agent, Missing> {
+    in_force.settings.agents.get(agent).ok_or_else(|| Missing::Agent(agent.clone()))
+}
+
+/// A step of a task: in its tree, which sees main as it is now.
+async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect) -> Result<Work, StepError> {
+    let Effect::StartStep { task, worker, run, session, resume, prompt, turns_left } = effect else {
+        return Err(StepError::NotAStep);
+    };
+    let world = shared.world();
+    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
+    let place = known.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let started = world.run(run).ok_or_else(|| Missing::Run(run.clone()))?;
+    let agent = settings_of(in_force, &started.agent)?;
+    let tree = shared.tree(&place.tree)?;
+    let folders = Folders::make(&shared.layout, task)?;
+    let main = {
+        let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
+        let fresh = shared.blocking(move || {
+            repository.refresh_main(&of, &tree)?;
+            repository.name_of_main(&of, &tree)
+        });
+        fresh.await?
+    };
+    {
+        let (repository, tree) = (shared.repository.clone(), tree.clone());
+        let committer = authorship::committer(in_force, &world, known);
+        shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
+    }
+    let test = gate::test_command(&in_force.settings, &tree);
+    let plan = prompt_text::plan_wanted(&in_force.settings, known, &started.agent);
+    let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test, plan);
+    Ok(Work {
+        is_for: For::Task { task: task.clone(), worker: worker.clone(), run: run.clone() },
+        agent: started.agent.clone(),
+        turn: started.machine.inner().current_turn,
+        session: session.clone(),
+        resume: *resume,
+        turns_left: *turns_left,
+        prompt: text,
+        kind: prompt.into(),
+        budget_usd: prompt_text::budget_left(&world, known, started),
+        env: surroundings::environment(shared, in_force, agent, known, worker, run)?,
+        token: shared.keys.as_ref().and_then(|keys| keys.mint(&started.agent, KeyFor::Run(run))),
+        tree,
+        folders,
+        main,
+    })
+}
+
+/// A reply in a seat: in a clone of its own, which is main and nothing else.
+async fn reply(
+    shared: &Arc<Shared>,
+    in_force: &SettingsInForce,
+    id: &EffectId,
+    effect: &Effect,
+) -> Result<Work, StepError> {
+    let Effect::StartReply { seat, agent, session, resume, prompt, turns_left } = effect else {
+        return Err(StepError::NotAStep);
+    };
+    let settings = settings_of(in_force, agent)?;
+    let world = shared.world();
+    let (about, text, kind) = told(in_force, &world, seat, prompt)?;
+    let folders = Folders::of_seat(&shared.layout, seat)?;
+    let tree = {
+        let (layout, repository) = (shared.layout.clone(), shared.repository.clone());
+        let (name, review) = (Layout::seat_name(seat), under_review(&world, &about));
+        let made = shared.blocking(move || {
+            trees::make_folder(&layout, &repository)?;
+            repository.seat_tree(&name, review.as_ref()).map_err(StepError::from)
+        });
+        made.await?
+    };
+    let seated = world.seated(seat).ok_or_else(|| Missing::Seat(seat.clone()))?;
+    Ok(Work {
+        is_for: For::Seat { seat: seat.clone() },
+        agent: agent.clone(),
+        turn: 0,
+        session: session.clone(),
+        resume: *resume,
+        turns_left: *turns_left,
+        prompt: text,
+        kind,
+        budget_usd: prompt_text::budget_in_seat(&world, seated),
+        env: surroundings::environment_in_seat(&shared.layout, settings, agent, seat),
+        token: shared.keys.as_ref().and_then(|keys| keys.mint(agent, KeyFor::Reply(seat, id))),
+        tree,
+        folders,
+        main: format!("origin/{}", in_force.settings.project.main),
+    })
+}
+
+/// What is said to whoever sits there, and what that place is about.
+fn told(
+    in_force: &SettingsInForce,
+    world: &World,
+    seat: &Seat,
+    say: &Say,
+) -> Result<(About, String, PromptKind), Missing> {
+    match (seat, say) {
+        (Seat::Room { channel, agent }, Say::Turn { after, upto, again }) => {
+            let room = world.channel(channel).ok_or_else(|| Missing::Channel(channel.clone()))?;
+            let turn = Turn { name: channel, agent, after: *after, upto: *upto, again: *again };
+            let text = room_text::prompt(&in_force.prompts, world, room, &turn);
+            Ok((room.about.clone(), text, PromptKind::Turn))
+        }
+        (Seat::Architect, Say::Turn { .. }) => Err(Missing::Seat(seat.clone())),
+    }
+}
+
+/// The branch of the task that a room reviews, as far as it is known.
+fn under_review(world: &World, about: &About) -> Option<UnderReview> {
+    let place = world.task(about.task.as_ref()?)?.place.as_ref()?;
+    let tip = Oid::new(place.tip.as_deref()?)?;
+    Some(UnderReview { branch: place.branch.clone(), tip })
 }
