@@ -7,6 +7,7 @@ mod agents;
 pub mod asks;
 mod board;
 mod caller;
+pub mod channels;
 mod fleet;
 mod history;
 pub mod host;

@@ -7,11 +7,13 @@
 use super::asks::{Asks, Taken};
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, agents, board, caller, fleet, history, host, requests, runs,
+    Call, Method, Problem, Request, Response, agents, board, caller, channels, fleet, history, host, requests, runs,
     scope, tokens, waiting,
 };
 use kernel::World;
-use machines::names::{AgentName, ApprovalId, BadName, EffectId, RequestId, RunId, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, BadName, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +22,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use Method::{Delete, Get, Patch, Post, Put};
-use Who::{Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsRequest, ReadsRun, ReadsTask, ReadsWorker};
+use Who::{
+    Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsChannel, ReadsRequest, ReadsRun, ReadsTask, ReadsWorker,
+};
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
 
@@ -102,6 +106,19 @@ fn table() -> Vec<Subject> {
             route(Put,    "/agents/{agent}/heartbeat",       Kernel,        agents::heartbeat,          "Give a sign of life of a connected agent"),
             route(Post,   "/agents/{agent}/disconnect",      Kernel,        agents::disconnect,         "Disconnect an agent"),
         ]),
+        subject("Channels", vec![
+            route(Get,    "/channels",                       ItsPart,       channels::list,             "List the channels: rooms in which agents take turns"),
+            creates(Post, "/channels",                       Kernel,        channels::make,             "Make a channel"),
+            route(Get,    "/channels/{channel}",             ReadsChannel,  channels::show,             "Show a channel: who is in it, who has the turn and until when"),
+            route(Post,   "/channels/{channel}/close",       Kernel,        channels::close,            "Close a channel; what was said there can still be read"),
+            route(Get,    "/channels/{channel}/members",     ReadsChannel,  channels::members,          "List the agents in a channel"),
+            creates(Post, "/channels/{channel}/members",     Kernel,        channels::add_member,       "Add an agent to a channel"),
+            route(Delete, "/channels/{channel}/members/{agent}", Kernel,    channels::remove_member,    "Remove an agent from a channel"),
+            route(Get,    "/channels/{channel}/messages",    ReadsChannel,  channels::messages,         "Read what was said in a channel; an agent has heard what it reads"),
+            creates(Post, "/channels/{channel}/messages",    Kernel,        channels::post,             "Say something in a channel: a person at any time, an agent in its turn"),
+            route(Post,   "/channels/{channel}/turn",        Kernel,        channels::turn,             "End a turn, let it wait or go on; people also cancel it and pass agents over"),
+            route(Post,   "/channels/{channel}/decision",    Kernel,        channels::decide,           "Decide the review that a channel is for"),
+        ]),
         subject("The fleet", vec![
             route(Get,    "/fleet",                          Everyone,      fleet::status,              "Show whether a fleet runs, and how main's own tests stand"),
             route(Post,   "/fleet/start",                    Kernel,        fleet::start,               "Start the fleet in the server"),
@@ -161,6 +178,8 @@ pub enum Who {
     ReadsRequest,
     /// People, and the worker's own agent.
     ReadsWorker,
+    /// People, and the agents in the channel.
+    ReadsChannel,
     People,
     /// The rules decide, by the role of whoever asks and by what the ask is about.
     Kernel,
@@ -177,6 +196,7 @@ impl Who {
             ReadsRun => "people, and agents that may read the run's task",
             ReadsApproval | ReadsRequest => "people, and agents that may read the question's task",
             ReadsWorker => "people, and the worker's own agent",
+            ReadsChannel => "people, and the agents in the channel",
             People => "people only",
             Kernel => "as the rules decide",
         }
@@ -477,7 +497,7 @@ macro_rules! one_name {
     )*};
 }
 
-one_name!(AgentName, TaskId, WorkerName, RunId, ApprovalId, RequestId, EffectId);
+one_name!(AgentName, ChannelName, TaskId, WorkerName, RunId, ApprovalId, RequestId, EffectId);
 
 /// A word of which there are few: whoever looks for it says that there is none.
 impl FromPath for String {

@@ -5,7 +5,7 @@
 //! one that reads another's reads whatever that one was shown. Who may change what is for the kernel to say.
 
 use super::routes::{Route, Who};
-use super::{Method, Problem, Request};
+use super::{Method, Problem, Request, channels};
 use kernel::config::Role;
 use kernel::world::{Holder, Task, Worker};
 use kernel::{Actor, World};
@@ -32,6 +32,10 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
         Who::ReadsWorker => {
             let known = world.workers.iter().find(|(known, _)| known.as_str() == named);
             known.is_none_or(|(_, worker)| is_its_worker(world, request, worker))
+        }
+        Who::ReadsChannel => {
+            let known = world.channels.iter().find(|(known, _)| known.as_str() == named);
+            known.is_none_or(|(_, channel)| channels::is_part_of(channel, &request.actor))
         }
         Who::ReadsRun => {
             let run = world.runs.iter().find(|(known, _)| known.as_str() == named);

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod approval;
 pub mod caller;
+pub mod channel;
 pub mod cost;
 pub mod fleet;
 pub mod history;
