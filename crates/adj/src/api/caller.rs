@@ -4,7 +4,9 @@ use super::types::Nothing;
 use super::types::caller::{Caller, Kind};
 use super::{Call, Problem, scope};
 use kernel::Actor;
+use kernel::rooms::Channel;
 use kernel::world::Holder;
+use machines::names::ChannelName;
 
 pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Problem> {
     let world = call.world();
@@ -20,7 +22,17 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         Actor::Agent { .. } => Kind::Agent,
         Actor::Human(_) | Actor::System | Actor::SystemFor(_) => Kind::Person,
     };
+    let channels: Vec<(&ChannelName, &Channel)> = match &call.request.actor {
+        Actor::Agent { name, .. } => {
+            let open = world.channels.iter().filter(|(_, channel)| !channel.is_closed());
+            let own = open.filter(|(_, channel)| channel.place(name).is_some());
+            own.map(|(name, channel)| (name, channel.as_ref())).collect()
+        }
+        Actor::Human(_) | Actor::System | Actor::SystemFor(_) => Vec::new(),
+    };
     Ok(Caller {
+        channel: meant(&channels, &call.request.actor),
+        channels: channels.iter().map(|(name, _)| name.to_string()).collect(),
         kind,
         name: call.request.actor.id().to_string(),
         role: call.request.actor.role(),
@@ -29,4 +41,17 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         outside,
         question_seconds: world.config.limits.question_seconds,
     })
+}
+
+/// The one in which the agent has the turn, or its only one.
+fn meant(channels: &[(&ChannelName, &Channel)], actor: &Actor) -> Option<String> {
+    let has_turn = |(_, channel): &&(&ChannelName, &Channel)| {
+        channel.current.as_ref().is_some_and(|holder| actor.is_agent(holder))
+    };
+    let in_turn: Vec<_> = channels.iter().filter(has_turn).collect();
+    match (&in_turn[..], channels) {
+        ([(name, _)], _) => Some(name.to_string()),
+        ([], [(name, _)]) => Some(name.to_string()),
+        _ => None,
+    }
 }

@@ -307,7 +307,8 @@ fn entries(
         {
             break;
         }
-        if agent.is_some_and(|agent| !is_for(&entry, agent)) || !is_wanted(&entry, query.all, wanted.as_deref())
+        if agent.is_some_and(|agent| !is_for(&entry, agent))
+            || !is_wanted(&entry, query.all, wanted.as_deref())
         {
             continue;
         }
@@ -407,16 +408,10 @@ pub fn told(record: &Record) -> Option<Entry> {
                 ..empty
             }
         }
-        Event::ChannelMade(e) => {
-            Entry { event: EntryKind::Made, by, text: e.about.topic.clone(), ..empty }
-        }
+        Event::ChannelMade(e) => Entry { event: EntryKind::Made, by, text: e.about.topic.clone(), ..empty },
         Event::ChannelClosed(e) => Entry { event: EntryKind::Closed, by: Some(e.by.to_string()), ..empty },
-        Event::MemberAdded(e) => {
-            Entry { event: EntryKind::Joined, by, agent_id: text_of(&e.agent), ..empty }
-        }
-        Event::MemberRemoved(e) => {
-            Entry { event: EntryKind::Left, by, agent_id: text_of(&e.agent), ..empty }
-        }
+        Event::MemberAdded(e) => Entry { event: EntryKind::Joined, by, agent_id: text_of(&e.agent), ..empty },
+        Event::MemberRemoved(e) => Entry { event: EntryKind::Left, by, agent_id: text_of(&e.agent), ..empty },
         Event::MessagesReleased(_) => Entry { event: EntryKind::Released, ..empty },
         Event::MessageHeard(e) => Entry {
             event: EntryKind::Receipts,
@@ -470,7 +465,10 @@ pub fn turn(call: &Call, name: ChannelName, _: Nothing, said: TurnWord) -> Resul
 
 fn target(to: Option<&str>) -> Result<turn::State, Problem> {
     let Some(to) = to else {
-        return Err(wrong("to", "`to` is missing: ACTIVE lets the turn go on, QUEUED takes it away".to_owned()));
+        return Err(wrong(
+            "to",
+            "`to` is missing: ACTIVE lets the turn go on, QUEUED takes it away".to_owned(),
+        ));
     };
     Ok(match word::<OverrideTo>("to", to)? {
         OverrideTo::Active => turn::State::Active,

@@ -7,8 +7,8 @@
 use super::asks::{Asks, Taken};
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, agents, board, caller, channels, fleet, history, host, requests, runs,
-    scope, tokens, waiting,
+    Call, Method, Problem, Request, Response, agents, board, caller, channels, fleet, history, host,
+    requests, runs, scope, tokens, waiting,
 };
 use kernel::World;
 use machines::names::{
@@ -23,7 +23,8 @@ use std::sync::LazyLock;
 
 use Method::{Delete, Get, Patch, Post, Put};
 use Who::{
-    Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsChannel, ReadsRequest, ReadsRun, ReadsTask, ReadsWorker,
+    Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsChannel, ReadsRequest, ReadsRun, ReadsTask,
+    ReadsWorker,
 };
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);

@@ -15,6 +15,7 @@ struct Names {
     run: &'static str,
     approval: String,
     request: String,
+    channel: &'static str,
 }
 
 /// Two tasks, each with a worker and a run; where questions are wanted, both have one, and wait for it without their
@@ -50,11 +51,14 @@ impl Scene {
             let (_, asked) = site.post("/requests", json!({"task": task, "text": "Which?"}));
             asked["id"].as_str().unwrap().to_owned()
         };
-        let names = |task, worker, run| {
+        done("/channels", json!({"name": "ours"}));
+        done("/channels/ours/members", json!({"agent": AGENT}));
+        done("/channels", json!({"name": "theirs"}));
+        let names = |task, worker, run, channel| {
             let (approval, request) = (approval(task), request(task));
-            Names { task, worker, run, approval, request }
+            Names { task, worker, run, approval, request, channel }
         };
-        let (own, others) = (names("c-1", "A", "c-1.1"), names("c-2", "B", "c-2.1"));
+        let (own, others) = (names("c-1", "A", "c-1.1", "ours"), names("c-2", "B", "c-2.1", "theirs"));
         Scene { site, own, others }
     }
 
@@ -69,6 +73,7 @@ impl Scene {
                 "{approval}" => names.approval.clone(),
                 "{agent}" => AGENT.to_owned(),
                 "{request}" => names.request.clone(),
+                "{channel}" => names.channel.to_owned(),
                 "{on}" => "c-9".to_owned(),
                 "{effect}" => "e1".to_owned(),
                 "{prompt}" => "init".to_owned(),
@@ -118,6 +123,11 @@ fn body(path: &str) -> Value {
         "/own/approvals" => json!({"tool": "Bash"}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
         "/agents" => json!({"name": AGENT}),
+        "/channels" => json!({"name": "talk"}),
+        "/channels/{channel}/members" => json!({"agent": AGENT}),
+        "/channels/{channel}/messages" => json!({"text": "y"}),
+        "/channels/{channel}/turn" => json!({"action": "complete"}),
+        "/channels/{channel}/decision" => json!({"approve": true}),
         "/runs" => json!({"task": "c-2"}),
         "/runs/{run}/events" => json!({"type": "PAUSE", "reason": "user_input"}),
         "/salvage/restore" => json!({"id": "c-1/e1"}),
@@ -163,6 +173,13 @@ POST /agents: nobody\n\
 POST /agents/{agent}/connect: nobody\n\
 PUT /agents/{agent}/heartbeat: nobody\n\
 POST /agents/{agent}/disconnect: nobody\n\
+POST /channels: every agent\n\
+POST /channels/{channel}/close: every agent\n\
+POST /channels/{channel}/members: every agent\n\
+DELETE /channels/{channel}/members/{agent}: every agent\n\
+POST /channels/{channel}/messages: nobody\n\
+POST /channels/{channel}/turn: nobody\n\
+POST /channels/{channel}/decision: nobody\n\
 POST /fleet/start: every agent\n\
 POST /fleet/stop: every agent\n\
 POST /fleet/test-main: every agent\n";
@@ -202,6 +219,7 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                     | Who::ReadsWorker
                     | Who::ReadsRun
                     | Who::ReadsApproval
+                    | Who::ReadsChannel
                     | Who::ReadsRequest => caller.role.is_none() || own,
                     Who::Kernel => {
                         if status == 403 {

@@ -5,6 +5,8 @@
 mod address;
 mod ask;
 mod background;
+mod channel;
+mod chat;
 mod client;
 mod completions;
 mod demo;
@@ -174,6 +176,12 @@ enum Command {
     Ask(ask::Ask),
     /// Answer a question
     Answer(ask::Answer),
+    /// Rooms in which agents take turns and you join in
+    #[command(subcommand)]
+    Channel(channel::Command),
+    /// End, pause or resume a turn in a channel
+    #[command(subcommand)]
+    Turn(channel::Turn),
     /// List and restore saved work
     #[command(subcommand)]
     Salvage(salvage::Command),
@@ -285,6 +293,8 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Ask(command) => ask::ask(&command, context),
         Command::Answer(command) => ask::answer(&command, context),
         Command::Queue => fleet::queue(context),
+        Command::Channel(command) => channel::run(command, context),
+        Command::Turn(command) => channel::turn(command, context),
         Command::Salvage(command) => salvage::run(command, context),
         Command::Cost(command) => fleet::cost(&command, context),
         Command::History(command) => log::history(&command, context),

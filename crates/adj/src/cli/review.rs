@@ -5,7 +5,9 @@ use super::project::Project;
 use super::terminal::{Paint, duration};
 use super::text::{self, Table, dash, visible, visible_code, visible_lines};
 use super::{Context, Failure};
+use crate::api::Method;
 use crate::api::types::Nothing;
+use crate::api::types::channel::NewChannel;
 use crate::api::types::host::{DiffQuery, TaskDiff};
 use crate::api::types::task::{self as types, Check, Reviewed, Task, TaskWhole};
 use clap::Args;
@@ -75,6 +77,7 @@ Example:
   adj review c-abc1
   adj review c-abc1 --approve
   adj review c-abc1 --changes 'the error message must name the file'
+  adj review c-abc1 --room review-1 --add anna --reviewer ben
 
 Approved work is queued for merging (`adj queue`). With --changes the agent gets the text and continues to work.")]
 pub struct Review {
@@ -100,6 +103,15 @@ pub struct Review {
     /// Commit that you reviewed; fails if the task is at another one
     #[arg(long, value_name = "OID")]
     tip: Option<String>,
+    /// Create a channel of this name, in which agents review the task
+    #[arg(long, value_name = "CHANNEL", requires = "task", conflicts_with_all = ["approve", "changes", "tip"])]
+    room: Option<String>,
+    /// Agent to add to that channel; can be repeated
+    #[arg(long, value_name = "AGENT", requires = "room")]
+    add: Vec<String>,
+    /// Agent that may decide the review in that channel
+    #[arg(long, value_name = "AGENT", requires = "room")]
+    reviewer: Option<String>,
 }
 
 pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
@@ -107,6 +119,9 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
     let Some(named) = &command.task else { return list(&project, context) };
     let task = named::task(&project, named)?;
     let id = &task.line.id;
+    if let Some(room) = &command.room {
+        return in_room(&project, &task, room, command, context);
+    }
     if command.approve {
         return approve(&project, &task, command.tip.as_deref(), &command.note, context);
     }
@@ -143,6 +158,31 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(&review))?);
     }
     show(&review, &context.globals, context.out)
+}
+
+/// Agents talk about the task in a channel of its own, and whoever reviews it decides there.
+fn in_room(
+    project: &Project,
+    task: &Task,
+    room: &str,
+    command: &Review,
+    context: Context,
+) -> Result<(), Failure> {
+    let id = &task.line.id;
+    if let Some(reviewer) = &command.reviewer {
+        let edit = types::Edit { reviewer_id: Some(reviewer.clone()), ..types::Edit::default() };
+        let _: Task = project.ask(Method::Patch, &format!("/tasks/{id}"), &edit, None)?;
+    }
+    let mut add = command.add.clone();
+    add.extend(command.reviewer.clone().filter(|reviewer| !command.add.contains(reviewer)));
+    let topic = format!("Review of {id}: {}", task.line.title);
+    let new = NewChannel {
+        name: room.to_owned(),
+        topic: Some(topic),
+        task: Some(id.clone()),
+        ..NewChannel::default()
+    };
+    super::channel::make(project, &new, &add, context)
 }
 
 /// All that waits for a review, in one line each.

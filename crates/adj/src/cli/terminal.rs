@@ -75,6 +75,14 @@ impl Paint {
         self.with("36", text)
     }
 
+    /// A name always has the same colour.
+    pub fn by_name(self, name: &str, text: impl Display) -> String {
+        const CODES: [&str; 9] = ["36", "32", "33", "35", "34", "96", "92", "93", "95"];
+        let sum =
+            name.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        self.with(CODES[sum % CODES.len()], text)
+    }
+
     pub fn as_meant(self, colour: Colour, text: impl Display) -> String {
         match colour {
             Colour::Plain => text.to_string(),

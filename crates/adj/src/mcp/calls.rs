@@ -13,8 +13,8 @@ use crate::api::types::caller::Caller;
 use crate::api::types::request::{Claim, NewRequest, Plan, Request, Wish, Wished};
 use crate::cli::{Exit, Failure};
 
-type Input = Map<String, Value>;
-type Answer = Result<Told, Failure>;
+pub(super) type Input = Map<String, Value>;
+pub(super) type Answer = Result<Told, Failure>;
 
 /// Where a tool is called: who calls, and the way to the project.
 pub struct Desk<'a> {
@@ -38,11 +38,11 @@ impl From<Value> for Told {
 }
 
 impl Desk<'_> {
-    fn get(&self, path: &str, query: Vec<(&'static str, String)>) -> Result<Value, Failure> {
+    pub(super) fn get(&self, path: &str, query: Vec<(&'static str, String)>) -> Result<Value, Failure> {
         self.door.ask(Asked { method: Get, path: path.to_owned(), query, body: Value::Null })
     }
 
-    fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, Failure> {
+    pub(super) fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, Failure> {
         self.door.ask(Asked { method, path: path.to_owned(), query: Vec::new(), body })
     }
 
@@ -91,7 +91,7 @@ fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failure> {
     })
 }
 
-fn told(structured: Value, text: impl Into<String>) -> Told {
+pub(super) fn told(structured: Value, text: impl Into<String>) -> Told {
     Told { structured, text: Some(text.into()) }
 }
 
@@ -203,17 +203,17 @@ fn claimed(desk: &Desk, claim: &Claim) -> Answer {
 }
 
 /// The arguments as what a tool takes. What is wrong with them is said in serde's words, which name field and value.
-fn read<T: DeserializeOwned>(input: Input) -> Result<T, Failure> {
+pub(super) fn read<T: DeserializeOwned>(input: Input) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(input))
         .map_err(|error| bad(format!("the arguments are not right: {error}")))
 }
 
-fn bad(message: impl Into<String>) -> Failure {
+pub(super) fn bad(message: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, message)
 }
 
 /// A name as a part of a path: what would lead elsewhere is no name.
-fn named(what: &str, name: &str) -> Result<String, Failure> {
+pub(super) fn named(what: &str, name: &str) -> Result<String, Failure> {
     match machines::names::check(name) {
         Ok(()) => Ok(name.to_owned()),
         Err(error) => Err(bad(format!("`{what}` is not right: {error}"))),

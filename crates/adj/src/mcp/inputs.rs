@@ -112,3 +112,71 @@ pub struct Cost {
     #[serde(default)]
     pub by: Option<String>,
 }
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadChannel {
+    /// The channel. You may leave it out where you are in one only, or have the turn in one.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// The `seq` of the last entry that you have seen; without it, the last 50 are shown.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Only what has this text in it, or is by somebody of this name.
+    #[serde(default)]
+    pub search: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostToChannel {
+    /// The channel. You may leave it out where you are in one only, or have the turn in one.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// What you say, for all in the channel.
+    pub text: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteTurn {
+    /// The channel. You may leave it out where you are in one only, or have the turn in one.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// What you say last, if there is something left to say.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitInTurn {
+    /// The channel. You may leave it out where you are in one only, or have the turn in one.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// What you wait for, for people to read.
+    pub reason: String,
+    /// For how long at most, in seconds. Without it, as the channel says.
+    #[serde(default)]
+    pub seconds: Option<u32>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideReview {
+    /// The channel. You may leave it out where you are in one only, or have the turn in one.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// Whether the work may land.
+    pub approve: bool,
+    /// Why; where it may not land, what must be changed.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneChannel {
+    /// The channel's name; `list_channels` lists them.
+    pub channel: String,
+}

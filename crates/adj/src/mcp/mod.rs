@@ -5,6 +5,7 @@
 //! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names, and no tool needs a session.
 
 mod calls;
+mod channels;
 mod door;
 #[cfg(debug_assertions)]
 pub mod fixture;
@@ -135,7 +136,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller().await.map_err(|failure| internal(&failure))?;
-        let rows = table::TABLE.iter().filter(|tool| tool.is_for(caller.role));
+        let rows = table::TABLE.iter().filter(|tool| tool.is_for(&caller));
         let mut list = ListToolsResult::with_all_items(rows.map(table::Tool::described).collect());
         list.ttl_ms = Some(LIST_TTL_MS);
         list.cache_scope = Some(CacheScope::Private);
@@ -156,8 +157,11 @@ impl ServerHandler for Server {
             Ok(caller) => caller,
             Err(failure) => return Ok(refused(&failure).into()),
         };
-        if !tool.is_for(caller.role) {
-            let message = format!("the caller's role, {}, may not use `{}`", caller.role, tool.name);
+        if !tool.is_for(&caller) {
+            let message = match tool.who.contains(&caller.role) {
+                true => format!("`{}` is for agents that are in a channel", tool.name),
+                false => format!("the caller's role, {}, may not use `{}`", caller.role, tool.name),
+            };
             let failure = Failure::new(crate::cli::Exit::Refused, message)
                 .hint("tools/list lists the tools that it may use");
             return Ok(refused(&failure).into());

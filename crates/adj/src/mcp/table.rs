@@ -12,8 +12,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::calls::{self, Desk, Told};
-use super::inputs;
+use super::{channels, inputs};
 use crate::api::types;
+use crate::api::types::caller::Caller;
 use crate::cli::Failure;
 
 use Effect::{Changes, Reads};
@@ -29,6 +30,9 @@ const PEOPLE: &[Role] = &[Role::Human];
 const LEADS: &[Role] = &[Role::Lead, Role::Human];
 /// An intern proposes nothing.
 const NOT_INTERNS: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
+
+/// Of agents, only those that are in a channel have any use for these.
+const MEMBERS: &[&str] = &["channel_read", "channel_post", "turn_complete", "turn_wait", "review_decision"];
 
 #[rustfmt::skip]
 fn table() -> Vec<Tool> {
@@ -60,6 +64,20 @@ fn table() -> Vec<Tool> {
             "Deny a request that waits for a person (`approval`), or send work in REVIEW back (`task`) with what must be changed as `note`."),
         tool::<inputs::Answer>(        "answer",       PEOPLE,      Changes, calls::answer,       "Answer a question",
             "Answer a question that an agent has asked, in words. It is answered once."),
+        tool::<inputs::ReadChannel>(   "channel_read",    ALL,    Reads,   channels::read,     "Read a channel",
+            "Read what was said in a channel. What you read counts as heard. `after` shows only what came since."),
+        tool::<inputs::PostToChannel>( "channel_post",    ALL,    Changes, channels::post,     "Post to a channel",
+            "Say something in a channel. An agent can do so only while it has the turn; say it in one message where you can."),
+        tool::<inputs::CompleteTurn>(  "turn_complete",   AGENTS, Changes, channels::complete, "Complete your turn",
+            "End your turn in a channel, with a last message if you give one. Saying nothing at all is a turn too. Do nothing more in the channel afterwards."),
+        tool::<inputs::WaitInTurn>(    "turn_wait",       AGENTS, Changes, channels::wait,     "Wait in your turn",
+            "Pause your turn in a channel because you cannot go on before something outside has happened. You keep the turn. End your reply then: you are asked again when the wait is over."),
+        tool::<inputs::DecideReview>(  "review_decision", AGENTS, Changes, channels::decide,   "Decide a review",
+            "Decide the review that the channel is for, while you have the turn: approve the work, or send it back with what must be changed. The rules say whether you may."),
+        tool::<types::Nothing>(        "list_channels",   PEOPLE, Reads,   channels::list,     "List channels",
+            "List the channels: rooms in which agents take turns and people speak when they like."),
+        tool::<inputs::OneChannel>(    "show_channel",    PEOPLE, Reads,   channels::show,     "Show a channel",
+            "Show a channel: who is in it, who has the turn and until when, or why nobody has it."),
         tool::<inputs::Why>(           "why",          ALL,         Reads,   calls::why,          "Explain what something waits for",
             "Explain what a task waits for and what to do about it; for a person, without a task, what stands in the way of the whole fleet."),
         tool::<types::Nothing>(        "waiting",      PEOPLE,      Reads,   calls::waiting,      "List what waits for a person",
@@ -113,8 +131,10 @@ fn schema<Input: JsonSchema>() -> Arc<JsonObject> {
 }
 
 impl Tool {
-    pub fn is_for(&self, role: Role) -> bool {
-        self.who.contains(&role)
+    /// Whether somebody of this role may use it; what is only for a member of a channel is not offered to others.
+    pub fn is_for(&self, caller: &Caller) -> bool {
+        let in_channel = caller.role == Role::Human || !caller.channels.is_empty();
+        self.who.contains(&caller.role) && (in_channel || !MEMBERS.contains(&self.name))
     }
 
     /// As a client is told of it.

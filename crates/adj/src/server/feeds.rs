@@ -21,6 +21,7 @@ use serde::Serialize;
 use streams::{Feed, FeedError, Items, Position, Source};
 use tokio::sync::watch;
 
+use crate::api::channels::told;
 use crate::api::{Problem, Project as _, record_view};
 
 /// What one record says has fewer parts than this.
@@ -179,7 +180,7 @@ impl Source for FromLog {
             }
             Some(("channels", name)) => {
                 world.channels.get(&name.parse::<ChannelName>().ok()?)?;
-                Of::Stream(format!("channel/{name}"))
+                Of::Channel(format!("channel/{name}"))
             }
             _ => return None,
         };
@@ -210,6 +211,8 @@ enum Of {
     Log,
     /// Those of one stream of the log.
     Stream(String),
+    /// What is said and happens in a channel, as its history has it.
+    Channel(String),
     /// What a run tells its readers.
     Run(RunId),
     /// The same of all runs of an agent, and when it came and went.
@@ -317,7 +320,7 @@ impl Reading {
     fn records(&self, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
         let project = &self.feeds.project;
         match &self.of {
-            Of::Stream(stream) => project.stream_between(stream, after, through),
+            Of::Stream(stream) | Of::Channel(stream) => project.stream_between(stream, after, through),
             Of::Run(id) => project.stream_between(&format!("run/{id}"), after, through),
             Of::Log | Of::Agent(_) => {
                 let mut records = Vec::new();
@@ -337,6 +340,7 @@ impl Reading {
     fn said(&self, record: &Record) -> Vec<Bytes> {
         match &self.of {
             Of::Log | Of::Stream(_) => vec![json(&record_view(record))],
+            Of::Channel(_) => told(record).iter().map(json).collect(),
             Of::Run(_) => published(record).into_iter().map(|(_, said)| said).collect(),
             Of::Agent(name) => {
                 let world = self.feeds.project.world();

@@ -67,7 +67,13 @@ fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Acce
     let route = match path.split_once('/') {
         Some(("runs", id)) => format!("/runs/{id}/history"),
         Some(("tasks", id)) => format!("/tasks/{id}/history"),
-        Some(("agents" | "channels", _)) => "/history".to_owned(),
+        // What is held back from an agent is in there: it reads its channels by the routes and tools, which know that.
+        Some(("channels", name)) => {
+            let hint = format!("read `/api/v1/channels/{name}/messages`, or use the tool `channel_read`");
+            let detail = "a channel's stream is for people: it has what agents may not know of yet";
+            return Err(Problem::new(403, "FORBIDDEN", detail).hint(hint));
+        }
+        Some(("agents", _)) => "/history".to_owned(),
         None if path == "log" => "/events".to_owned(),
         _ => return Ok(Access::READ),
     };

@@ -2,6 +2,7 @@
 
 mod agents;
 mod answers;
+mod channels;
 #[path = "../../../machines/src/tests/diff.rs"]
 mod diff;
 mod doors;

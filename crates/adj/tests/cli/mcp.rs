@@ -165,8 +165,12 @@ fn tools_are_listed_by_role_and_what_is_not_listed_is_refused() {
     let everyone = ["list_tasks", "show_task", "why"];
     let at_work =
         ["submit_plan", "ask", "report_progress", "request_approval", "submit_for_review", "task_done"];
-    let person =
-        [&everyone[..], &["create_task", "move_task", "approve", "deny", "answer", "waiting", "cost"]];
+    let channels = ["channel_read", "channel_post", "list_channels", "show_channel"];
+    let person = [
+        &everyone[..],
+        &["create_task", "move_task", "approve", "deny", "answer", "waiting", "cost"],
+        &channels,
+    ];
     let intern = [&everyone[..], &at_work[..]];
     let lead = [&everyone[..], &at_work[..], &["create_task", "move_task", "approve", "deny"]];
     let here = Repository::new();

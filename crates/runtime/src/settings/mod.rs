@@ -23,6 +23,7 @@ pub use policy::shipped as shipped_tools;
 pub use schema::schema;
 pub use show::show;
 pub use template::{Found, defaults, template};
+pub use values::time;
 
 use crate::agents::AdapterKind;
 use kernel::config::{self, Colour, Micros, Proposals, Restore, Review, Role, ToolRule};

@@ -466,7 +466,7 @@ fn tool(pattern: &str) -> Result<(), String> {
 }
 
 /// Numbers, each with its unit. Nothing at all is refused: a limit of no time ends everything at once.
-fn time(text: &str) -> Option<Duration> {
+pub fn time(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut seconds: u64 = 0;
     while !rest.is_empty() {

@@ -21,6 +21,12 @@ pub struct Caller {
     /// Whether it reports that run itself, from outside.
     #[serde(default)]
     pub outside: bool,
+    /// The open channels that an agent is in.
+    #[serde(default)]
+    pub channels: Vec<String>,
+    /// The channel that an agent's tools mean where none is named: the one in which it has the turn, or its only one.
+    #[serde(default)]
+    pub channel: Option<String>,
     /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
     pub question_seconds: u32,
 }

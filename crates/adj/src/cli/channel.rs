@@ -1,0 +1,609 @@
+//! `adj channel …` and `adj turn …`: rooms in which agents take turns, and what people do in them.
+
+use super::chat;
+use super::project::Project;
+use super::terminal::{Colour, Paint, duration};
+use super::text::{self, Money, Table, dash, visible};
+use super::{Context, Exit, Failure, Globals};
+use crate::api::Method;
+use crate::api::types::Nothing;
+use crate::api::types::channel::{
+    Channel, Entry, HeldTurn, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage,
+    TurnAction, TurnConfig, TurnWord,
+};
+use clap::{Args, Subcommand, ValueEnum};
+use machines::turn::State;
+use std::io::Write;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Create a channel
+    #[command(after_help = "\
+Example:
+  adj channel create design --topic 'How should the cache expire?' --add anna --add ben
+  adj channel create talk --mode queue --timeout 2m
+
+Agents of adjutant.toml are started by a running fleet when their turn comes. Others connect from outside. `adj channel \
+tail` shows what is said, and lets you join in.")]
+    Create(Create),
+    /// List channels
+    #[command(after_help = "Example:\n  adj channel ls --all")]
+    Ls(Ls),
+    /// Show who is in a channel, who has the turn, and why nobody has it
+    #[command(after_help = "Example:\n  adj channel status design")]
+    Status(Status),
+    /// Add agents to a channel, at the end of the queue
+    #[command(after_help = "\
+Example:
+  adj channel add design anna ben
+  adj channel add design carla --timeout 5m
+
+An agent that is away takes its place when it connects.")]
+    Add(Add),
+    /// Remove agents from a channel
+    #[command(after_help = "Example:\n  adj channel remove design ben")]
+    Remove(Remove),
+    /// Post a message to a channel
+    #[command(after_help = "Example:\n  adj channel post design 'Think of the offline case too.'")]
+    Post(Post),
+    /// Show what is said in a channel, live; on a terminal you can join in
+    #[command(after_help = "\
+Example:
+  adj channel tail design
+  adj channel tail design -n 50 --no-follow
+  adj channel tail design --json
+
+On a terminal, what you type is posted when you press Enter. Lines that begin with a slash are commands:
+  /who            who is here, and who has the turn
+  /resume         let the agent that waits go on
+  /skip AGENT     pass an agent over, now or when its turn comes
+  /cancel         end the turn; what is being said is not posted
+  /fresh AGENT    let an agent begin anew, without its memory of the channel
+  /approve        approve the task that is reviewed here
+  /changes TEXT   send the task back with what must be changed
+  /quit           leave; the channel goes on")]
+    Tail(Tail),
+    /// Show or search the messages of a channel
+    #[command(after_help = "Example:\n  adj channel history design --search cache")]
+    History(History),
+    /// Close a channel; its messages can still be read
+    #[command(after_help = "Example:\n  adj channel close design")]
+    Close(Close),
+}
+
+/// What a person's message does while an agent has the turn.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Mode {
+    /// The agent that has the turn gets it at once, the others after the turn
+    Inject,
+    /// All get it after the turn
+    Queue,
+    /// The turn pauses until you let it go on
+    Interrupt,
+    /// All get it at once
+    Parallel,
+}
+
+/// What ends the turn of an agent that Adjutant hosts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Ends {
+    /// The end of its reply
+    Reply,
+    /// Its own word, time or silence
+    Signal,
+}
+
+#[derive(Debug, Args)]
+pub struct Create {
+    /// Name of the channel
+    name: String,
+    /// What your message does while an agent has the turn [default: inject]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// How long a turn may last [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    timeout: Option<u32>,
+    /// How long an agent may wait in its turn [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    wait_timeout: Option<u32>,
+    /// What it is about; the first message
+    #[arg(long, value_name = "TEXT")]
+    topic: Option<String>,
+    /// Task in REVIEW that is reviewed in it
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+    /// What ends the turn of an agent that the fleet starts [default: reply]
+    #[arg(long, value_enum)]
+    ends: Option<Ends>,
+    /// End a turn after silence of so many seconds [default: 10]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10")]
+    auto_detect: Option<u32>,
+    /// Do not announce turns that timed out
+    #[arg(long)]
+    no_announce_timeouts: bool,
+    /// Do not announce agents that were lost in their turn
+    #[arg(long)]
+    no_announce_disconnects: bool,
+    /// Agent to add; can be repeated
+    #[arg(long, value_name = "AGENT")]
+    add: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Ls {
+    /// Closed ones too
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Channel [default: list all]
+    channel: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Add {
+    /// Channel
+    channel: String,
+    /// Agents to add
+    #[arg(required = true, value_name = "AGENT")]
+    agents: Vec<String>,
+    /// How long their turns may last [default: as in the channel]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    timeout: Option<u32>,
+    /// How long they may wait in their turn [default: as in the channel]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    wait_timeout: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct Remove {
+    /// Channel
+    channel: String,
+    /// Agents to remove
+    #[arg(required = true, value_name = "AGENT")]
+    agents: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Post {
+    /// Channel
+    channel: String,
+    /// The message
+    text: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Tail {
+    /// Channel
+    pub channel: String,
+    /// Number of messages to begin with, at most 1000
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub lines: usize,
+    /// End after these
+    #[arg(long)]
+    pub no_follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct History {
+    /// Channel
+    channel: String,
+    /// Only messages with this text in them, or by somebody of this name
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Close {
+    /// Channel
+    channel: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Turn {
+    /// End the turn
+    #[command(after_help = "Example:\n  adj turn complete design")]
+    Complete(OneTurn),
+    /// End the turn without having said anything
+    #[command(after_help = "Example:\n  adj turn pass design")]
+    Pass(OneTurn),
+    /// Pause your own turn and keep it: for agents
+    #[command(after_help = "Example:\n  adj turn wait design --note 'the build' --for 5m")]
+    Wait(Wait),
+    /// Let a turn that waits go on, or take it away
+    #[command(after_help = "\
+Example:
+  adj turn resume design
+  adj turn resume design --as anna --to queued")]
+    Resume(Resume),
+    /// Pass an agent over, now or when its turn comes
+    #[command(after_help = "Example:\n  adj turn skip design --as ben")]
+    Skip(OneTurn),
+    /// End the turn; what is being said is not posted
+    #[command(after_help = "Example:\n  adj turn cancel design")]
+    Cancel(OneTurn),
+    /// Let an agent begin anew, without its memory of the channel
+    #[command(after_help = "Example:\n  adj turn fresh design --as anna")]
+    Fresh(OneTurn),
+}
+
+#[derive(Debug, Args)]
+pub struct OneTurn {
+    /// Channel
+    channel: String,
+    /// Agent whose turn it is [default: an agent's own; for a person, whoever has the turn]
+    #[arg(long = "as", value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Wait {
+    #[command(flatten)]
+    turn: OneTurn,
+    /// What it waits for
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// For how long at most [default: as in the channel]
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    time: Option<u32>,
+}
+
+/// Where a turn that waits goes.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum To {
+    /// It goes on
+    Active,
+    /// It is over, and the next has the turn
+    Queued,
+}
+
+#[derive(Debug, Args)]
+pub struct Resume {
+    #[command(flatten)]
+    turn: OneTurn,
+    /// Where the turn goes [default: active]
+    #[arg(long, value_enum)]
+    to: Option<To>,
+}
+
+/// `90`, `60s`, `5m` or `1h`, in seconds.
+fn seconds(text: &str) -> Result<u32, String> {
+    let time = match text.parse::<u32>() {
+        Ok(seconds) => Some(seconds),
+        Err(_) => runtime::settings::time(text).and_then(|time| u32::try_from(time.as_secs()).ok()),
+    };
+    time.filter(|seconds| *seconds > 0)
+        .ok_or_else(|| "a time is a number with a unit: 30s, 5m, 1h".to_owned())
+}
+
+pub fn run(command: Command, context: Context) -> Result<(), Failure> {
+    match command {
+        Command::Create(command) => create(command, context),
+        Command::Ls(command) => ls(command.all, context),
+        Command::Status(command) => status(&command, context),
+        Command::Add(command) => add(&command, context),
+        Command::Remove(command) => remove(&command, context),
+        Command::Post(command) => post(&command, context),
+        Command::Tail(command) => chat::tail(&command, context),
+        Command::History(command) => history(&command, context),
+        Command::Close(command) => close(&command, context),
+    }
+}
+
+/// The path of a channel; what cannot be a name is told before anybody is asked.
+pub fn path(channel: &str) -> Result<String, Failure> {
+    let name = machines::names::ChannelName::new(channel);
+    let name = name.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    Ok(format!("/channels/{name}"))
+}
+
+fn agent_name(agent: &str) -> Result<machines::names::AgentName, Failure> {
+    machines::names::AgentName::new(agent).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+}
+
+fn create(command: Create, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    // What cannot be an agent is told before there is a channel without it.
+    for agent in &command.add {
+        agent_name(agent)?;
+    }
+    let usual = TurnConfig::default();
+    let config = TurnConfig {
+        default_timeout_seconds: command.timeout.unwrap_or(usual.default_timeout_seconds),
+        wait_timeout_seconds: command.wait_timeout.unwrap_or(usual.wait_timeout_seconds),
+        human_interrupt_mode: command.mode.map_or(usual.human_interrupt_mode, |mode| word(&mode)),
+        announce_timeouts: !command.no_announce_timeouts,
+        announce_disconnects: !command.no_announce_disconnects,
+        auto_detect_turn_end: command.auto_detect.is_some(),
+        auto_detect_silence_seconds: command.auto_detect.unwrap_or(usual.auto_detect_silence_seconds),
+    };
+    let new = NewChannel {
+        name: command.name.clone(),
+        turn_config: Some(config),
+        topic: command.topic,
+        task: command.task,
+        ends: command.ends.map(|ends| word(&ends)),
+    };
+    make(&project, &new, &command.add, context)
+}
+
+/// Makes a channel with its first members, and shows it.
+pub fn make(project: &Project, new: &NewChannel, add: &[String], context: Context) -> Result<(), Failure> {
+    let made: Channel = project.post("/channels", new)?;
+    let path = path(&made.name)?;
+    for agent in add {
+        let member = NewMember { agent: agent.clone(), ..NewMember::default() };
+        let _: Member = project.post(&format!("{path}/members"), &member)?;
+    }
+    let made: Channel = project.get(&path)?;
+    hints(project, &made, &context.globals);
+    told(&made, context)
+}
+
+/// What a person would wonder about next.
+fn hints(project: &Project, channel: &Channel, globals: &Globals) {
+    let name = visible(&channel.name);
+    if channel.members.is_empty() {
+        return Project::hint(globals, &format!("`adj channel add {name} AGENT` lets agents in"));
+    }
+    let away: Vec<&str> =
+        channel.members.iter().filter(|member| member.expected).map(|member| member.agent.as_str()).collect();
+    if !away.is_empty() {
+        let away = visible(&away.join(", "));
+        Project::hint(globals, &format!("{away}: not connected yet; takes its place when it connects"));
+    }
+    if channel.members.iter().any(|member| member.hosted) {
+        project.hint_without_fleet(
+            globals,
+            "no fleet runs here; `adj run` starts the agents when their turn comes",
+        );
+    }
+}
+
+/// The word of an option, as the API has it.
+fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn told(channel: &Channel, context: Context) -> Result<(), Failure> {
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(channel))?);
+    }
+    if context.globals.quiet {
+        return Ok(writeln!(context.out, "{}", visible(&channel.name))?);
+    }
+    Ok(writeln!(context.out, "{}  {}", visible(&channel.name), turn_words(channel))?)
+}
+
+/// Who has the turn, or why nobody has it, in a few words.
+pub fn turn_words(channel: &Channel) -> String {
+    match (&channel.turn, &channel.why) {
+        (Some(turn), _) => held(turn),
+        (None, Some(why)) => visible(why),
+        (None, None) => "nobody has the turn".to_owned(),
+    }
+}
+
+fn held(turn: &HeldTurn) -> String {
+    let agent = visible(&turn.agent);
+    let left =
+        turn.until.as_deref().and_then(text::seconds_until).map(|seconds| duration(seconds.max(0) * 1000));
+    let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
+    match turn.state {
+        State::Waiting => {
+            let note =
+                turn.note.as_deref().map(|note| format!(" for: {}", visible(note))).unwrap_or_default();
+            let why = turn.wait_reason.filter(|_| turn.note.is_none()).map(|reason| match reason {
+                machines::turn::WaitReason::HumanInterrupt => " after a person's message",
+                machines::turn::WaitReason::Service => " for its service",
+                machines::turn::WaitReason::Requested => "",
+            });
+            format!("{agent} waits{note}{}{left}", why.unwrap_or_default())
+        }
+        _ => format!("{agent} has the turn{left}"),
+    }
+}
+
+fn ls(all: bool, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let channels: Vec<Channel> = project.get_all("/channels", &ListQuery { all, ..ListQuery::default() })?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&channels))?);
+    }
+    if channels.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "no channels; `adj channel create NAME` makes one")?);
+    }
+    let mut table = Table::new(&["CHANNEL", "MODE", "MEMBERS", "MESSAGES", "COST", "TURN"]);
+    for channel in &channels {
+        table.row([
+            channel.name.clone(),
+            channel.mode.to_string(),
+            channel.members.len().to_string(),
+            channel.messages.to_string(),
+            Money::of(&channel.cost).short(),
+            turn_words(channel),
+        ]);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+fn status(command: &Status, context: Context) -> Result<(), Failure> {
+    let Some(name) = &command.channel else { return ls(false, context) };
+    let project = Project::find(&context.globals)?;
+    let channel: Channel = project.get(&path(name)?)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&channel))?);
+    }
+    show(&channel, Paint::stdout(&context.globals), context.out)
+}
+
+pub fn show(channel: &Channel, paint: Paint, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut fact = |name: &str, text: String| writeln!(out, "{name:<9} {text}");
+    fact("channel", visible(&channel.name))?;
+    if let Some(topic) = &channel.topic {
+        fact("topic", text::fitting(&visible(topic)))?;
+    }
+    if let Some(task) = &channel.task {
+        fact("task", visible(task))?;
+    }
+    fact("turn", turn_words(channel))?;
+    fact("mode", channel.mode.to_string())?;
+    let config = &channel.turn_config;
+    let time = |seconds: u32| duration(i64::from(seconds) * 1000);
+    let silence = match config.auto_detect_turn_end {
+        true => format!(", {} of silence", time(config.auto_detect_silence_seconds)),
+        false => String::new(),
+    };
+    let (turn, wait) = (time(config.default_timeout_seconds), time(config.wait_timeout_seconds));
+    fact("limits", format!("{turn} a turn, {wait} a wait{silence}"))?;
+    fact("messages", channel.messages.to_string())?;
+    fact("cost", Money::of(&channel.cost).words())?;
+    if channel.members.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&["AGENT", "STATE", "PLACE", "UNHEARD", "TURN", "WAIT", "COST", "NOTE"]);
+    for member in &channel.members {
+        let place = channel.queue.iter().position(|agent| *agent == member.agent);
+        table.row([
+            member.agent.clone(),
+            member.state.to_string(),
+            dash(place.map(|place| place + 1)),
+            member.unheard.to_string(),
+            time(member.timeout_seconds),
+            time(member.wait_timeout_seconds),
+            Money::of(&member.cost).short(),
+            note(channel, member),
+        ]);
+        let colour = match member.state {
+            State::Active => Colour::Good,
+            State::Waiting => Colour::Waits,
+            State::Offline => Colour::Dim,
+            State::Idle | State::Queued => Colour::Plain,
+        };
+        table.coloured(1, colour, paint);
+    }
+    write!(out, "\n{table}")?;
+    Ok(())
+}
+
+fn note(channel: &Channel, member: &Member) -> String {
+    let last = channel.turn.is_none() && channel.cursor.as_deref() == Some(member.agent.as_str());
+    let notes = [
+        (member.expected, "not connected yet"),
+        (member.resting, "goes on with the next message"),
+        (member.skipped, "is passed over next"),
+        (last, "had the turn last"),
+        (!member.hosted && !member.expected && member.state != State::Offline, "from outside"),
+    ];
+    let notes: Vec<&str> = notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note).collect();
+    notes.join(", ")
+}
+
+fn add(command: &Add, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let path = path(&command.channel)?;
+    for agent in &command.agents {
+        agent_name(agent)?;
+    }
+    for agent in &command.agents {
+        let member = NewMember {
+            agent: agent.clone(),
+            timeout_seconds: command.timeout,
+            wait_timeout_seconds: command.wait_timeout,
+        };
+        let _: Member = project.post(&format!("{path}/members"), &member)?;
+    }
+    let channel: Channel = project.get(&path)?;
+    hints(&project, &channel, &context.globals);
+    told(&channel, context)
+}
+
+fn remove(command: &Remove, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let path = path(&command.channel)?;
+    for agent in &command.agents {
+        let agent = agent_name(agent)?;
+        let _: Channel =
+            project.ask(Method::Delete, &format!("{path}/members/{agent}"), &Nothing {}, None)?;
+    }
+    told(&project.get(&path)?, context)
+}
+
+fn post(command: &Post, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let path = path(&command.channel)?;
+    let posted: Entry =
+        project.post(&format!("{path}/messages"), &NewMessage { text: command.text.clone() })?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&posted))?);
+    }
+    if !context.globals.quiet {
+        writeln!(context.out, "{}", receipts(&posted))?;
+    }
+    Ok(())
+}
+
+/// A message that was posted, and whom it reached.
+pub fn receipts(posted: &Entry) -> String {
+    let number = posted.number.unwrap_or_default();
+    let each = |receipt: &crate::api::types::channel::MemberReceipt| {
+        format!("{} {}", visible(&receipt.agent), receipt.receipt)
+    };
+    let receipts: Vec<String> = posted.receipts.iter().map(each).collect();
+    match receipts.is_empty() {
+        true => format!("message {number}"),
+        false => format!("message {number}: {}", receipts.join(", ")),
+    }
+}
+
+fn history(command: &History, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let path = format!("{}/messages", path(&command.channel)?);
+    let query = MessagesQuery { search: command.search.clone(), ..MessagesQuery::default() };
+    let said: Vec<Entry> = project.get_all(&path, &query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&said))?);
+    }
+    if said.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing is there")?);
+    }
+    let form = chat::Form::new(&context.globals, &said);
+    for entry in &said {
+        form.print(entry, true, context.out)?;
+    }
+    Ok(())
+}
+
+fn close(command: &Close, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let closed: Channel = project.post(&format!("{}/close", path(&command.channel)?), &Nothing {})?;
+    told(&closed, context)
+}
+
+pub fn turn(command: Turn, context: Context) -> Result<(), Failure> {
+    let of = |action: TurnAction, turn: OneTurn| {
+        let word = TurnWord { agent: turn.agent, action: action.to_string(), ..TurnWord::default() };
+        (turn.channel, word)
+    };
+    let (channel, word) = match command {
+        Turn::Complete(turn) => of(TurnAction::Complete, turn),
+        Turn::Pass(turn) => of(TurnAction::Pass, turn),
+        Turn::Skip(turn) => of(TurnAction::Skip, turn),
+        Turn::Cancel(turn) => of(TurnAction::Cancel, turn),
+        Turn::Fresh(turn) => of(TurnAction::Fresh, turn),
+        Turn::Wait(Wait { turn, note, time }) => {
+            let (channel, word) = of(TurnAction::Wait, turn);
+            (channel, TurnWord { note, seconds: time, ..word })
+        }
+        Turn::Resume(Resume { turn, to: Some(To::Queued) }) => {
+            let (channel, word) = of(TurnAction::Override, turn);
+            (channel, TurnWord { to: Some("QUEUED".to_owned()), ..word })
+        }
+        Turn::Resume(Resume { turn, .. }) => of(TurnAction::Resume, turn),
+    };
+    let project = Project::find(&context.globals)?;
+    let after: Channel = project.post(&format!("{}/turn", path(&channel)?), &word)?;
+    told(&after, context)
+}
