@@ -485,7 +485,7 @@ fn meant(call: &Call, name: &ChannelName) -> Result<AgentName, Problem> {
     let channel = known(&world, name)?;
     channel.current.clone().ok_or_else(|| {
         Problem::new(409, "NO_TURN", format!("nobody has the turn in `{name}`"))
-            .hint("name the agent that is meant")
+            .hint("name the agent that is meant, by `agent` or `--as`")
     })
 }
 

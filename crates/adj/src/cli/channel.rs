@@ -20,7 +20,7 @@ pub enum Command {
     /// Create a channel
     #[command(after_help = "\
 Example:
-  adj channel create design --topic 'How should the cache expire?' --add anna --add ben
+  adj channel create design --topic 'How should the cache expire?' --add anna ben
   adj channel create talk --mode queue --timeout 2m
 
 Agents of adjutant.toml are started by a running fleet when their turn comes. Others connect from outside. `adj channel \
@@ -124,8 +124,8 @@ pub struct Create {
     /// Do not announce agents that were lost in their turn
     #[arg(long)]
     no_announce_disconnects: bool,
-    /// Agent to add; can be repeated
-    #[arg(long, value_name = "AGENT")]
+    /// Agents to add
+    #[arg(long, value_name = "AGENT", num_args = 1..)]
     add: Vec<String>,
 }
 
@@ -266,6 +266,13 @@ pub struct Resume {
     /// Where the turn goes [default: active]
     #[arg(long, value_enum)]
     to: Option<To>,
+}
+
+/// `1m 30s`: as a time is written on the command line.
+fn brief(seconds: u32) -> String {
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, unit)| format!("{count}{unit}")).collect::<Vec<_>>().join(" ")
 }
 
 /// `90`, `60s`, `5m` or `1h`, in seconds.
@@ -451,7 +458,7 @@ pub fn show(channel: &Channel, paint: Paint, out: &mut dyn Write) -> Result<(), 
     fact("turn", turn_words(channel))?;
     fact("mode", channel.mode.to_string())?;
     let config = &channel.turn_config;
-    let time = |seconds: u32| duration(i64::from(seconds) * 1000);
+    let time = brief;
     let silence = match config.auto_detect_turn_end {
         true => format!(", {} of silence", time(config.auto_detect_silence_seconds)),
         false => String::new(),

@@ -106,8 +106,8 @@ pub struct Review {
     /// Create a channel of this name, in which agents review the task
     #[arg(long, value_name = "CHANNEL", requires = "task", conflicts_with_all = ["approve", "changes", "tip"])]
     room: Option<String>,
-    /// Agent to add to that channel; can be repeated
-    #[arg(long, value_name = "AGENT", requires = "room")]
+    /// Agents to add to that channel
+    #[arg(long, value_name = "AGENT", num_args = 1.., requires = "room")]
     add: Vec<String>,
     /// Agent that may decide the review in that channel
     #[arg(long, value_name = "AGENT", requires = "room")]
