@@ -98,6 +98,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("prompts.step", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
     ("prompts.test_failure", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
     ("prompts.merge_conflict", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.turn", "rooms::an_agent_is_told_that_it_is_its_turn_in_the_words_of_the_settings"),
 
     ("landing.by", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
     ("landing.remote", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),

@@ -34,6 +34,7 @@ mod pull_requests;
 mod reach;
 mod reading;
 mod review;
+mod rooms;
 mod runs;
 mod settings;
 mod setup;
@@ -153,7 +154,8 @@ impl Repository {
     pub fn standing(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.trees()).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut names: Vec<String> = names.filter(|name| name != "landing" && name != "trash").collect();
+        let mut names: Vec<String> =
+            names.filter(|name| !["landing", "trash", ".seats"].contains(&name.as_str())).collect();
         names.sort();
         names
     }

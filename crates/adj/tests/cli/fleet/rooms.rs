@@ -1,0 +1,328 @@
+//! Rooms of agents that the fleet starts itself, through the real program.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use super::Repository;
+use super::background::{keepers, running, wait};
+use crate::server::Server;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+/// A repository without tickets, whose agents play these scenarios in rooms.
+fn project(name: &str, agents: &[(&str, &str)]) -> Repository {
+    let repository = Repository::new(&format!("rooms-{name}"), "", &[]);
+    let mut settings = repository.read("adjutant.toml");
+    for (agent, actions) in agents {
+        settings
+            .push_str(&format!("\n[agents.{agent}]\nadapter = \"script\"\ncommand = [\"{agent}.toml\"]\n"));
+        let steps = actions.split(" | ").map(|actions| format!("[[scenario.step]]\ndo = [ {actions} ]\n"));
+        let scenario = format!("[[scenario]]\ntask = \"room/*\"\n{}", steps.collect::<String>());
+        repository.write(&format!("{agent}.toml"), &scenario);
+    }
+    repository.write("adjutant.toml", &settings);
+    repository.commit("Agents that talk");
+    repository
+}
+
+impl Repository {
+    #[track_caller]
+    fn talk(&self, arguments: &[&str]) {
+        let ran: crate::Ran = self.command("").args(arguments).output().unwrap().into();
+        assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    }
+
+    fn room(&self) -> Value {
+        self.json("channel status talk")
+    }
+
+    /// `anna ACTIVE`, or nothing.
+    fn turn(&self) -> String {
+        let turn = self.room()["turn"].clone();
+        let part = |name: &str| turn[name].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", part("agent"), part("state")).trim().to_owned()
+    }
+
+    /// What was said, by whom.
+    fn said(&self) -> Vec<String> {
+        let said = self.json("channel history talk");
+        let part = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        said.as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| format!("{}: {}", part(entry, "by"), part(entry, "text")))
+            .collect()
+    }
+
+    fn wait_said(&self, text: &str) -> Vec<String> {
+        wait(text, || Some(self.said()).filter(|said| said.iter().any(|said| said.contains(text))))
+    }
+
+    /// What the room announced.
+    fn announced(&self) -> Vec<String> {
+        let log = self.log();
+        let said = log
+            .iter()
+            .filter(|record| record["kind"] == "channel_said" && record["data"]["kind"] == "announcement");
+        said.map(|record| record["data"]["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Everybody who can has spoken, and nobody is at work.
+    fn wait_rest(&self) {
+        wait("a room that rests", || {
+            let room = self.room();
+            (room["turn"].is_null() && keepers(self).is_empty()).then_some(())
+        });
+    }
+}
+
+#[test]
+fn two_agents_and_a_person_talk_and_then_the_room_rests() {
+    let repository = project(
+        "talk",
+        &[("anna", "{ say = \"Tea.\" }"), ("ben", "{ say = \"{prompt}\" }"), ("carl", "{ say = \"PASS\" }")],
+    );
+    let fleet = repository.start("run");
+    repository.talk(&[
+        "channel",
+        "create",
+        "talk",
+        "--topic",
+        "Tea or coffee?",
+        "--add",
+        "anna",
+        "--add",
+        "ben",
+        "--add",
+        "carl",
+    ]);
+    let said = repository.wait_said("agent:ben");
+    repository.wait_rest();
+    assert_eq!(said[..2], ["human:tester: Tea or coffee?", "agent:anna: Tea."]);
+    let told = &said[2];
+    for part in [
+        "agent:ben: It is your turn in the room `talk`",
+        "- `ben`, which is you",
+        "[1] human:tester:\n> Tea or coffee?\n\n[2] agent:anna:\n> Tea.",
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    assert_eq!(repository.said().len(), 3, "silence is a legal turn, and nobody speaks without end");
+    // Its own clone, at main, of which nothing is landed.
+    let clone = repository.tree(".seats/room+talk+ben");
+    assert_eq!(std::fs::read_to_string(clone.join("base.check")).unwrap(), "true\n");
+    // Their sessions go on.
+    repository.talk(&["channel", "post", "talk", "Really?"]);
+    repository.wait_said("Really?");
+    repository.wait_rest();
+    let starts = repository.log();
+    let resumed = starts.iter().filter(|record| record["data"]["what"]["effect"] == "start_reply");
+    let resumed: Vec<bool> =
+        resumed.map(|record| record["data"]["what"]["resume"].as_bool().unwrap()).collect();
+    assert_eq!(resumed.iter().filter(|resume| !**resume).count(), 3, "{resumed:?}");
+    assert!(resumed.len() > 3, "{resumed:?}");
+    assert_eq!(repository.read(&repository.state("tokens.json")), "[]", "what they were let in with is gone");
+    fleet.stop();
+}
+
+#[test]
+fn an_agent_is_told_that_it_is_its_turn_in_the_words_of_the_settings() {
+    let repository = project("words", &[("anna", "{ say = \"{prompt}\" }")]);
+    repository.write("own.md", "Speak, {{agent}}, in {{room}}, within {{seconds}} s:\n{{said}}\n");
+    repository.set(&[("[test]", "[prompts]\nturn = \"own.md\"\n[test]")]);
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--timeout", "2m", "--add", "anna"]);
+    let said = repository.wait_said("agent:anna");
+    assert_eq!(said[1], "agent:anna: Speak, anna, in talk, within 120 s:\n[1] human:tester:\n> Well?");
+    fleet.stop();
+}
+
+#[test]
+fn an_agent_that_crashes_and_one_that_takes_too_long_are_announced_and_gone() {
+    let repository = project(
+        "lost",
+        &[("anna", "{ crash = true }"), ("ben", "{ hang = true }"), ("carl", "{ say = \"Alone at last.\" }")],
+    );
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk"]);
+    repository.talk(&["channel", "add", "talk", "anna", "carl"]);
+    repository.talk(&["channel", "add", "talk", "ben", "--timeout", "2s"]);
+    repository.talk(&["channel", "post", "talk", "Well?"]);
+    repository.wait_said("Alone at last.");
+    wait("the end of ben's turn", || {
+        repository.announced().contains(&"⏱️ ben turn timed out".to_owned()).then_some(())
+    });
+    repository.wait_rest();
+    assert_eq!(repository.announced()[0], "⚠️ anna disconnected, skipping turn");
+    assert_eq!(
+        running("internal script")
+            .into_iter()
+            .filter(|pid| {
+                std::fs::read_link(format!("/proc/{pid}/cwd"))
+                    .unwrap_or_default()
+                    .starts_with(repository.trees())
+            })
+            .count(),
+        0,
+        "what timed out does not go on"
+    );
+    let members = repository.room()["members"].clone();
+    let state = |name: &str| {
+        members.as_array().unwrap().iter().find(|member| member["agent"] == name).unwrap()["state"].clone()
+    };
+    assert_eq!((state("anna"), state("ben")), (json!("OFFLINE"), json!("QUEUED")));
+    fleet.stop();
+}
+
+/// The whole of a turn is one reply, whatever happens to the fleet meanwhile.
+#[test]
+fn a_fleet_that_is_killed_in_the_middle_of_a_turn_goes_on_with_it_and_the_reply_comes_once() {
+    let repository = project("killed", &[("anna", "{ listen = \"60s\" }, { say = \"I heard it.\" }")]);
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--timeout", "10m", "--add", "anna"]);
+    wait("anna at work", || (keepers(&repository).len() == 1).then_some(()));
+    let keeper = keepers(&repository);
+    fleet.kill();
+    assert_eq!(keepers(&repository), keeper, "it speaks on without a fleet");
+    let fleet = repository.start("run");
+    wait("a turn with the time that it had left", || (repository.events("turn_shifted") == 1).then_some(()));
+    repository.talk(&["channel", "post", "talk", "And?"]);
+    repository.wait_said("I heard it.");
+    repository.wait_rest();
+    assert_eq!(repository.said(), ["human:tester: Well?", "human:tester: And?", "agent:anna: I heard it."]);
+    assert_eq!(repository.events("start_reply"), 1);
+    fleet.stop();
+}
+
+#[test]
+fn a_message_reaches_claude_in_the_middle_of_its_turn() {
+    let repository = project("inject", &[]);
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    let agent = format!(
+        "\n[agents.coder]\nadapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]\nallowed_tools = [\"Bash\"]\n"
+    );
+    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + &agent));
+    let waits = json!({ "name": "Bash", "input": { "command": "until [ -e go ]; do sleep 0.05; done" } });
+    repository.write("replies.json", &json!([[{ "tools": [waits] }, { "text": "Milk it is." }]]).to_string());
+    repository.commit("Claude");
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Tea?", "--timeout", "10m", "--add", "coder"]);
+    wait("coder's call", || (!running("until [ -e go ]").is_empty()).then_some(()));
+    repository.talk(&["channel", "post", "talk", "And milk?"]);
+    let receipt = |repository: &Repository| {
+        let said = repository.json("channel history talk");
+        said.as_array().unwrap().iter().find(|entry| entry["text"] == "And milk?").unwrap()["receipts"][0]["receipt"].clone()
+    };
+    wait("a message that is delivered", || (receipt(&repository) == "delivered").then_some(()));
+    std::fs::write(repository.tree(".seats/room+talk+coder/go"), "").unwrap();
+    repository.wait_said("Milk it is.");
+    repository.wait_rest();
+    assert_eq!(repository.events("start_reply"), 1, "it was told in the turn that it had");
+    let steps = std::fs::read_dir(repository.state("steps")).unwrap().flatten();
+    let journals: String = steps.map(|step| repository.read(&step.path().join("journal"))).collect();
+    assert!(journals.contains("> And milk?"), "{journals}");
+    fleet.stop();
+}
+
+#[test]
+fn a_service_that_is_away_pauses_the_turn_until_it_is_back() {
+    let repository = project(
+        "outage",
+        &[("anna", "{ outage = 529 } | { say = \"Back again.\" }"), ("ben", "{ say = \"PASS\" }")],
+    );
+    repository.set(&[("[test]", "[limits]\nhealth_poll = \"1s\"\n[test]")]);
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--add", "anna", "--add", "ben"]);
+    repository.wait_said("agent:anna: Back again.");
+    repository.wait_rest();
+    assert_eq!(repository.announced(), Vec::<String>::new(), "no agent was lost");
+    fleet.stop();
+}
+
+/// SIGKILL before and after each effect of a reply is carried out: everything is said once, and nothing is left running.
+#[test]
+fn a_fleet_that_is_killed_around_any_effect_of_a_reply_ends_as_if_nothing_had_happened() {
+    let kinds = super::kills::IN_ROOMS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]);
+    let all: BTreeSet<(&str, &str)> = kinds.collect();
+    for (kind, moment) in &all {
+        assert!(live(kind, moment), "{kind}:{moment} was never reached");
+    }
+}
+
+/// A conversation with a crash in it. True: it came to the crash.
+fn live(kind: &str, moment: &str) -> bool {
+    let asks = "{ ask = \"Bash\", argument = \"ls\" }, { listen = \"60s\" }, { say = \"I heard it.\" }";
+    let repository = project(&format!("kill-{kind}-{moment}"), &[("anna", asks), ("ben", "{ hang = true }")]);
+    let mut killed = false;
+    let mut begun = false;
+    loop {
+        let mut command = repository.command("run");
+        if !killed {
+            command.env("ADJ_CRASH_AT", format!("{kind}:{moment}"));
+        }
+        let mut fleet = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let status = wait("the end of a fleet", || {
+            if let Some(status) = fleet.try_wait().unwrap() {
+                return Some(status);
+            }
+            if !begun {
+                let create = "channel create talk --topic Well? --timeout 10m --add anna --add ben";
+                begun = repository.adj(create).code == 0;
+                return None;
+            }
+            let status = repository.adj("channel status talk --json");
+            let room: Value = serde_json::from_str(&status.stdout).unwrap_or_default();
+            match room["turn"]["agent"].as_str() {
+                Some("anna") => drop(repository.adj("channel post talk And?")),
+                // It has begun to hang, or will.
+                Some("ben") => drop(repository.adj("turn cancel talk --as ben")),
+                _ if room["rests"] == true && keepers(&repository).is_empty() => drop(repository.adj("stop")),
+                _ => {}
+            }
+            None
+        });
+        killed |= status.signal() == Some(9);
+        if status.success() {
+            break;
+        }
+        assert_eq!(status.signal(), Some(9), "{kind}:{moment}: {status}");
+    }
+    let by_anna = repository.said().into_iter().filter(|said| said == "agent:anna: I heard it.").count();
+    assert_eq!(by_anna, 1, "{kind}:{moment}: {:?}", repository.said());
+    assert_eq!(repository.strays(), Vec::<String>::new(), "{kind}:{moment}");
+    killed
+}
+
+/// A server without a fleet lets time go on for agents from outside, and for nobody else.
+#[test]
+fn turns_of_agents_from_outside_end_while_no_fleet_runs() {
+    let repository = project("served", &[("anna", "{ say = \"Here I am.\" }")]);
+    let mut command = repository.command("serve --port 0 --json");
+    command.stderr(Stdio::null());
+    let server = Server::begin(command, &repository.state("token"), None);
+    let made = repository.ok("token create --name guest --role specialist --quiet");
+    let connected = server.ask("POST /api/v1/agents/guest/connect", made.trim(), &json!({}));
+    assert!(connected.status < 300, "{}", connected.json());
+    repository.talk(&[
+        "channel",
+        "create",
+        "talk",
+        "--timeout",
+        "1s",
+        "--topic",
+        "Well?",
+        "--add",
+        "guest",
+        "--add",
+        "anna",
+    ]);
+    wait("a turn that is over", || {
+        repository.announced().contains(&"⏱️ guest turn timed out".to_owned()).then_some(())
+    });
+    assert_eq!(repository.said().len(), 1, "nobody speaks without a fleet");
+    let token = repository.read(&repository.state("token"));
+    let started = server.ask("POST /api/v1/fleet/start", token.trim(), &json!({}));
+    assert!(started.status < 300, "{}", started.json());
+    repository.wait_said("Here I am.");
+    drop(server);
+}
