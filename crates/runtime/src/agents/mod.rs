@@ -164,6 +164,7 @@ pub struct Order {
     pub turns_left: u32,
     pub budget_usd: Option<f64>,
 
+    /// The task's id; outside of any task, the place in which the agent speaks, such as `room/design/anna`.
     pub task: SmolStr,
     pub worker: SmolStr,
     pub run: SmolStr,

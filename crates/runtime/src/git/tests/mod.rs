@@ -8,6 +8,7 @@ mod landing;
 mod life;
 mod publishing;
 mod saved;
+mod seats;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

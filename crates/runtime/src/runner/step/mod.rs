@@ -244,3 +244,34 @@ fn read_through(step: &Step) -> Option<Box<dyn Reader>> {
     }
     Some(reader)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(of: &Value) -> StepFile {
+        let order = json!({
+            "command": [], "model": null, "system": null, "allowed_tools": null, "prompt": "", "kind": "init", "session": "s",
+            "resume": false, "turns_left": 1, "budget_usd": 0.5, "task": "", "worker": "", "run": "", "step": "", "tree": "",
+            "main": "", "private": "", "temp": "", "project_root": "", "adj": "",
+        });
+        let mut file = json!({
+            "effect": "e-1", "agent": "coder", "adapter": "script", "turn": 2, "started_at": 1, "stdin": "nothing", "order": order,
+        });
+        let of = of.as_object().unwrap().clone();
+        file.as_object_mut().unwrap().extend(of);
+        serde_json::from_value(file).unwrap()
+    }
+
+    /// As every version before rooms wrote it.
+    #[test]
+    fn a_step_of_a_task_is_read_as_it_always_was_and_a_reply_beside_it() {
+        let step = read(&json!({ "task": "c-1", "worker": "A", "run": "c-1.1" }));
+        assert_eq!((step.is_for.to_string(), step.turn), ("A c-1".to_owned(), 2));
+        let reply = read(&json!({ "seat": "room/talk/anna" }));
+        assert_eq!((reply.is_for.to_string(), reply.is_for.task()), ("anna in talk".to_owned(), None));
+        let again: StepFile = serde_json::from_value(serde_json::to_value(&reply).unwrap()).unwrap();
+        assert!(matches!(again.is_for, For::Seat { .. }));
+    }
+}
