@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use super::channel::{self, Tail};
 use super::keyboard::Keyboard;
 use super::project::Project;
-use super::terminal::{self, Paint, columns, cut, wrap};
+use super::terminal::{self, Paint, columns, wrap};
 use super::text::{self, visible};
 use super::{Context, Failure, Globals};
 use crate::api::types::channel::{
@@ -177,10 +177,9 @@ pub fn tail(command: &Tail, context: Context) -> Result<(), Failure> {
     let talks = !json && io::stdout().is_terminal() && !terminal::dumb();
     match talks.then(Keyboard::open).flatten() {
         Some(keyboard) => {
-            let runtime = tokio::runtime::Builder::new_current_thread().build()?;
             let quiet = context.globals.quiet;
             let mut chat = Chat { project: &project, path, form, typed: String::new(), out: context.out };
-            runtime.block_on(chat.run(keyboard, heard, &begun, quiet))
+            chat.run(keyboard, heard, &begun, quiet)
         }
         None => listen(heard, &form, json, context.out),
     }
@@ -243,6 +242,12 @@ struct Chat<'c> {
     out: &'c mut dyn Write,
 }
 
+/// Something was typed, or said in the channel.
+enum Happened {
+    Pressed(KeyEvent),
+    Said(Result<Vec<Entry>, Failure>),
+}
+
 /// Whether it goes on.
 #[derive(PartialEq)]
 enum Next {
@@ -251,7 +256,7 @@ enum Next {
 }
 
 impl Chat<'_> {
-    async fn run(
+    fn run(
         &mut self,
         mut keyboard: Keyboard,
         mut heard: Heard,
@@ -259,20 +264,22 @@ impl Chat<'_> {
         quiet: bool,
     ) -> Result<(), Failure> {
         if !quiet {
-            let words = format!("{}; /who, /quit, or type a message", channel::turn_words(begun));
-            self.note(&words)?;
+            self.note(&format!("{}\ntype a message, or /help", channel::turn_words(begun)))?;
         }
         self.prompt()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         loop {
-            let next = tokio::select! {
-                key = keyboard.next() => match key {
-                    Some(key) => self.pressed(key)?,
-                    None => Next::Leave,
-                },
-                said = heard.recv() => match said {
-                    Some(said) => self.hear(said?)?,
-                    None => Next::Leave,
-                },
+            let happened = runtime.block_on(async {
+                tokio::select! {
+                    key = keyboard.next() => key.map(Happened::Pressed),
+                    said = heard.recv() => said.map(Happened::Said),
+                }
+            });
+            // What follows asks the project, which has a runtime of its own.
+            let next = match happened {
+                Some(Happened::Pressed(key)) => self.pressed(key)?,
+                Some(Happened::Said(said)) => self.hear(said?)?,
+                None => Next::Leave,
             };
             if next == Next::Leave {
                 self.clear()?;
@@ -318,10 +325,9 @@ impl Chat<'_> {
 
     /// A line of our own.
     fn note(&mut self, text: &str) -> Result<(), Failure> {
-        let room = self.form.width.unwrap_or(usize::MAX);
         self.clear()?;
-        for line in text.lines() {
-            write!(self.out, "{}\r\n", self.form.paint.dim(cut(line, room)))?;
+        for line in self.form.folded(text, 0) {
+            write!(self.out, "{}\r\n", self.form.paint.dim(line))?;
         }
         Ok(())
     }
@@ -377,8 +383,7 @@ impl Chat<'_> {
             Err(failure) => {
                 let hint = failure.document().hint.as_ref().map(|hint| format!("\nhint: {hint}"));
                 let text = format!("{failure}{}", hint.unwrap_or_default());
-                let text: Vec<String> = text.lines().map(visible).collect();
-                self.note(&text.join("\n"))?;
+                self.note(&text)?;
             }
         }
         Ok(Next::Stay)

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use super::owner::Owner;
+use super::owner::{Owner, REVIEW, raw};
 use super::project::Repository;
 use super::server::{Answer, Server};
 use serde_json::{Value, json};
@@ -366,4 +366,77 @@ fn who_listens_in_a_session_is_told_when_the_server_stops() {
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
     let rest: Vec<String> = lines.collect();
     assert_eq!(rest[rest.len() - 2..], ["0", ""], "{rest:?}");
+
+/// An agent from outside that is connected: a client with its own token.
+fn outside(here: &Repository, name: &str, role: &str) -> Client {
+    let token = here.ok(&["token", "create", "--name", name, "--role", role, "--quiet"]);
+    let token = token.trim();
+    let head = format!(
+        "POST /api/v1/agents/{name}/connect HTTP/1.1\nAuthorization: Bearer {token}\nContent-Type: application/json\nContent-Length: 2"
+    );
+    assert_eq!(raw(here, &head, b"{}").status, 200);
+    let mut command = here.command(&["mcp"]);
+    command.env("ADJ_TOKEN", token);
+    Client::initialized(command)
+}
+
+#[test]
+fn an_agent_in_a_channel_reads_speaks_waits_and_ends_its_turn_by_tools() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    let (mut anna, mut ben) = (outside(&here, "anna", "specialist"), outside(&here, "ben", "intern"));
+    assert!(!anna.tools().contains("channel_post"), "it is in no channel");
+    let (refused, text, _) = anna.call("channel_read", json!({}));
+    assert!(refused && text.contains("for agents that are in a channel"), "{text}");
+    here.ok(&["channel", "create", "talk", "--topic", "Tea?", "--add", "anna", "ben"]);
+    let of_channels =
+        names(&["channel_read", "channel_post", "turn_complete", "turn_wait", "review_decision"]);
+    assert!(anna.tools().is_superset(&of_channels));
+    assert_eq!(anna.call("channel_read", json!({})).1, "ann: Tea?");
+    let (refused, text, _) = ben.call("channel_post", json!({ "text": "No." }));
+    assert!(refused && text.contains("`anna` has the turn"), "{text}");
+    let (refused, text, _) = anna.call("turn_wait", json!({ "reason": "the kettle" }));
+    assert!(!refused && text.contains("You keep the turn"), "{text}");
+    here.ok(&["turn", "resume", "talk"]);
+    let (refused, text, _) = anna.call("turn_complete", json!({ "text": "Yes, please." }));
+    assert!(!refused && text.contains("turn is over"), "{text}");
+    assert_eq!(ben.call("channel_read", json!({ "channel": "talk" })).1, "ann: Tea?\nanna: Yes, please.");
+    // Which of two is meant must be said, unless it has the turn in one of them.
+    here.ok(&["channel", "create", "other", "--add", "ben"]);
+    here.ok(&["channel", "create", "third", "--add", "anna"]);
+    assert!(!ben.call("channel_post", json!({ "channel": "talk", "text": "Milk." })).0);
+    assert_eq!(anna.call("channel_read", json!({})).2["items"], json!([]), "it has the turn in the third");
+    let (refused, text, _) = ben.call("channel_post", json!({ "text": "Milk." }));
+    assert!(refused && text.contains("you are in other, talk"), "{text}");
+    let mut person = Client::initialized(here.command(&["mcp"]));
+    assert!(!person.call("channel_post", json!({ "channel": "talk", "text": "Thanks." })).0);
+    assert_eq!(person.call("show_channel", json!({ "channel": "talk" })).2["turn"]["agent"], "ben");
+    assert_eq!(person.call("list_channels", json!({})).2["items"].as_array().unwrap().len(), 3);
+    for client in [anna, ben, person] {
+        client.end();
+    }
+}
+
+#[test]
+fn a_review_is_decided_in_its_channel_by_whoever_may_review_in_its_turn() {
+    let here = Repository::new();
+    let _owner = Owner::start(&here);
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    here.ok(&["task", "assign", "c-1", "coder"]);
+    here.ok(&["task", "move", "c-1", "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+    here.ok(&["task", "move", "c-1", "REVIEW", "--payload", REVIEW]);
+    let (mut anna, mut lena) = (outside(&here, "anna", "intern"), outside(&here, "lena", "lead"));
+    here.ok(&["review", "c-1", "--room", "looks", "--add", "anna", "--reviewer", "lena"]);
+    assert_eq!(anna.call("channel_read", json!({})).1, "ann: Review of c-1: x");
+    let changes = json!({ "approve": false, "note": "name the file" });
+    assert!(anna.call("review_decision", changes.clone()).0, "an intern reviews nothing");
+    assert!(lena.call("review_decision", changes.clone()).0, "it is not its turn");
+    assert!(!anna.call("turn_complete", json!({})).0);
+    let (refused, text, task) = lena.call("review_decision", changes);
+    assert!(!refused && task["status"] == "IN_PROGRESS", "{text}");
+    let history = here.ok(&["channel", "history", "looks"]);
+    assert!(history.contains("c-1 is IN_PROGRESS now"), "{history}");
+    assert_eq!(here.json(&["channel", "ls"]), json!([]), "what it was for is decided");
+    anna.end();
+    lena.end();
 }

@@ -90,7 +90,7 @@ fn post(here: &Repository, path: &str, body: &Value) -> Answer {
     as_user(here, &format!("POST /api/v1{path} HTTP/1.1"), &more, body.as_bytes())
 }
 
-const REVIEW: &str = r#"{"deliverable":{"content":"did it"},"reviewChecklist":{"type":"task","items":[{"item":"x","answer":"yes"},{"item":"y","answer":"yes"},{"item":"z","answer":"yes"}]}}"#;
+pub(super) const REVIEW: &str = r#"{"deliverable":{"content":"did it"},"reviewChecklist":{"type":"task","items":[{"item":"x","answer":"yes"},{"item":"y","answer":"yes"},{"item":"z","answer":"yes"}]}}"#;
 
 /// A day with every command. `{question}` is the question that is open, `{repository}` where it happens.
 const DAY: &[&str] = &[
@@ -173,6 +173,8 @@ const DAY: &[&str] = &[
     "task move c-1 IN_PROGRESS --clarification go-on",
     "merge c-1",
     "task move c-1 REVIEW --payload {review}",
+    "review c-1 --room looks --add anna --reviewer ben",
+    "review c-1 --room other",
     "review c-1",
     "review c-1 --approve --tip 1234567890",
     "review c-1 --changes more",
