@@ -4,7 +4,7 @@ use super::types::Nothing;
 use super::types::caller::{Caller, Kind};
 use super::{Call, Problem, scope};
 use kernel::Actor;
-use kernel::rooms::Channel;
+use kernel::rooms::{Channel, Seat};
 use kernel::world::Holder;
 use machines::names::ChannelName;
 
@@ -31,7 +31,10 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         Actor::Human(_) | Actor::System | Actor::SystemFor(_) => Vec::new(),
     };
     Ok(Caller {
-        channel: meant(&channels, &call.request.actor),
+        channel: match &call.request.seat {
+            Some(Seat::Room { channel, .. }) => Some(channel.to_string()),
+            Some(Seat::Architect) | None => meant(&channels, &call.request.actor),
+        },
         channels: channels.iter().map(|(name, _)| name.to_string()).collect(),
         kind,
         name: call.request.actor.id().to_string(),

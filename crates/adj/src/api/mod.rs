@@ -31,6 +31,7 @@ mod walk;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
 use machines::names::RunId;
@@ -78,9 +79,10 @@ pub struct Request {
     pub query: String,
     /// `Null` where there is none.
     pub body: Value,
-    /// From the transport's credential: who asks, and an agent's run.
+    /// From the transport's credential: who asks, and an agent's run, or where it speaks outside of any.
     pub actor: Actor,
     pub run: Option<RunId>,
+    pub seat: Option<Seat>,
     /// The credential is for looking only.
     pub reads_only: bool,
     /// Given by the transport: unique, and the time at which it came in.

@@ -7,6 +7,7 @@
 use super::routes::{Route, Who};
 use super::{Method, Problem, Request, channels};
 use kernel::config::Role;
+use kernel::rooms::Seat;
 use kernel::world::{Holder, Task, Worker};
 use kernel::{Actor, World};
 use machines::names::RunId;
@@ -20,6 +21,14 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
     }
     if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
+    }
+    // Whoever was asked into one channel is known there alone, however many the agent is in.
+    if let Some(Seat::Room { channel, .. }) = &request.seat
+        && route.path.starts_with("/channels/{channel}")
+        && channel.as_str() != named
+    {
+        let detail = format!("this token is for the agent's turn in `{channel}`");
+        return Err(Problem::new(403, "FORBIDDEN", detail));
     }
     // What is not there, the handler says.
     let may = match route.who {

@@ -37,6 +37,7 @@ impl TestSite {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         Request {
             run: None,
+            seat: None,
             reads_only: false,
             method,
             path: format!("/api/v1{path}"),

@@ -153,6 +153,7 @@ impl Client {
             body: Value::Null,
             actor: kernel::Actor::Human(self.user.as_str().into()),
             run: None,
+            seat: None,
             reads_only: false,
             id: 0,
             at: 0,

@@ -456,7 +456,7 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let Caller { actor, run, reads_only, .. } = self.caller.clone().unwrap_or_else(|_| person());
+        let Caller { actor, run, seat, reads_only, .. } = self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
             path: format!("/api/v1{path}"),
@@ -464,6 +464,7 @@ impl Project {
             body: Value::Null,
             actor,
             run,
+            seat,
             reads_only,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),

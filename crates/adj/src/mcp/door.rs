@@ -36,7 +36,7 @@ impl Door for Inside {
         let Asked { method, path, query, mut body } = asked;
         hide(&mut body, &self.tokens);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-        let Caller { actor, run, reads_only, .. } = self.caller.clone();
+        let Caller { actor, run, seat, reads_only, .. } = self.caller.clone();
         let request = Request {
             method,
             path: format!("/api/v1{path}"),
@@ -44,6 +44,7 @@ impl Door for Inside {
             body,
             actor,
             run,
+            seat,
             reads_only,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),

@@ -111,7 +111,7 @@ async fn asked(
     body: Incoming,
     asking: Caller,
 ) -> Result<Response, Problem> {
-    let Caller { actor, run, reads_only, .. } = asking;
+    let Caller { actor, run, seat, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method, &path)?,
         path,
@@ -119,6 +119,7 @@ async fn asked(
         body: Value::Null,
         actor,
         run,
+        seat,
         reads_only,
         id: runtime::clock::unique(),
         at: runtime::clock::now(),
