@@ -36,13 +36,6 @@ impl Repository {
         self.json("channel status talk")
     }
 
-    /// `anna ACTIVE`, or nothing.
-    fn turn(&self) -> String {
-        let turn = self.room()["turn"].clone();
-        let part = |name: &str| turn[name].as_str().unwrap_or_default().to_owned();
-        format!("{} {}", part("agent"), part("state")).trim().to_owned()
-    }
-
     /// What was said, by whom.
     fn said(&self) -> Vec<String> {
         let said = self.json("channel history talk");
