@@ -38,13 +38,10 @@ impl Repository {
 
     /// What was said, by whom.
     fn said(&self) -> Vec<String> {
-        let said = self.json("channel history talk");
+        let all = self.json("channel history talk");
+        let said = all.as_array().unwrap().iter().filter(|entry| entry["event"] == "message");
         let part = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-        said.as_array()
-            .unwrap()
-            .iter()
-            .map(|entry| format!("{}: {}", part(entry, "by"), part(entry, "text")))
-            .collect()
+        said.map(|entry| format!("{}: {}", part(entry, "by"), part(entry, "text"))).collect()
     }
 
     fn wait_said(&self, text: &str) -> Vec<String> {
@@ -190,7 +187,7 @@ fn a_fleet_that_is_killed_in_the_middle_of_a_turn_goes_on_with_it_and_the_reply_
 
 #[test]
 fn a_message_reaches_claude_in_the_middle_of_its_turn() {
-    let repository = project("inject", &[]);
+    let repository = project("inject", &[("anna", "{ say = \"PASS\" }")]);
     let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
     let agent = format!(
         "\n[agents.coder]\nadapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]\nallowed_tools = [\"Bash\"]\n"
