@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("proposals", include_str!("proposals.rs")),
     ("pull_requests", include_str!("pull_requests.rs")),
     ("reach", include_str!("reach.rs")),
+    ("rooms", include_str!("rooms.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
     ("stopping", include_str!("stopping.rs")),
