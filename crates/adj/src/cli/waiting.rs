@@ -51,7 +51,7 @@ pub fn waiting(context: Context) -> Result<(), Failure> {
 }
 
 fn about(item: &Waiting) -> String {
-    let ids = [&item.task, &item.worker, &item.approval, &item.request, &item.service];
+    let ids = [&item.task, &item.worker, &item.approval, &item.request, &item.service, &item.channel];
     let ids: Vec<&str> = ids.into_iter().flatten().map(String::as_str).collect();
     dash((!ids.is_empty()).then(|| ids.join(" ")))
 }

@@ -34,6 +34,8 @@ impl Scene {
     fn with(name: &str, settings: &[(&str, &str)]) -> Scene {
         let repository = Repository::new(&format!("channels-{name}"), "", &[]);
         repository.set(settings);
+        // A server answers before its fleet has read the settings; afterwards they are known from the beginning.
+        repository.ok("run --until-idle");
         let server = serve(&repository);
         Scene { server, repository }
     }
@@ -251,6 +253,7 @@ fn a_wait_keeps_the_turn_until_it_is_resolved_overridden_or_too_long() {
     assert!(waiting.contains("adj turn resume talk --as anna"), "{waiting}");
     anna.turn("talk", json!({ "action": "resume" }));
     assert_eq!(scene.turn("talk"), "anna ACTIVE");
+    anna.says("talk", "It builds.");
     // A person gives the turn back, or takes it away.
     anna.turn("talk", wait.clone());
     scene.ok(&["turn", "resume", "talk", "--as", "anna"]);
@@ -321,7 +324,7 @@ fn an_agent_added_in_mid_cycle_is_last_and_one_removed_in_its_turn_passes_it_on(
 
 #[test]
 fn who_is_lost_in_its_turn_is_announced_and_without_agents_messages_reach_nobody() {
-    let scene = Scene::with("lost", &[("[test]", "[limits]\nheartbeat = \"1s\"\n[test]")]);
+    let scene = Scene::with("lost", &[("[test]", "[limits]\nheartbeat = \"3s\"\n[test]")]);
     let anna = scene.agent("anna");
     scene.ok(&["channel", "create", "talk", "--topic", "Well?", "--add", "anna"]);
     wait("the end of anna's turn", || (scene.state("talk", "anna") == "OFFLINE").then_some(()));
