@@ -33,9 +33,11 @@ impl Scene {
 
     fn with(name: &str, settings: &[(&str, &str)]) -> Scene {
         let repository = Repository::new(&format!("channels-{name}"), "", &[]);
-        repository.set(settings);
-        // A server answers before its fleet has read the settings; afterwards they are known from the beginning.
-        repository.ok("run --until-idle");
+        if !settings.is_empty() {
+            repository.set(settings);
+            // A server answers before its fleet has read the settings: they are known from a fleet before it.
+            repository.ok("run --until-idle");
+        }
         let server = serve(&repository);
         Scene { server, repository }
     }

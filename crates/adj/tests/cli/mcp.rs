@@ -366,11 +366,12 @@ fn who_listens_in_a_session_is_told_when_the_server_stops() {
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
     let rest: Vec<String> = lines.collect();
     assert_eq!(rest[rest.len() - 2..], ["0", ""], "{rest:?}");
+fn token(here: &Repository, name: &str, role: &str) -> String {
+    here.ok(&["token", "create", "--name", name, "--role", role, "--quiet"]).trim().to_owned()
+}
 
 /// An agent from outside that is connected: a client with its own token.
-fn outside(here: &Repository, name: &str, role: &str) -> Client {
-    let token = here.ok(&["token", "create", "--name", name, "--role", role, "--quiet"]);
-    let token = token.trim();
+fn outside(here: &Repository, name: &str, token: &str) -> Client {
     let head = format!(
         "POST /api/v1/agents/{name}/connect HTTP/1.1\nAuthorization: Bearer {token}\nContent-Type: application/json\nContent-Length: 2"
     );
@@ -383,8 +384,9 @@ fn outside(here: &Repository, name: &str, role: &str) -> Client {
 #[test]
 fn an_agent_in_a_channel_reads_speaks_waits_and_ends_its_turn_by_tools() {
     let here = Repository::new();
+    let (anna, ben) = (token(&here, "anna", "specialist"), token(&here, "ben", "intern"));
     let _owner = Owner::start(&here);
-    let (mut anna, mut ben) = (outside(&here, "anna", "specialist"), outside(&here, "ben", "intern"));
+    let (mut anna, mut ben) = (outside(&here, "anna", &anna), outside(&here, "ben", &ben));
     assert!(!anna.tools().contains("channel_post"), "it is in no channel");
     let (refused, text, _) = anna.call("channel_read", json!({}));
     assert!(refused && text.contains("for agents that are in a channel"), "{text}");
@@ -420,12 +422,13 @@ fn an_agent_in_a_channel_reads_speaks_waits_and_ends_its_turn_by_tools() {
 #[test]
 fn a_review_is_decided_in_its_channel_by_whoever_may_review_in_its_turn() {
     let here = Repository::new();
+    let (anna, lena) = (token(&here, "anna", "intern"), token(&here, "lena", "lead"));
     let _owner = Owner::start(&here);
     here.ok(&["task", "add", "x", "--id", "c-1"]);
     here.ok(&["task", "assign", "c-1", "coder"]);
     here.ok(&["task", "move", "c-1", "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
     here.ok(&["task", "move", "c-1", "REVIEW", "--payload", REVIEW]);
-    let (mut anna, mut lena) = (outside(&here, "anna", "intern"), outside(&here, "lena", "lead"));
+    let (mut anna, mut lena) = (outside(&here, "anna", &anna), outside(&here, "lena", &lena));
     here.ok(&["review", "c-1", "--room", "looks", "--add", "anna", "--reviewer", "lena"]);
     assert_eq!(anna.call("channel_read", json!({})).1, "ann: Review of c-1: x");
     let changes = json!({ "approve": false, "note": "name the file" });
