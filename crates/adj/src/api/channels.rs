@@ -210,16 +210,22 @@ pub fn remove_member(
     show(call, name, Nothing {}, Nothing {})
 }
 
+/// So many records at the end of the log are looked through first for what was just written.
+const RECENT: u64 = 1_000;
+
 pub fn post(call: &Call, name: ChannelName, _: Nothing, new: NewMessage) -> Result<Entry, Problem> {
     let reply = call.submit(Ask::Post { channel: name.clone(), text: new.text })?;
     let number: u64 = reply.id.and_then(|id| id.parse().ok()).unwrap_or_default();
     let world = call.world();
-    let records = call.site.project.stream_between(&stream(&name), 0, world.seq)?;
-    let posted = records.iter().rev().find_map(|record| {
-        let entry = entry(call, &world, &name, record)?;
-        (entry.number == Some(number)).then_some(entry)
-    });
-    posted.ok_or_else(|| Problem::not_found(format!("there is no message {number} in `{name}`")))
+    // It is at the end, unless this is the answer to a key that was used long ago.
+    for from in [world.seq.saturating_sub(RECENT), 0] {
+        let records = call.site.project.stream_between(&stream(&name), from, world.seq)?;
+        let mut told = records.iter().rev().filter_map(|record| entry(call, &world, &name, record));
+        if let Some(posted) = told.find(|entry| entry.number == Some(number)) {
+            return Ok(posted);
+        }
+    }
+    Err(Problem::not_found(format!("there is no message {number} in `{name}`")))
 }
 
 fn stream(name: &ChannelName) -> String {
@@ -296,15 +302,12 @@ fn entries(
         _ => None,
     };
     let channel = known(world, name)?;
+    let open = agent.map_or(channel.said, |agent| channel.last_open_to(agent));
     let wanted = query.search.as_ref().map(|wanted| wanted.to_lowercase());
     let mut found = Vec::new();
     for record in call.site.project.stream_between(&stream(name), after, world.seq)? {
         let Some(entry) = entry(call, world, name, &record) else { continue };
-        if let (Some(agent), Some(number)) = (agent, entry.number)
-            && number > channel.last_open_to(agent)
-            && entry.agent_id.as_deref() != Some(agent.as_str())
-            && entry.recipient.as_deref() != Some(agent.as_str())
-        {
+        if entry.number.is_some_and(|number| number > open) {
             break;
         }
         if agent.is_some_and(|agent| !is_for(&entry, agent))

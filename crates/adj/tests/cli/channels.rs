@@ -302,6 +302,57 @@ fn a_message_into_a_turn_goes_as_the_mode_says() {
     assert_eq!(scene.turn("interrupt"), "anna ACTIVE");
 }
 
+/// What is held back comes first once it may be known, whatever was said in between: a reader's cursor never passes it.
+#[test]
+fn a_reader_is_shown_what_was_held_back_from_it_in_its_place() {
+    let scene = Scene::new("held");
+    let (anna, ben) = (scene.agent("anna"), scene.agent("ben"));
+    scene.ok(&["channel", "create", "talk", "--topic", "Tea?", "--add", "anna", "--add", "ben"]);
+    scene.ok(&["channel", "post", "talk", "And milk?"]);
+    anna.says("talk", "Yes.");
+    assert_eq!(ben.reads("talk"), ["Tea?"]);
+    anna.completes("talk");
+    assert_eq!(ben.reads("talk"), ["Tea?", "And milk?", "Yes."]);
+}
+
+#[test]
+fn a_message_with_a_key_is_posted_once() {
+    let scene = Scene::new("key");
+    scene.ok(&["channel", "create", "talk"]);
+    let token = std::fs::read_to_string(scene.repository.state("token")).unwrap();
+    let body = json!({ "text": "Once." }).to_string();
+    let post = || {
+        let head = format!(
+            "POST /api/v1/channels/talk/messages HTTP/1.1\nHost: {}\nAuthorization: Bearer {token}\n\
+             Content-Type: application/json\nX-Idempotency-Key: k1\nContent-Length: {}",
+            scene.server.host(),
+            body.len()
+        );
+        scene.server.raw(&head, body.as_bytes()).json()
+    };
+    assert_eq!(post()["seq"], post()["seq"]);
+    assert_eq!(scene.status("talk")["messages"], 1);
+}
+
+#[test]
+fn a_tail_without_a_terminal_prints_each_entry_as_it_comes_and_ends_with_the_channel() {
+    use std::io::{BufRead, BufReader};
+    let scene = Scene::new("tail");
+    scene.ok(&["channel", "create", "talk", "--topic", "Tea?"]);
+    let mut tail = scene.repository.command("channel tail talk --json");
+    let mut tail = tail.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines().map(|line| {
+        let entry: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        (entry["event"].as_str().unwrap().to_owned(), entry["text"].as_str().map(str::to_owned))
+    });
+    assert_eq!(lines.next().unwrap(), ("message".to_owned(), Some("Tea?".to_owned())));
+    scene.ok(&["channel", "post", "talk", "Coffee?"]);
+    assert_eq!(lines.next().unwrap(), ("message".to_owned(), Some("Coffee?".to_owned())));
+    scene.ok(&["channel", "close", "talk"]);
+    assert_eq!(lines.next().unwrap().0, "channel_closed");
+    assert!(lines.next().is_none() && tail.wait().unwrap().success());
+}
+
 #[test]
 fn an_agent_added_in_mid_cycle_is_last_and_one_removed_in_its_turn_passes_it_on() {
     let scene = Scene::new("cycle");
