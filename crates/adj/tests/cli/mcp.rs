@@ -366,6 +366,8 @@ fn who_listens_in_a_session_is_told_when_the_server_stops() {
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
     let rest: Vec<String> = lines.collect();
     assert_eq!(rest[rest.len() - 2..], ["0", ""], "{rest:?}");
+}
+
 fn token(here: &Repository, name: &str, role: &str) -> String {
     here.ok(&["token", "create", "--name", name, "--role", role, "--quiet"]).trim().to_owned()
 }
