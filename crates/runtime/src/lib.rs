@@ -23,6 +23,7 @@ pub mod secrets;
 pub mod settings;
 pub mod sim;
 pub mod spoken;
+pub mod specs;
 #[cfg(test)]
 mod testing;
 pub mod tickets;
