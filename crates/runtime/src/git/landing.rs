@@ -31,7 +31,7 @@ pub struct Edit {
     pub change: Rewrite,
 }
 
-type Rewrite = fn(Option<&[u8]>) -> Option<Vec<u8>>;
+type Rewrite = Box<dyn Fn(Option<&[u8]>) -> Option<Vec<u8>> + Send + Sync>;
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]

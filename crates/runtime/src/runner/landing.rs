@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use super::gate::{self, Tested, Tests, TestsError, Whose};
 use super::kept_command::{self, CommandError};
 use super::trees::{self, TreeError};
-use super::{Missing, Shared, authorship, endings, hooks, pull_request, tickets};
+use super::{Missing, Shared, authorship, endings, hooks, marks, pull_request, tickets};
 use crate::files::FileError;
 use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
@@ -88,14 +88,20 @@ pub(super) async fn tested(
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let ticket = known.ticket.clone();
+    // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
+    let merges = in_force.settings.landing.by == LandBy::Merge;
+    let mark = merges.then(|| marks::of(&world, known)).flatten();
     let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
             let main = repository.main_tip()?;
-            let edits: Vec<Edit> = match &ticket {
+            let mut edits: Vec<Edit> = match &ticket {
                 Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
+            if let Some(mark) = &mark {
+                edits.extend(marks::tick_in_landing(&repository, mark, at / 1000)?);
+            }
             let merged = match &squash {
                 Some(agent) => {
                     let commits = repository.commits_of(&tip, &main)?;
@@ -111,6 +117,11 @@ pub(super) async fn tested(
             if let Merged::Clean { commit, .. } = &merged {
                 repository.keep(&format!("landing-{name}"), commit)?;
                 distrust(&desk.layout, &repository, commit)?;
+                if let Some(said) =
+                    mark.map(|mark| marks::left(&repository, &mark, commit)).transpose()?.flatten()
+                {
+                    desk.notice_once(format!("{name}: {said}"));
+                }
             }
             let brought = match &merged {
                 Merged::Clean { commit, .. } if by_agent => tickets::added(&desk, &main, commit)?,

@@ -24,6 +24,7 @@ mod landing;
 mod listener;
 mod main_loop;
 mod main_tests;
+pub(crate) mod marks;
 mod prompt_text;
 mod pull_request;
 mod recovery;

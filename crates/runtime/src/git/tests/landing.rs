@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::*;
+use crate::runner::marks::{self, Mark};
 
 const AT: i64 = 1_700_000_000;
 
@@ -122,8 +123,10 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
     project.agent_commits("new", "new\n");
     let tip = project.take_tip().tip;
     let main = project.repository.main_tip().unwrap();
-    let edit =
-        |path: &str, change: fn(Option<&[u8]>) -> Option<Vec<u8>>| Edit { path: path.to_owned(), change };
+    let edit = |path: &str, change: fn(Option<&[u8]>) -> Option<Vec<u8>>| Edit {
+        path: path.to_owned(),
+        change: Box::new(change),
+    };
     let edits = [
         edit("tickets/deep/c1.md", |before| before.is_none().then(|| b"closed\n".to_vec())),
         edit("README", |before| before.is_some().then(|| b"edited\n".to_vec())),
@@ -139,6 +142,49 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
     assert_eq!(project.git(&["fsck", "--strict"]), "");
     let bad = [edit("../out", |_| None)];
     assert!(project.repository.merge(&commit, &project.agent_commits("x", "x"), "Land", &bad, AT).is_err());
+}
+
+#[test]
+fn the_box_of_a_story_is_ticked_in_its_merge_and_left_where_that_cannot_be() {
+    let tasks = "# Tasks\n\n- [ ] 1. Door\n  - [x] 1.1 Frame\n  - [ ] 1.2 Leaf\n";
+    let path = ".kiro/specs/door/tasks.md";
+    let project = Project::with(Isolation::Clone, |folder, root| {
+        write(&root.join(path), tasks);
+        folder.git(root, &["add", "-A"]);
+        folder.git(root, &["commit", "-q", "-m", "Spec"]);
+    });
+    project.prepare();
+    project.agent_commits("new", "new\n");
+    let tip = project.take_tip().tip;
+    let main = project.repository.main_tip().unwrap();
+    let line = "  - [ ] 1.2 Leaf".to_owned();
+    let mark = |path: &str| Mark {
+        format: "kiro".into(),
+        key: "1.2".into(),
+        at: kernel::specs::Mark { path: path.to_owned(), line: line.clone() },
+    };
+    let edit = |path: &str| marks::tick_in_landing(&project.repository, &mark(path), AT).unwrap();
+    let merge = |edits: &[Edit]| match project.repository.merge(&main, &tip, "Land", edits, AT).unwrap() {
+        Merged::Clean { commit, .. } => commit,
+        other => panic!("{other:?}"),
+    };
+    let left = |path: &str, merge: &Oid| marks::left(&project.repository, &mark(path), merge).unwrap();
+    let unmarked = merge(&[]);
+    assert!(edit("none.md").is_none(), "what main does not have is not made");
+    assert!(left("none.md", &unmarked).unwrap().contains("main does not have it"));
+
+    // The user is at work on the file: the landing could not be brought into their checkout.
+    write(&project.root().join(path), "mine\n");
+    assert!(edit(path).is_none());
+    assert!(left(path, &unmarked).unwrap().contains("local changes"), "{:?}", left(path, &unmarked));
+
+    write(&project.root().join(path), tasks);
+    let ticked = merge(&[edit(path).unwrap()]);
+    assert_eq!(left(path, &ticked), None);
+    assert_eq!(project.repository.move_main(&ticked, &main).unwrap(), Moved::Moved);
+    assert_eq!(project.git(&["diff", "--name-only", main.as_str(), "main"]), format!("{path}\nnew"));
+    let after = fs::read_to_string(project.root().join(path)).unwrap();
+    assert_eq!(after, tasks.replace("[ ]", "[x]"), "the parent goes with its last child");
 }
 
 #[test]
