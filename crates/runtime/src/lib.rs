@@ -22,8 +22,8 @@ pub mod sandbox;
 pub mod secrets;
 pub mod settings;
 pub mod sim;
-pub mod spoken;
 pub mod specs;
+pub mod spoken;
 #[cfg(test)]
 mod testing;
 pub mod tickets;

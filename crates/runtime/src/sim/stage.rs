@@ -869,7 +869,7 @@ impl<'t> Stage<'t> {
     fn recover(&mut self) -> Played {
         at_once(outbox::take_over(self)).map_err(Trouble::failure)?;
         let away = self.random.between(0, 30_000);
-        self.system(Ask::WasAway { since: self.now() - away })?;
+        self.system(Ask::WasAway { since: self.now() - away, hosted: false })?;
         let held: Vec<_> = self
             .world
             .workers

@@ -551,8 +551,11 @@ struct Spoken {
 impl Spoken {
     /// Where the file cannot be opened, readers are given nothing of it: the transcript has it all.
     fn open(shared: &Shared, step: &Step) -> Spoken {
-        let words = Words::open(&shared.layout.spoken(), &step.file.run, &step.file.effect);
-        let words = words.inspect_err(|error| not_put_down(shared, error)).ok();
+        // What is said in a room is read there.
+        let words = step.file.is_for.run().and_then(|run| {
+            let words = Words::open(&shared.layout.spoken(), run, &step.file.effect);
+            words.inspect_err(|error| not_put_down(shared, error)).ok()
+        });
         Spoken { words, waiting: Vec::new(), bytes: 0, line: (0, 0) }
     }
 
