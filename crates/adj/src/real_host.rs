@@ -352,7 +352,7 @@ impl Host for RealHost {
         let text =
             runtime::runner::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
         let text = text.ok_or_else(|| {
-            Problem::bad(format!("`{known}` is told to an agent in a room, and not by a task"))
+            Problem::bad(format!("`{known}` is told to an agent outside of any task"))
                 .hint(format!("`adj prompt show {known}` prints it as it is written"))
         })?;
         let file = prompts.path(known).map(|file| file.display().to_string());

@@ -27,6 +27,14 @@ machines::wire_enum! {
         MergeConflict = "merge_conflict",
         /// It is an agent's turn in a room.
         Turn = "turn",
+        /// The architect is to split a spec.
+        Spec = "spec",
+        /// The architect is to review finished work.
+        Review = "review",
+        /// The architect is asked something.
+        Question = "question",
+        /// A budget is used up, and the architect may raise it.
+        Budget = "budget",
     }
 }
 
@@ -38,7 +46,7 @@ impl Kind {
             Kind::Step => Some(Prompt::Step { notes }),
             Kind::TestFailure => Some(Prompt::TestFailure { output, notes }),
             Kind::MergeConflict => Some(Prompt::MergeConflict { output, notes }),
-            Kind::Turn => None,
+            Kind::Turn | Kind::Spec | Kind::Review | Kind::Question | Kind::Budget => None,
         }
     }
 }
@@ -95,6 +103,16 @@ machines::wire_enum! {
         Seconds = "seconds",
         /// That the agent was in the middle of this turn, where it was.
         Again = "again",
+        /// Who asks the architect.
+        By = "by",
+        /// What the architect is asked: a spec, a question, or the text of a task, as its author wrote it.
+        Asked = "asked",
+        /// The changes that are reviewed, and where they were cut.
+        Diff = "diff",
+        /// What was said of the task.
+        Comments = "comments",
+        /// The commit that is reviewed.
+        Tip = "tip",
     }
 }
 
@@ -123,6 +141,12 @@ pub struct Variables {
     pub ends: String,
     pub seconds: String,
     pub again: String,
+    pub by: String,
+    pub asked: String,
+    pub diff: String,
+    /// Comments; they are written one after the other.
+    pub comments: Vec<String>,
+    pub tip: String,
 }
 
 impl Variables {
@@ -146,12 +170,12 @@ impl Variables {
             Variable::Ends => self.ends.clone(),
             Variable::Seconds => self.seconds.clone(),
             Variable::Again => self.again.clone(),
-            // Output is not Markdown: in a block of its own it stays what it is, and cannot end that block.
-            Variable::Output if self.output.trim().is_empty() => String::new(),
-            Variable::Output => {
-                let fence = fence(&self.output);
-                format!("{fence}text\n{}\n{fence}", self.output.trim_end())
-            }
+            Variable::Output => fenced("text", &self.output),
+            Variable::By => self.by.clone(),
+            Variable::Asked => fenced("text", &self.asked),
+            Variable::Diff => fenced("diff", &self.diff),
+            Variable::Comments => fenced("text", &self.comments.join("\n\n")),
+            Variable::Tip => self.tip.clone(),
         }
     }
 
@@ -222,6 +246,10 @@ impl Prompts {
                 Kind::TestFailure => &settings.prompts.test_failure,
                 Kind::MergeConflict => &settings.prompts.merge_conflict,
                 Kind::Turn => &settings.prompts.turn,
+                Kind::Spec => &settings.prompts.spec,
+                Kind::Review => &settings.prompts.review,
+                Kind::Question => &settings.prompts.question,
+                Kind::Budget => &settings.prompts.budget,
             };
             match own {
                 Some(path) => Template::parse(kind, read(kind, &root.join(path))?, Some(path.clone())),
@@ -266,6 +294,10 @@ fn shipped(kind: Kind) -> &'static str {
         Kind::TestFailure => include_str!("prompts/test_failure.md"),
         Kind::MergeConflict => include_str!("prompts/merge_conflict.md"),
         Kind::Turn => include_str!("prompts/turn.md"),
+        Kind::Spec => include_str!("prompts/spec.md"),
+        Kind::Review => include_str!("prompts/review.md"),
+        Kind::Question => include_str!("prompts/question.md"),
+        Kind::Budget => include_str!("prompts/budget.md"),
     }
 }
 
@@ -380,6 +412,15 @@ fn list(points: &[String]) -> String {
     points.map(|point| format!("- {}", point.replace('\n', "\n  "))).collect::<Vec<_>>().join("\n")
 }
 
+/// What others wrote is not Markdown of ours: in a block of its own it stays what it is, and cannot end that block.
+fn fenced(language: &str, text: &str) -> String {
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    let fence = fence(text);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
+}
+
 /// A fence longer than any in the text.
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -442,8 +483,8 @@ mod tests {
         for kind in kinds() {
             for variables in [&full, &Variables::default()] {
                 let text = Prompts::shipped().render(kind, variables);
-                // Whoever speaks in a room is never done with it.
-                assert_eq!(text.contains("\nDONE\n"), kind != Kind::Turn, "{kind}: {text}");
+                let is_of_task = kind.of_task(Vec::new(), String::new()).is_some();
+                assert_eq!(text.contains("\nDONE\n"), is_of_task, "{kind}: {text}");
                 assert!(!text.contains("{{") && !text.contains("\n\n\n\n"), "{kind}: {text}");
             }
         }
@@ -475,7 +516,8 @@ mod tests {
     fn a_template_that_names_what_there_is_not_is_refused() {
         let refused = |text: &str| own(text).unwrap_err().to_string();
         let all = "there are `task`, `title`, `body`, `acceptance`, `plan`, `notes`, `worker`, `branch`, `main`, `test`, `output`, \
-                   `room`, `topic`, `members`, `agent`, `said`, `ends`, `seconds`, `again`";
+                   `room`, `topic`, `members`, `agent`, `said`, `ends`, `seconds`, `again`, \
+                   `by`, `asked`, `diff`, `comments`, `tip`";
         assert_eq!(
             refused("a\n{{titl}}"),
             format!("p/own.md:2: unknown variable `titl`; did you mean `title`? {all}")

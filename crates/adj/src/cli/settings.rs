@@ -247,7 +247,7 @@ To use your own, name the file in adjutant.toml:
   [prompts]
   step = \"step.md\"")]
     Show {
-        /// Prompt: init, step, test_failure, merge_conflict or turn
+        /// Prompt: init, step, test_failure, merge_conflict, turn, spec, review, question or budget
         name: String,
         /// Fill in the template for this task, or the task of this worker
         #[arg(long, value_name = "TASK")]

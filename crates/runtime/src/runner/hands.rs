@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::{
-    Shared, after_landing, gate, health, landing, main_tests, shell, step, tickets, trees, words, words::Word,
+    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, tickets, trees, words, words::Word,
 };
 use crate::clock;
 use crate::crash;

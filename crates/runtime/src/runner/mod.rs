@@ -29,8 +29,10 @@ mod prompt_text;
 mod pull_request;
 mod recovery;
 mod repository;
+mod request_text;
 mod room_text;
 mod sandbox_notes;
+mod seats;
 pub mod shell;
 mod step;
 mod surroundings;
@@ -48,7 +50,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use kernel::command::Happened;
 use kernel::rooms::Seat;
 use kernel::{Answer, Ask, Reply, World};
-use machines::names::{AgentName, ChannelName, EffectId, RunId, TaskId};
+use machines::names::{AgentName, ChannelName, EffectId, RequestId, RunId, TaskId};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::clock;
@@ -141,6 +143,8 @@ pub enum Missing {
     Channel(ChannelName),
     #[error("`{0}` is no place in which an agent speaks")]
     Seat(Seat),
+    #[error("there is no request `{0}` that an agent could answer")]
+    Request(RequestId),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -122,7 +122,7 @@ pub const SECTIONS: &[Section] = &[
             key("max_fix_rounds", Kind::Number(0, MANY), "3", "How many times a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "Timeout of one step of an agent."),
             key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C wait for running calls before they end them."),
-            key("review", Kind::Choice(|| vec![Review::Auto.name(), Review::Human.name()]), r#""human""#, "Who approves work that passed its checks: you, or nobody."),
+            key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves work that passed its checks: you, the architect, or nobody."),
             key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none; `agent`: the agent submits its own in its first step, which takes that one's place."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When suspended agents continue: when all services are healthy, or each when its own service is."),
         ],
@@ -202,6 +202,15 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        path: "architect",
+        about: "The agent that splits specs into tasks, answers questions of other agents, and reviews where `fleet.review` says so.",
+        keys: &[
+            key("agent", Kind::Name, "", "The agent, by its name in `[agents]`: not the one that workers run, and no intern. Absent: questions and reviews are yours."),
+            key("escalation", Kind::Time, r#""2h""#, "How long it waits for you where it cannot answer by itself; then it stops, and what was asked is kept."),
+            key("raises_budgets", Kind::Flag, "false", "Whether it may raise the budget of a task or run that is used up, once for each task. You are asked either way."),
+        ],
+    },
+    Section {
         path: "prompts",
         about: "Your own texts in place of the shipped ones; `adj prompt show NAME` prints what is in use.",
         keys: &[
@@ -210,6 +219,10 @@ pub const SECTIONS: &[Section] = &[
             key("test_failure", Kind::Path, "", "The file with the prompt after failed tests."),
             key("merge_conflict", Kind::Path, "", "The file with the prompt after a landing that failed."),
             key("turn", Kind::Path, "", "The file with the prompt of an agent's turn in a room."),
+            key("spec", Kind::Path, "", "The file with the prompt of the architect for a spec."),
+            key("review", Kind::Path, "", "The file with the prompt of the architect for a review."),
+            key("question", Kind::Path, "", "The file with the prompt of the architect for a question."),
+            key("budget", Kind::Path, "", "The file with the prompt of the architect for a budget that is used up."),
         ],
     },
     Section {
@@ -331,7 +344,6 @@ pub const SECTIONS: &[Section] = &[
 #[rustfmt::skip]
 pub const NOT_YET: &[(&str, &str, &str)] = &[
     ("adapter", "acp",   "write adapter = \"claude\" or \"codex\", or adapter = \"command\" for a program that reads its prompt from standard input"),
-    ("review",  "architect", "write review = \"human\", or review = \"auto\" to merge without a review"),
     ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];

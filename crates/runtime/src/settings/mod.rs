@@ -56,6 +56,7 @@ pub struct Settings {
     pub tickets: Tickets,
     pub sandbox: Sandbox,
     pub policy: Policy,
+    pub architect: Architect,
     pub prompts: Prompts,
     pub landing: Landing,
     pub hooks: Hooks,
@@ -178,6 +179,15 @@ pub struct Policy {
     pub proposals: Proposals,
 }
 
+/// `[architect]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Architect {
+    /// Always among the agents; absent where there is no architect.
+    pub agent: Option<AgentName>,
+    pub escalation: Duration,
+    pub raises_budgets: bool,
+}
+
 /// `[trash]` and `[logs]`: how long something is kept, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
@@ -193,6 +203,10 @@ pub struct Prompts {
     pub test_failure: Option<PathBuf>,
     pub merge_conflict: Option<PathBuf>,
     pub turn: Option<PathBuf>,
+    pub spec: Option<PathBuf>,
+    pub review: Option<PathBuf>,
+    pub question: Option<PathBuf>,
+    pub budget: Option<PathBuf>,
 }
 
 /// `[landing]`
@@ -524,7 +538,11 @@ impl Settings {
             services: self.services.keys().cloned().collect(),
             restore: self.fleet.restore,
             limits: self.limits.rules.clone(),
-            architect: None,
+            architect: self.architect.agent.clone().map(|agent| config::Architect {
+                agent,
+                escalation_seconds: self.architect.escalation.as_secs().try_into().unwrap_or(u32::MAX),
+                raises_budgets: self.architect.raises_budgets,
+            }),
             max_turns: self.project.max_turns,
             tests: self.test.check_main.then(|| self.tests()),
             landed_hook: self.hooks.landed.is_some(),
@@ -643,6 +661,7 @@ impl Health {
 fn build(values: &mut Values) -> Settings {
     let services = services(values);
     let (fleet, agents) = fleet(values, &services);
+    let architect = architect(values, &fleet, &agents);
     let [project, test, tickets, sandbox, policy] =
         ["project", "test", "tickets", "sandbox", "policy"].map(|section| values.scope(section));
     let [budget, prompts, worktree, landing] =
@@ -696,12 +715,17 @@ fn build(values: &mut Values) -> Settings {
             cap_per_agent: policy.number("cap_per_agent"),
             proposals: policy.word("proposals"),
         },
+        architect,
         prompts: Prompts {
             init: path(&prompts, "init"),
             step: path(&prompts, "step"),
             test_failure: path(&prompts, "test_failure"),
             merge_conflict: path(&prompts, "merge_conflict"),
             turn: path(&prompts, "turn"),
+            spec: path(&prompts, "spec"),
+            review: path(&prompts, "review"),
+            question: path(&prompts, "question"),
+            budget: path(&prompts, "budget"),
         },
         landing: Landing {
             by: landing.word("by"),
@@ -823,6 +847,46 @@ fn fleet(
         }
     }
     (fleet, agents)
+}
+
+/// What the rules would refuse is said here, where it stands in the file.
+fn architect(values: &mut Values, fleet: &Fleet, agents: &BTreeMap<AgentName, Agent>) -> Architect {
+    let scope = values.scope("architect");
+    let named = scope.text("agent").and_then(|name| AgentName::new(name).ok());
+    let known = named.as_ref().and_then(|name| agents.get(name));
+    let at = scope.span("agent");
+    match (&named, known) {
+        (Some(name), None) => {
+            let names = agents.keys().map(AgentName::as_str);
+            let meant = nearest(name.as_str(), names).map(|meant| format!("set architect.agent = \"{meant}\", or "));
+            values.problem(
+                at,
+                format!("architect.agent names `{name}`, which is not among the agents"),
+                format!("{}add `[agents.{name}]`", meant.unwrap_or_default()),
+            );
+        }
+        (Some(name), Some(_)) if *name == fleet.agent => values.problem(
+            at,
+            format!("architect.agent is `{name}`, which workers run; nobody reviews their own work"),
+            "add another agent, with the same program if you like, and name that one",
+        ),
+        (Some(name), Some(agent)) if agent.role == Role::Intern => values.problem(
+            at,
+            format!("architect.agent is `{name}`, which is an intern; a reviewer is at least a specialist"),
+            format!("set role = \"lead\" in [agents.{name}]"),
+        ),
+        _ => {}
+    }
+    if fleet.review == Review::Architect && named.is_none() && !scope.is_misread("agent") {
+        let span = values.scope("fleet").span("review");
+        let message = "fleet.review is \"architect\", and [architect] names no agent";
+        values.problem(span, message, "set architect.agent to the name of one of the agents");
+    }
+    Architect {
+        agent: named,
+        escalation: scope.time("escalation"),
+        raises_budgets: scope.flag("raises_budgets").unwrap_or_default(),
+    }
 }
 
 fn agent_of(

@@ -20,7 +20,7 @@ fn what_is_wrong_with_a_scenario_is_said_with_file_line_and_what_to_do() {
         ("[[scenario]]\n", "demo.toml:1: this scenario has no step; add `[[scenario.step]]` with `do = […]`"),
         (
             "[[scenario]]\n[[scenario.step]]\non = \"dusk\"\ndo = []\n",
-            "demo.toml:3: `on` is the kind of a prompt: init, step, test_failure, merge_conflict, turn",
+            "demo.toml:3: `on` is the kind of a prompt: init, step, test_failure, merge_conflict, turn, spec, review, question, budget",
         ),
         ("[[scenario]]\n[[scenario.step]]\n", "demo.toml:2: a step needs `do = [ { … }, { … } ]`"),
         (

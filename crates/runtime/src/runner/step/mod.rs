@@ -95,6 +95,13 @@ impl For {
         }
     }
 
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            For::Task { run, .. } => Some(run),
+            For::Seat { .. } => None,
+        }
+    }
+
     pub fn worker(&self) -> Option<&WorkerName> {
         match self {
             For::Task { worker, .. } => Some(worker),

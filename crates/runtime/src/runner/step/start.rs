@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kernel::command::{Happened, StepFailure, Usage};
 use kernel::effect::Say;
-use kernel::rooms::{About, Seat};
+use kernel::rooms::Seat;
 use kernel::{Effect, World};
-use machines::names::{AgentName, EffectId};
+use machines::names::{AgentName, EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::{For, STEP_FILE, Step, StepError, StepFile, cut_off, failed, usage_of};
@@ -15,11 +15,12 @@ use crate::agents::{self, Order, PromptKind};
 use crate::files::{FileError, write_whole};
 use crate::git::{Oid, UnderReview};
 use crate::keeper::{self, Found, Spec};
-use crate::layout::Layout;
 use crate::runner::in_force::SettingsInForce;
 use crate::runner::room_text::{self, Turn};
 use crate::runner::surroundings::{self, Folders, Purpose};
-use crate::runner::{KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, trees};
+use crate::runner::{
+    KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, request_text, seats,
+};
 use crate::settings::Agent;
 
 /// Finds the step's processes, or starts them. `None`: what comes before a step was ended, and nothing was started.
@@ -240,17 +241,9 @@ async fn reply(
     };
     let settings = settings_of(in_force, agent)?;
     let world = shared.world();
-    let (about, text, kind) = told(in_force, &world, seat, prompt)?;
+    let (review, text, kind) = told(shared, in_force, &world, seat, prompt).await?;
     let folders = Folders::of_seat(&shared.layout, seat)?;
-    let tree = {
-        let (layout, repository) = (shared.layout.clone(), shared.repository.clone());
-        let (name, review) = (Layout::seat_name(seat), under_review(&world, &about));
-        let made = shared.blocking(move || {
-            trees::make_folder(&layout, &repository)?;
-            repository.seat_tree(&name, review.as_ref()).map_err(StepError::from)
-        });
-        made.await?
-    };
+    let tree = seats::tree(shared, seat, review).await?;
     let seated = world.seated(seat).ok_or_else(|| Missing::Seat(seat.clone()))?;
     Ok(Work {
         is_for: For::Seat { seat: seat.clone() },
@@ -270,27 +263,52 @@ async fn reply(
     })
 }
 
-/// What is said to whoever sits there, and what that place is about.
-fn told(
+/// What is said to whoever sits there, and the work that it is about.
+async fn told(
+    shared: &Arc<Shared>,
     in_force: &SettingsInForce,
     world: &World,
     seat: &Seat,
     say: &Say,
-) -> Result<(About, String, PromptKind), Missing> {
+) -> Result<(Option<UnderReview>, String, PromptKind), StepError> {
     match (seat, say) {
         (Seat::Room { channel, agent }, Say::Turn { after, upto, again }) => {
             let room = world.channel(channel).ok_or_else(|| Missing::Channel(channel.clone()))?;
             let turn = Turn { name: channel, agent, after: *after, upto: *upto, again: *again };
             let text = room_text::prompt(&in_force.prompts, world, room, &turn);
-            Ok((room.about.clone(), text, PromptKind::Turn))
+            let tip = room.about.task.as_ref().and_then(|id| world.task(id)?.place.as_ref()?.tip.clone());
+            Ok((under_review(world, room.about.task.as_ref(), tip), text, PromptKind::Turn))
         }
-        (Seat::Architect, Say::Turn { .. }) => Err(Missing::Seat(seat.clone())),
+        (Seat::Architect, Say::Request { request }) => {
+            let asked = world.requests.get(request).ok_or_else(|| Missing::Request(request.clone()))?;
+            let review = under_review(world, asked.task.as_ref(), asked.tip.clone());
+            let seen = request_text::Seen {
+                diff: diff(shared, review.as_ref()).await?,
+                test: gate::test_command(&in_force.settings, shared.layout.root()),
+            };
+            let told = request_text::prompt(&in_force.prompts, world, asked, &seen);
+            let (kind, text) = told.ok_or_else(|| Missing::Request(request.clone()))?;
+            Ok((review, text, kind))
+        }
+        (Seat::Architect, Say::Turn { .. }) | (Seat::Room { .. }, Say::Request { .. }) => {
+            Err(Missing::Seat(seat.clone()).into())
+        }
     }
 }
 
-/// The branch of the task that a room reviews, as far as it is known.
-fn under_review(world: &World, about: &About) -> Option<UnderReview> {
-    let place = world.task(about.task.as_ref()?)?.place.as_ref()?;
-    let tip = Oid::new(place.tip.as_deref()?)?;
-    Some(UnderReview { branch: place.branch.clone(), tip })
+/// What the work would change in main.
+async fn diff(shared: &Arc<Shared>, review: Option<&UnderReview>) -> Result<String, StepError> {
+    let Some(review) = review else { return Ok(String::new()) };
+    let (repository, tip) = (shared.repository.clone(), review.tip.clone());
+    let seen = shared.blocking(move || {
+        repository.ensure_land()?;
+        repository.diff(&tip, &repository.main_tip()?)
+    });
+    Ok(seen.await?)
+}
+
+/// The branch of a task, and the commit of it that is looked at.
+fn under_review(world: &World, task: Option<&TaskId>, tip: Option<SmolStr>) -> Option<UnderReview> {
+    let place = world.task(task?)?.place.as_ref()?;
+    Some(UnderReview { branch: place.branch.clone(), tip: Oid::new(tip.as_deref()?)? })
 }
