@@ -40,6 +40,7 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         name: call.request.actor.id().to_string(),
         role: call.request.actor.role(),
         run: run.map(|run| run.to_string()),
+        seat: call.request.seat.as_ref().map(ToString::to_string),
         task,
         outside,
         question_seconds: world.config.limits.question_seconds,

@@ -4,6 +4,7 @@
 //! they take and give. Nothing is decided here. The caller comes from the transport's credential, never from the body.
 
 mod agents;
+mod architect;
 pub mod asks;
 mod board;
 mod caller;
@@ -19,6 +20,7 @@ mod requests;
 pub mod routes;
 mod runs;
 mod scope;
+mod specs;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tokens;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::types::Nothing;
 use super::types::request::{
-    Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, Wish, Wished,
+    Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, WaitsFor, Wish, Wished,
 };
 use super::types::{Page, task};
 use super::{Call, Problem, WAIT_MAX, board, field, scope, time, word};
@@ -54,17 +54,26 @@ pub fn show(call: &Call, id: RequestId, query: ShowQuery, _: Nothing) -> Result<
     let _ = awaited(call, query.wait && known, answered);
     let world = call.world();
     let asked = world.requests.get(&id).ok_or_else(|| {
-        Problem::not_found(format!("there is no question `{id}`")).hint("`adj waiting` lists the open ones")
+        Problem::not_found(format!("there is no request `{id}`")).hint("`adj requests` lists the open ones")
     })?;
     Ok(shown(&world, asked))
 }
 
-fn shown(world: &World, asked: &world::Request) -> Request {
+pub fn shown(world: &World, asked: &world::Request) -> Request {
     let answer = asked.answer.as_ref().map(|given| Answer {
         by: given.by.to_string(),
         at: time(given.at),
         text: given.text.clone(),
+        abandoned: given.abandoned,
     });
+    let open = world.is_open_request(asked);
+    let place = world.architect_queue.iter().position(|id| *id == asked.id);
+    let with_architect = world.config.architect.is_some() && place.is_some() && !asked.for_person;
+    let waits_for = match (open, with_architect) {
+        (false, _) => None,
+        (true, true) => Some(WaitsFor::Architect),
+        (true, false) => Some(WaitsFor::Person),
+    };
     Request {
         id: asked.id.to_string(),
         kind: asked.kind,
@@ -73,9 +82,15 @@ fn shown(world: &World, asked: &world::Request) -> Request {
         by: asked.by.to_string(),
         text: asked.text.clone(),
         asked_at: time(asked.asked_at),
-        open: world.is_open_request(asked),
+        open,
         answer,
         told: asked.told,
+        spec: asked.spec.as_ref().map(ToString::to_string),
+        tip: asked.tip.as_ref().map(ToString::to_string),
+        waits_for,
+        position: place.and_then(|place| u32::try_from(place + 1).ok()).filter(|_| open),
+        notes: asked.notes.iter().map(ToString::to_string).collect(),
+        tries: asked.tries,
     }
 }
 
@@ -93,7 +108,11 @@ pub fn ask(call: &Call, (): (), _: Nothing, new: NewRequest) -> Result<Request, 
 }
 
 pub fn answer(call: &Call, id: RequestId, _: Nothing, given: NewAnswer) -> Result<Request, Problem> {
-    call.submit(Ask::AnswerRequest { id: id.clone(), text: given.text })?;
+    let text = given.text.unwrap_or_default();
+    call.submit(match given.abandon {
+        true => Ask::AbandonRequest { id: id.clone(), reason: text },
+        false => Ask::AnswerRequest { id: id.clone(), text },
+    })?;
     show(call, id, ShowQuery::default(), Nothing {})
 }
 

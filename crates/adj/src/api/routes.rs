@@ -7,12 +7,12 @@
 use super::asks::{Asks, Taken};
 use super::types::{self, Nothing};
 use super::{
-    Call, Method, Problem, Request, Response, agents, board, caller, channels, fleet, history, host,
-    requests, runs, scope, tokens, waiting,
+    Call, Method, Problem, Request, Response, agents, architect, board, caller, channels, fleet, history,
+    host, requests, runs, scope, specs, tokens, waiting,
 };
 use kernel::World;
 use machines::names::{
-    AgentName, ApprovalId, BadName, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName,
+    AgentName, ApprovalId, BadName, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -67,11 +67,19 @@ fn table() -> Vec<Subject> {
             route(Post,   "/approvals/{approval}/decision",  Kernel,        board::decide,              "Answer a question"),
         ]),
         subject("Questions", vec![
-            route(Get,    "/requests",                       ItsPart,       requests::list,             "List the questions that wait for an answer in words"),
+            route(Get,    "/requests",                       ItsPart,       requests::list,             "List the requests that wait for an answer in words, by a person or by the architect"),
             creates(Post, "/requests",                       Kernel,        requests::ask,              "Ask a question"),
             route(Get,    "/requests/{request}",             ReadsRequest,  requests::show,             "Show a question, with its answer"),
-            route(Post,   "/requests/{request}/answer",      Kernel,        requests::answer,           "Answer a question in words"),
+            route(Post,   "/requests/{request}/answer",      Kernel,        requests::answer,           "Answer a question in words, or give it up"),
             route(Post,   "/requests/{request}/receipt",     Kernel,        requests::receive,          "Say that the answer has reached whoever asked"),
+        ]),
+        subject("Specs and the architect", vec![
+            route(Get,    "/specs",                          Everyone,      specs::list,                "List the specs"),
+            creates(Post, "/specs",                          Kernel,        specs::submit,              "Submit a spec, or submit it again after feedback"),
+            route(Get,    "/specs/{spec}",                   Everyone,      specs::show,                "Show a spec, its versions and its stories"),
+            route(Get,    "/architect",                      People,        architect::show,            "Show where the architect stands, and what waits for it"),
+            route(Post,   "/architect/recover",              Kernel,        architect::recover,         "Let the architect go on after an error"),
+            route(Post,   "/architect/answer",               Kernel,        architect::answer,          "Answer the request in hand, as the architect's agent"),
         ]),
         subject("Agents at work", vec![
             route(Post,   "/own/plan",                       Kernel,        requests::plan,             "Submit the plan of the task that the caller is at work on"),
@@ -498,7 +506,7 @@ macro_rules! one_name {
     )*};
 }
 
-one_name!(AgentName, ChannelName, TaskId, WorkerName, RunId, ApprovalId, RequestId, EffectId);
+one_name!(AgentName, ChannelName, TaskId, WorkerName, RunId, ApprovalId, RequestId, SpecId, EffectId);
 
 /// A word of which there are few: whoever looks for it says that there is none.
 impl FromPath for String {

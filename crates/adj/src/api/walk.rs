@@ -76,6 +76,7 @@ impl Scene {
                 "{channel}" => names.channel.to_owned(),
                 "{on}" => "c-9".to_owned(),
                 "{effect}" => "e1".to_owned(),
+                "{spec}" => "login".to_owned(),
                 "{prompt}" => "init".to_owned(),
                 "{machine}" => "task".to_owned(),
                 part => part.to_owned(),
@@ -119,6 +120,10 @@ fn body(path: &str) -> Value {
         "/approvals/{approval}/decision" => json!({"approve": true}),
         "/requests" => json!({"text": "y"}),
         "/requests/{request}/answer" => json!({"text": "y"}),
+        "/specs" => {
+            json!({"id": "login", "title": "y", "text": "y", "stories": [{"key": "a", "title": "A"}]})
+        }
+        "/architect/answer" => json!({"answer": "approve"}),
         "/own/plan" => json!({"steps": ["a", "b", "c"]}),
         "/own/approvals" => json!({"tool": "Bash"}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
@@ -157,6 +162,9 @@ POST /approvals/{approval}/decision: every agent\n\
 POST /requests: nobody\n\
 POST /requests/{request}/answer: every agent\n\
 POST /requests/{request}/receipt: every agent\n\
+POST /specs: specialist, intern\n\
+POST /architect/recover: every agent\n\
+POST /architect/answer: person, lead, specialist, intern\n\
 POST /own/plan: person\n\
 POST /own/claim: person\n\
 POST /own/approvals: person\n\

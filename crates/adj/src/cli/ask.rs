@@ -37,13 +37,19 @@ pub struct Ask {
 #[command(after_help = "\
 Example:
   adj answer r7 'Spaces, four of them.'
+  adj answer r9 --abandon 'Not this year.'
 
-A question is answered once. `adj waiting` lists the open ones.")]
+A question is answered once. To what the architect could not decide, the architect goes on with what you say. `--abandon` gives \
+a request up: nobody waits for it any more. `adj requests` lists the open ones.")]
 pub struct Answer {
-    /// Question, as `adj waiting` lists it
+    /// Request, as `adj waiting` and `adj requests` list it
     id: String,
-    /// The answer
-    text: String,
+    /// The answer; with --abandon, the reason
+    #[arg(required_unless_present = "abandon")]
+    text: Option<String>,
+    /// Give the request up
+    #[arg(long)]
+    abandon: bool,
 }
 
 pub fn ask(command: &Ask, context: Context) -> Result<(), Failure> {
@@ -90,13 +96,18 @@ pub fn answer(command: &Answer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let id = machines::names::RequestId::new(&command.id);
     let id = id.map_err(|error| Failure::new(super::Exit::Usage, error.to_string()))?;
-    let answer = NewAnswer { text: command.text.clone() };
+    let answer = NewAnswer { text: command.text.clone(), abandon: command.abandon };
     let answered: Request = project.post(&format!("/requests/{id}/answer"), &answer)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&answered))?);
     }
     if !context.globals.quiet {
-        writeln!(context.out, "{} is answered", visible(&answered.id))?;
+        let what = match (&answered.answer, answered.waits_for) {
+            (Some(answer), _) if answer.abandoned => "is given up",
+            (None, Some(_)) => "is noted; the architect goes on with what you said",
+            _ => "is answered",
+        };
+        writeln!(context.out, "{} {what}", visible(&answered.id))?;
     }
     Ok(())
 }

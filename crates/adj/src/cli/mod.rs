@@ -35,6 +35,7 @@ mod service;
 mod settings;
 mod shell;
 mod sim;
+mod spec;
 mod state;
 pub mod story;
 mod task;
@@ -174,8 +175,16 @@ enum Command {
     Deny(fleet::Decide),
     /// Ask a question that a person answers in words
     Ask(ask::Ask),
-    /// Answer a question
+    /// Answer a question, or give a request up
     Answer(ask::Answer),
+    /// Submit, show and list specs: what is to be built
+    #[command(subcommand)]
+    Spec(spec::Command),
+    /// List what is asked, of the architect and of you
+    Requests(spec::Requests),
+    /// Show where the architect stands, and what waits for it
+    #[command(after_help = spec::ARCHITECT_HELP)]
+    Architect,
     /// Rooms in which agents take turns and you join in
     #[command(subcommand)]
     Channel(channel::Command),
@@ -292,6 +301,9 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Deny(command) => fleet::deny(&command, context),
         Command::Ask(command) => ask::ask(&command, context),
         Command::Answer(command) => ask::answer(&command, context),
+        Command::Spec(command) => spec::run(command, context),
+        Command::Requests(command) => spec::requests(&command, context),
+        Command::Architect => spec::architect(context),
         Command::Queue => fleet::queue(context),
         Command::Channel(command) => channel::run(command, context),
         Command::Turn(command) => channel::turn(command, context),

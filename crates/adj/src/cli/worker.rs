@@ -52,11 +52,12 @@ Example:
   adj why t-1       explain what failed
   adj retry t-1
   adj retry --all   retry every failed task
+  adj retry architect
 
 Retries at once, on the same branch. `adj task restart t-1` starts again from main.")]
 pub struct Retry {
-    /// Failed task, or the worker that is stuck with it
-    #[arg(value_name = "TASK|WORKER", required_unless_present = "all", conflicts_with = "all")]
+    /// Failed task, the worker that is stuck with it, or `architect`
+    #[arg(value_name = "TASK|WORKER|architect", required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
     /// Retry every task that is BLOCKED by a failure, and every unreachable service
     #[arg(long)]
@@ -111,6 +112,9 @@ const FAILED: [BlockReason; 7] = [
 
 pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
+    if command.name.as_deref() == Some("architect") {
+        return super::spec::recover(&project, context);
+    }
     let ids = match &command.name {
         Some(name) => match named::task(&project, name) {
             Ok(task) => vec![task.line.id],

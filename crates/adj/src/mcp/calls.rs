@@ -85,7 +85,7 @@ impl Desk<'_> {
 }
 
 /// An answer of the project as what it should be.
-fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failure> {
+pub(super) fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failure> {
     serde_json::from_value(answer).map_err(|error| {
         Failure::new(Exit::Unreachable, format!("cannot read the answer of the project: {error}"))
     })
@@ -134,6 +134,7 @@ pub fn ask(desk: &Desk, input: Input) -> Answer {
 
 pub fn answer(desk: &Desk, input: Input) -> Answer {
     let inputs::Answer { question, answer } = read(input)?;
+    let question = question.ok_or_else(|| bad("`question` is missing: the id of a question"))?;
     let path = format!("/requests/{}/answer", named("question", &question)?);
     Ok(desk.send(Post, &path, json!({ "text": answer }))?.into())
 }

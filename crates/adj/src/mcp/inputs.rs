@@ -79,10 +79,32 @@ pub struct Ask {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The question's id, such as r7; `waiting` lists the open ones.
-    pub question: String,
+    /// The question's id, such as r7; `waiting` lists the open ones. The architect leaves it out and answers what it was asked.
+    #[serde(default)]
+    pub question: Option<String>,
     /// The answer, in words.
     pub answer: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitStories {
+    /// All stories of the spec, each named once.
+    pub stories: Vec<crate::api::types::spec::Story>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpecFeedback {
+    /// What its author is to change, or to make clear.
+    pub text: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Escalate {
+    /// What a person must decide, and why you cannot.
+    pub why: String,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]

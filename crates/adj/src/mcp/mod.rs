@@ -4,6 +4,7 @@
 //! caller's token says who asks, and scope and kernel decide. The same tools are served over standard input and output
 //! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names, and no tool needs a session.
 
+mod architect;
 mod calls;
 mod channels;
 mod door;
@@ -159,7 +160,7 @@ impl ServerHandler for Server {
         };
         if !tool.is_for(&caller) {
             let message = match tool.who.contains(&caller.role) {
-                true => format!("`{}` is for agents that are in a channel", tool.name),
+                true => tool.is_for_whom(&caller),
                 false => format!("the caller's role, {}, may not use `{}`", caller.role, tool.name),
             };
             let failure = Failure::new(crate::cli::Exit::Refused, message)

@@ -12,7 +12,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::calls::{self, Desk, Told};
-use super::{channels, inputs};
+use super::{architect, channels, inputs};
 use crate::api::types;
 use crate::api::types::caller::Caller;
 use crate::cli::Failure;
@@ -33,6 +33,12 @@ const NOT_INTERNS: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
 
 /// Of agents, only those that are in a channel have any use for these.
 const MEMBERS: &[&str] = &["channel_read", "channel_post", "turn_complete", "turn_wait", "review_decision"];
+/// Only whoever speaks as the architect has any use for these.
+const ARCHITECTS: &[&str] = &["submit_stories", "spec_feedback", "escalate"];
+/// The architect answers requests and looks; it is at work on no task and in no channel there.
+const OF_ARCHITECT: &[&str] = &["review_decision", "answer", "list_tasks", "show_task", "why"];
+/// A person, and the architect.
+const ANSWERING: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
 
 #[rustfmt::skip]
 fn table() -> Vec<Tool> {
@@ -62,8 +68,14 @@ fn table() -> Vec<Tool> {
             "Approve a request that waits for a person (`approval`), or finished work in REVIEW (`task`), which is then merged, tested and brought to main."),
         tool::<inputs::Decide>(        "deny",         LEADS,       Changes, calls::deny,         "Deny, or ask for changes",
             "Deny a request that waits for a person (`approval`), or send work in REVIEW back (`task`) with what must be changed as `note`."),
-        tool::<inputs::Answer>(        "answer",       PEOPLE,      Changes, calls::answer,       "Answer a question",
+        tool::<inputs::Answer>(        "answer",       ANSWERING,   Changes, architect::answer,   "Answer a question",
             "Answer a question that an agent has asked, in words. It is answered once."),
+        tool::<inputs::SubmitStories>( "submit_stories", AGENTS, Changes, architect::submit_stories, "Submit the stories of a spec",
+            "Approve the spec that you were asked about, and give its stories. They become tasks with their dependencies. A refusal says what is wrong with them; mend it and submit all of them again."),
+        tool::<inputs::SpecFeedback>(  "spec_feedback",  AGENTS, Changes, architect::spec_feedback,  "Give feedback on a spec",
+            "Send the spec that you were asked about back to its author, with what is to be changed or made clear."),
+        tool::<inputs::Escalate>(      "escalate",       AGENTS, Changes, architect::escalate,       "Ask a person",
+            "Leave what you were asked about to a person, with what is to be decided. With the answer you are asked again."),
         tool::<inputs::ReadChannel>(   "channel_read",    ALL,    Reads,   channels::read,     "Read a channel",
             "Read what was said in a channel. What you read counts as heard. `after` shows only what came since."),
         tool::<inputs::PostToChannel>( "channel_post",    ALL,    Changes, channels::post,     "Post to a channel",
@@ -72,8 +84,8 @@ fn table() -> Vec<Tool> {
             "End your turn in a channel, with a last message if you give one. Saying nothing at all is a turn too. Do nothing more in the channel afterwards."),
         tool::<inputs::WaitInTurn>(    "turn_wait",       AGENTS, Changes, channels::wait,     "Wait in your turn",
             "Pause your turn in a channel because you cannot go on before something outside has happened. You keep the turn. End your reply then: you are asked again when the wait is over."),
-        tool::<inputs::DecideReview>(  "review_decision", AGENTS, Changes, channels::decide,   "Decide a review",
-            "Decide the review that the channel is for, while you have the turn: approve the work, or send it back with what must be changed. The rules say whether you may."),
+        tool::<inputs::DecideReview>(  "review_decision", AGENTS, Changes, architect::decide,  "Decide a review",
+            "Decide the review that the channel is for, while you have the turn: approve the work, or send it back with what must be changed. The rules say whether you may. The architect decides what it was asked about."),
         tool::<types::Nothing>(        "list_channels",   PEOPLE, Reads,   channels::list,     "List channels",
             "List the channels: rooms in which agents take turns and people speak when they like."),
         tool::<inputs::OneChannel>(    "show_channel",    PEOPLE, Reads,   channels::show,     "Show a channel",
@@ -133,8 +145,28 @@ fn schema<Input: JsonSchema>() -> Arc<JsonObject> {
 impl Tool {
     /// Whether somebody of this role may use it; what is only for a member of a channel is not offered to others.
     pub fn is_for(&self, caller: &Caller) -> bool {
-        let in_channel = caller.role == Role::Human || !caller.channels.is_empty();
-        self.who.contains(&caller.role) && (in_channel || !MEMBERS.contains(&self.name))
+        let (is_architects, of_architect) =
+            (ARCHITECTS.contains(&self.name), OF_ARCHITECT.contains(&self.name));
+        let fits = match caller.seat.as_deref() {
+            Some("architect") => is_architects || of_architect,
+            _ if self.name == "answer" => caller.role == Role::Human,
+            _ => {
+                let in_channel = caller.role == Role::Human || !caller.channels.is_empty();
+                !is_architects && (in_channel || !MEMBERS.contains(&self.name))
+            }
+        };
+        self.who.contains(&caller.role) && fits
+    }
+
+    /// Why it is not for a caller whose role may use it.
+    pub fn is_for_whom(&self, caller: &Caller) -> String {
+        let whom = match (ARCHITECTS.contains(&self.name), caller.seat.as_deref()) {
+            (true, _) => "the architect",
+            (_, Some("architect")) => "agents that are at work on a task or in a channel",
+            (_, _) if self.name == "answer" => "people and the architect",
+            _ => "agents that are in a channel",
+        };
+        format!("`{}` is for {whom}", self.name)
     }
 
     /// As a client is told of it.

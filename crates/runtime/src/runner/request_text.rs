@@ -179,7 +179,10 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        assert_eq!(prompt(&Prompts::shipped(), &world, &request(RequestKind::Merge, ""), &Seen::default()), None);
+        assert_eq!(
+            prompt(&Prompts::shipped(), &world, &request(RequestKind::Merge, ""), &Seen::default()),
+            None
+        );
     }
 
     #[test]
@@ -187,7 +190,10 @@ mod tests {
         let diff = "+line\n".repeat(DIFF_BYTES_MAX / 6 + 10);
         let cut = cut(&diff);
         assert!(cut.len() < DIFF_BYTES_MAX + 100, "{}", cut.len());
-        assert!(cut.contains("\n(") && cut.contains("more lines are not shown here"), "no word about the cut");
+        assert!(
+            cut.contains("\n(") && cut.contains("more lines are not shown here"),
+            "no word about the cut"
+        );
         assert_eq!(super::cut("+short\n"), "+short\n");
     }
 }

@@ -858,7 +858,8 @@ fn architect(values: &mut Values, fleet: &Fleet, agents: &BTreeMap<AgentName, Ag
     match (&named, known) {
         (Some(name), None) => {
             let names = agents.keys().map(AgentName::as_str);
-            let meant = nearest(name.as_str(), names).map(|meant| format!("set architect.agent = \"{meant}\", or "));
+            let meant =
+                nearest(name.as_str(), names).map(|meant| format!("set architect.agent = \"{meant}\", or "));
             values.problem(
                 at,
                 format!("architect.agent names `{name}`, which is not among the agents"),

@@ -21,6 +21,9 @@ pub struct Caller {
     /// Whether it reports that run itself, from outside.
     #[serde(default)]
     pub outside: bool,
+    /// Where an agent speaks outside of any run: `architect`, or `room/CHANNEL/AGENT`.
+    #[serde(default)]
+    pub seat: Option<String>,
     /// The open channels that an agent is in.
     #[serde(default)]
     pub channels: Vec<String>,

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod architect;
 pub mod caller;
 pub mod channel;
 pub mod cost;
@@ -15,6 +16,7 @@ pub mod machine;
 pub mod problem;
 pub mod request;
 pub mod run;
+pub mod spec;
 pub mod task;
 pub mod token;
 pub mod waiting;

@@ -49,6 +49,32 @@ pub struct Request {
     pub answer: Option<Answer>,
     /// Whether the answer has reached whoever asked.
     pub told: bool,
+    /// The spec that it is about.
+    #[serde(default)]
+    pub spec: Option<String>,
+    /// The commit that is reviewed.
+    #[serde(default)]
+    pub tip: Option<String>,
+    /// Whose answer it waits for; null where it is answered, or nobody needs to any more.
+    #[serde(default)]
+    #[schemars(with = "Option<Words<WaitsFor>>")]
+    pub waits_for: Option<WaitsFor>,
+    /// Its place in the architect's queue, where it is in there. The first is in hand, or taken up next.
+    #[serde(default)]
+    pub position: Option<u32>,
+    /// What was said of it meanwhile: answers that were none, and what a person said.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// How many answers of the architect were none.
+    #[serde(default)]
+    pub tries: u32,
+}
+
+machines::wire_enum! {
+    pub enum WaitsFor {
+        Person = "person",
+        Architect = "architect",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +83,9 @@ pub struct Answer {
     pub by: String,
     pub at: String,
     pub text: String,
+    /// Nobody answered: it was given up, and why.
+    #[serde(default)]
+    pub abandoned: bool,
 }
 
 /// A question.
@@ -82,8 +111,12 @@ pub struct NewRequest {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAnswer {
-    #[schemars(with = "Text")]
-    pub text: String,
+    /// The answer. With `abandon` it is the reason, and may be left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Give the request up: nobody waits for it any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub abandon: bool,
 }
 
 /// A plan for the task that the caller is at work on.

@@ -8,6 +8,7 @@ use runtime::settings::keys;
 use std::collections::BTreeMap;
 
 const SOURCES: &[(&str, &str)] = &[
+    ("architect", include_str!("architect.rs")),
     ("claude", include_str!("claude.rs")),
     ("dead_ends", include_str!("dead_ends.rs")),
     ("disk", include_str!("disk.rs")),
@@ -95,11 +96,20 @@ const SHOWN: &[(&str, &str)] = &[
     ("policy.cap_per_agent", "policies::an_agents_cap_leaves_its_other_workers_idle_and_says_so"),
     ("policy.proposals", "proposals::a_chain_of_tasks_that_the_policy_accepts_ends"),
 
+    ("architect.agent", "architect::a_spec_is_split_built_reviewed_and_landed"),
+    ("architect.escalation", "architect::nobody_who_answers_in_time_is_an_error_that_keeps_everything"),
+    ("architect.raises_budgets", "architect::the_architect_raises_a_budget_once_where_the_settings_let_it"),
+
     ("prompts.init", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
     ("prompts.step", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
     ("prompts.test_failure", "policies::the_settings_say_what_an_agent_is_told_of_failing_tests_and_in_which_words"),
     ("prompts.merge_conflict", "settings::an_agent_is_told_everything_in_the_words_of_the_settings"),
     ("prompts.turn", "rooms::an_agent_is_told_that_it_is_its_turn_in_the_words_of_the_settings"),
+
+    ("prompts.spec", "architect::the_architect_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.review", "architect::the_architect_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.question", "architect::the_architect_is_told_everything_in_the_words_of_the_settings"),
+    ("prompts.budget", "architect::the_architect_is_told_everything_in_the_words_of_the_settings"),
 
     ("landing.by", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),
     ("landing.remote", "pull_requests::a_running_fleet_sees_that_a_pull_request_was_merged_on_the_remote_that_the_settings_name"),

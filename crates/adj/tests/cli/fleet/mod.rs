@@ -1,5 +1,6 @@
 //! The fleet as people run it: real git, real processes, real tests; the agents play scenarios.
 
+mod architect;
 mod asks;
 pub mod background;
 mod claude;

@@ -31,6 +31,11 @@ const TOOLS_IN_ROOM: &str = "# Tools of Adjutant\n\nYou speak in a room of Adjut
     `mcp__adjutant__*` are for more than that: `channel_read` shows what was said before, `channel_post` posts at once and in \
     place of your last message, `turn_complete` ends your turn, `turn_wait` keeps it while you wait for something.";
 
+/// What the architect is told of the tools.
+const TOOLS_OF_ARCHITECT: &str = "# Tools of Adjutant\n\nYou are the architect of a project. Answer what you are asked by one of the tools \
+    `mcp__adjutant__*`: `submit_stories` or `spec_feedback` for a spec, `review_decision` for a review or a budget, `answer` for a \
+    question, `escalate` where only a person can decide. End your reply when one of them was accepted.";
+
 /// Directories of conversations that are looked into: a task has one for its tree.
 const PROJECTS_MAX: usize = 100;
 
@@ -99,7 +104,15 @@ impl Adapter for Claude {
             add(&["--tools", &own.join(",")]);
         }
         let mut files = vec![(servers, mcp_servers(&text_of(&order.adj)?).into_bytes())];
-        let tools = if order.kind == PromptKind::Turn { TOOLS_IN_ROOM } else { super::TOOLS };
+        let tools = match order.kind {
+            PromptKind::Turn => TOOLS_IN_ROOM,
+            PromptKind::Spec | PromptKind::Review | PromptKind::Question | PromptKind::Budget => {
+                TOOLS_OF_ARCHITECT
+            }
+            PromptKind::Init | PromptKind::Step | PromptKind::TestFailure | PromptKind::MergeConflict => {
+                super::TOOLS
+            }
+        };
         if let Some(system) = super::system_prompt(order, ["CLAUDE.md", "AGENTS.md"], Some(tools)) {
             let file = order.private.join("claude-system.md");
             add(&["--append-system-prompt-file", &text_of(&file)?]);

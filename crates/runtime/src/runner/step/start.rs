@@ -18,9 +18,7 @@ use crate::keeper::{self, Found, Spec};
 use crate::runner::in_force::SettingsInForce;
 use crate::runner::room_text::{self, Turn};
 use crate::runner::surroundings::{self, Folders, Purpose};
-use crate::runner::{
-    KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, request_text, seats,
-};
+use crate::runner::{KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, request_text, seats};
 use crate::settings::Agent;
 
 /// Finds the step's processes, or starts them. `None`: what comes before a step was ended, and nothing was started.

@@ -1,0 +1,405 @@
+//! `adj spec …`, `adj requests` and `adj architect`: what is to be built, and the agent that splits and reviews it.
+
+use super::project::Project;
+use super::text::{self, Money, Table, dash, joined, visible, visible_lines};
+use super::{Context, Exit, Failure};
+use crate::api::types::Nothing;
+use crate::api::types::architect::Architect;
+use crate::api::types::request::{ListQuery, Request, WaitsFor};
+use crate::api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine, Story};
+use clap::{Args, Subcommand};
+use kernel::specs::{SPEC_BYTES_MAX, SpecState};
+use machines::Wire;
+use machines::names::SpecId;
+use std::io::{BufRead, IsTerminal, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Submit a spec: prose goes to the architect, a list of tasks is loaded as it is
+    #[command(after_help = "\
+Example:
+  adj spec submit docs/login.md
+  adj spec submit docs/login.md --name login --dry-run
+
+What was read is shown before anything is loaded: each story with what it depends on, and each line that was not understood. \
+The architect splits prose into stories, or sends it back with feedback; change the file then, and submit it again.")]
+    Submit(Submit),
+    /// Show a spec, its feedback and its stories
+    #[command(after_help = "Example:\n  adj spec show login\n  adj spec show login --version 1")]
+    Show(Show),
+    /// List specs
+    #[command(after_help = "Example:\n  adj spec ls")]
+    Ls,
+}
+
+#[derive(Debug, Args)]
+pub struct Submit {
+    /// File, or the folder of one spec
+    path: PathBuf,
+    /// Name of the spec; its tasks are named after it [default: the name of the file]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Show what was read, and load nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Load a list of tasks without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Spec
+    id: String,
+    /// Show the text of this version
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj requests
+  adj requests --all
+
+The architect serves its requests one at a time, in order of arrival. Where it asks you, answer with `adj answer`.")]
+pub struct Requests {
+    /// Include answered requests
+    #[arg(long)]
+    all: bool,
+}
+
+pub const ARCHITECT_HELP: &str = "\
+Example:
+  adj architect
+
+`[architect]` in adjutant.toml names the agent. It splits specs, answers questions of other agents, and reviews where \
+fleet.review is \"architect\". `adj requests` lists what it is asked; `adj retry architect` lets it go on after an error.";
+
+pub fn run(command: Command, context: Context) -> Result<(), Failure> {
+    match command {
+        Command::Submit(command) => submit(&command, context),
+        Command::Show(command) => show(&command, context),
+        Command::Ls => list(context),
+    }
+}
+
+/// What a file says.
+struct Read {
+    format: String,
+    title: String,
+    name: Option<SpecId>,
+    text: String,
+    /// `None`: it is prose.
+    stories: Option<Vec<Story>>,
+    /// Where, what stands there, and why it is no story.
+    not_understood: Vec<String>,
+}
+
+fn read(path: &Path) -> Result<Read, Failure> {
+    let cannot =
+        |error: std::io::Error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()));
+    if path.is_dir() {
+        let message = format!("{} is a directory", path.display());
+        return Err(Failure::new(Exit::Usage, message).hint("name the file of the spec"));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    file.take(SPEC_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > SPEC_BYTES_MAX {
+        let message = format!("{} is larger than {SPEC_BYTES_MAX} bytes", path.display());
+        return Err(Failure::new(Exit::Usage, message).hint("split it into several specs"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::new(Exit::Usage, format!("{} is not UTF-8", path.display())).hint("save it as UTF-8")
+    })?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let heading =
+        text.lines().find_map(|line| Some(line.trim().strip_prefix('#')?.trim_start_matches('#').trim()));
+    let title = heading.filter(|heading| !heading.is_empty()).unwrap_or(&stem).to_owned();
+    Ok(Read {
+        format: "prose".to_owned(),
+        title,
+        name: name_of(&stem),
+        text,
+        stories: None,
+        not_understood: Vec::new(),
+    })
+}
+
+/// A name made of what a file is called.
+fn name_of(stem: &str) -> Option<SpecId> {
+    let letter =
+        |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+    let name: String = stem.chars().map(letter).collect();
+    let name = name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+    SpecId::new(name).ok()
+}
+
+fn submit(command: &Submit, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let read = read(&command.path)?;
+    let name = match &command.name {
+        Some(name) => {
+            SpecId::new(name).map_err(|error| Failure::new(Exit::Usage, format!("`--name`: {error}")))?
+        }
+        None => read.name.clone().ok_or_else(|| {
+            Failure::new(Exit::Usage, "no name can be made of the name of the file")
+                .hint("give one with `--name`")
+        })?,
+    };
+    if !context.globals.json && !context.globals.quiet {
+        tell_read(&read, context.out)?;
+    }
+    if command.dry_run {
+        if context.globals.json {
+            let document = serde_json::json!({
+                "id": name.as_str(), "title": read.title, "format": read.format,
+                "stories": read.stories, "notUnderstood": read.not_understood,
+            });
+            writeln!(context.out, "{}", text::json(&document))?;
+        }
+        return Ok(());
+    }
+    if read.stories.is_some() && !command.yes {
+        confirm(context.out)?;
+    }
+    let new = NewSpec {
+        id: name.to_string(),
+        title: read.title,
+        path: Some(command.path.display().to_string()),
+        format: Some(read.format),
+        text: read.text,
+        stories: read.stories,
+    };
+    let spec: Spec = project.post("/specs", &new)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&spec))?);
+    }
+    if context.globals.quiet {
+        return Ok(writeln!(context.out, "{}", visible(&spec.line.id))?);
+    }
+    match spec.line.state {
+        SpecState::Submitted => {
+            writeln!(context.out, "{} is submitted; the architect looks at it", visible(&spec.line.id))?;
+            project.hint_without_fleet(
+                &context.globals,
+                "no fleet runs here; with `adj run` the architect begins",
+            );
+        }
+        _ => {
+            writeln!(context.out, "{} is loaded: {} tasks", visible(&spec.line.id), spec.tasks.len())?;
+            project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` begins with it");
+        }
+    }
+    Ok(())
+}
+
+/// All that was read, before anything of it counts.
+fn tell_read(read: &Read, out: &mut dyn Write) -> Result<(), Failure> {
+    match &read.stories {
+        None => {
+            writeln!(out, "{}: read as prose, {} lines", visible(&read.title), read.text.lines().count())?
+        }
+        Some(stories) => {
+            writeln!(out, "{}: read as {}, {} stories", visible(&read.title), read.format, stories.len())?;
+            let mut table = Table::wrapped(&["KEY", "AFTER", "TITLE"]);
+            for story in stories {
+                table.row([story.key.clone(), dash_list(&story.depends_on), story.title.clone()]);
+            }
+            write!(out, "{table}")?;
+        }
+    }
+    if !read.not_understood.is_empty() {
+        writeln!(out, "not understood:")?;
+        for line in &read.not_understood {
+            write!(out, "{}", visible_lines(line, "  "))?;
+        }
+    }
+    Ok(())
+}
+
+fn confirm(out: &mut dyn Write) -> Result<(), Failure> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(Failure::new(Exit::Usage, "nothing was loaded: nobody can be asked here")
+            .hint("`--yes` loads it, `--dry-run` only shows it"));
+    }
+    write!(out, "Load these tasks? [y/N] ")?;
+    out.flush()?;
+    let mut line = String::new();
+    stdin.lock().read_line(&mut line)?;
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(Exit::Refused, "nothing was loaded")),
+    }
+}
+
+fn dash_list(list: &[String]) -> String {
+    if list.is_empty() { "-".to_owned() } else { joined(list) }
+}
+
+fn list(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let specs: Vec<SpecLine> = project.get_all("/specs", &Nothing {})?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&specs))?);
+    }
+    if specs.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "there are no specs; `adj spec submit FILE` submits one")?);
+    }
+    let mut table = Table::new(&["SPEC", "STATE", "VERSION", "STORIES", "OPEN", "TITLE"]);
+    for spec in specs {
+        table.row([
+            spec.id,
+            spec.state.name().to_owned(),
+            spec.version.to_string(),
+            spec.stories.to_string(),
+            spec.open_stories.to_string(),
+            spec.title,
+        ]);
+    }
+    Ok(write!(context.out, "{table}")?)
+}
+
+fn show(command: &Show, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let id = SpecId::new(&command.id).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let query = ShowQuery { version: command.version.map(|version| version.to_string()) };
+    let spec: Spec = project.get_with(&format!("/specs/{id}"), &query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&spec))?);
+    }
+    let out = context.out;
+    let line = &spec.line;
+    writeln!(
+        out,
+        "{}  {}  version {}  {}",
+        visible(&line.id),
+        line.state,
+        line.version,
+        visible(&line.title)
+    )?;
+    writeln!(out, "by {}, read as {}", visible(&line.by), visible(&spec.format))?;
+    if let Some(feedback) = &line.feedback {
+        writeln!(out, "\nfeedback:")?;
+        write!(out, "{}", visible_lines(feedback, "  "))?;
+    }
+    if let Some(request) = &line.request {
+        writeln!(out, "\nthe architect is asked about it: {}", visible(request))?;
+    }
+    if !spec.tasks.is_empty() {
+        writeln!(out)?;
+        let mut table = Table::new(&["TASK", "KEY", "STATUS", "AFTER", "TITLE"]);
+        for story in &spec.tasks {
+            table.row([
+                story.task.clone(),
+                story.key.clone(),
+                dash(story.status.as_ref()),
+                dash_list(&story.depends_on),
+                story.title.clone(),
+            ]);
+        }
+        write!(out, "{table}")?;
+    }
+    if command.version.is_some() || spec.tasks.is_empty() {
+        writeln!(out)?;
+        write!(out, "{}", visible_lines(&spec.text, ""))?;
+    }
+    Ok(())
+}
+
+pub fn requests(command: &Requests, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let query = ListQuery { all: command.all, ..ListQuery::default() };
+    let requests: Vec<Request> = project.get_all("/requests", &query)?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&requests))?);
+    }
+    if requests.is_empty() && !context.globals.quiet {
+        return Ok(writeln!(context.out, "nothing is asked")?);
+    }
+    tell_requests(&requests, context.out)
+}
+
+fn tell_requests(requests: &[Request], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::wrapped(&["REQUEST", "KIND", "ABOUT", "WAITS FOR", "ASKED", "TEXT"]);
+    for request in requests {
+        let waits = match (request.waits_for, request.position, &request.answer) {
+            (Some(WaitsFor::Architect), Some(place), _) => format!("architect ({place})"),
+            (Some(waits_for), ..) => waits_for.name().to_owned(),
+            (None, _, Some(answer)) if answer.abandoned => "given up".to_owned(),
+            (None, _, Some(_)) => "answered".to_owned(),
+            (None, _, None) => "nobody".to_owned(),
+        };
+        let mut said = request.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(note) = request.notes.last() {
+            said = format!("{said} ({note})");
+        }
+        table.row([
+            request.id.clone(),
+            request.kind.name().to_owned(),
+            dash(request.task.as_ref().or(request.spec.as_ref())),
+            waits,
+            text::age(&request.asked_at),
+            said,
+        ]);
+    }
+    Ok(write!(out, "{table}")?)
+}
+
+pub fn architect(context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    let architect: Architect = project.get("/architect")?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&architect))?);
+    }
+    tell(&architect, context)
+}
+
+fn tell(architect: &Architect, context: Context) -> Result<(), Failure> {
+    let Some(agent) = &architect.agent else {
+        return Ok(writeln!(
+            context.out,
+            "there is no architect; name one of the agents in [architect] of adjutant.toml"
+        )?);
+    };
+    let out = context.out;
+    let state = architect.state.as_deref().unwrap_or("has not been asked yet");
+    writeln!(out, "{}  {state}  {}", visible(agent), Money::of(&architect.cost).words())?;
+    if let Some(cause) = &architect.cause {
+        write!(out, "{}", visible_lines(cause, "  "))?;
+        Project::hint(&context.globals, "`adj retry architect` lets it go on");
+    }
+    if let Some(service) = &architect.service {
+        writeln!(out, "  waits for {}", visible(service))?;
+    }
+    if !architect.queue.is_empty() {
+        writeln!(out)?;
+        tell_requests(&architect.queue, out)?;
+    }
+    Ok(())
+}
+
+/// `adj retry architect`.
+pub fn recover(project: &Project, context: Context) -> Result<(), Failure> {
+    let architect: Architect = project.post("/architect/recover", &Nothing {})?;
+    if context.globals.json {
+        return Ok(writeln!(context.out, "{}", text::json(&architect))?);
+    }
+    tell(&architect, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn a_spec_is_named_after_its_file() {
+        let name = |stem: &str| name_of(stem).map(|name| name.to_string());
+        assert_eq!(name("Login page (v2)").as_deref(), Some("login-page-v2"));
+        assert_eq!(name("ünï"), Some("n".to_owned()));
+        assert_eq!(name("日本"), None);
+    }
+}

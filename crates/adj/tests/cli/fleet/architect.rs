@@ -1,0 +1,359 @@
+//! The architect at work: specs become tasks, questions are answered and work is reviewed by an agent that plays a scenario.
+
+use super::background::wait;
+use super::policies::scenario;
+use super::{Repository, TESTS};
+use serde_json::{Value, json};
+
+/// A story that lands when its reviewer lets it.
+const BUILD: &str =
+    r#"{ write = "{task}.txt", text = "{step}\n" }, { commit = "Do {task}" }, { done = true }"#;
+
+/// A scenario of the architect: for each kind of prompt, what it says each time; the last is said again and again.
+fn lead(says: &[(&str, &str)]) -> String {
+    let step = |(on, text): &(&str, &str)| {
+        let text = serde_json::to_string(text).expect("a text");
+        format!("[[scenario.step]]\non = \"{on}\"\ndo = [ {{ say = {text} }} ]\n")
+    };
+    format!("[[scenario]]\n{}", says.iter().map(step).collect::<String>())
+}
+
+/// A repository with an architect, `lead`, that plays `lead.toml` and reviews.
+fn studio(name: &str, lead: &str, coder: &str, tickets: &[&str], settings: &str) -> Repository {
+    let repository = Repository::new(name, coder, tickets);
+    repository.write("lead.toml", lead);
+    repository.write("login.md", "# Login\n\nPeople sign in with a form.\n");
+    let lead = "[agents.lead]\nadapter = \"script\"\ncommand = [\"lead.toml\"]\nrole = \"lead\"\n";
+    let architect = format!("[architect]\nagent = \"lead\"\n{settings}\n{lead}\n[test]");
+    repository.set(&[("review = \"auto\"", "review = \"architect\""), ("[test]", &architect)]);
+    repository
+}
+
+fn stories(of: Value) -> String {
+    format!("Here they are.\n```json\n{}\n```", json!({ "stories": of }))
+}
+
+fn two() -> String {
+    stories(json!([
+        { "key": "form", "title": "The form", "acceptance": ["it has two fields"], "dependsOn": ["db"] },
+        { "key": "db", "title": "The table", "infrastructure": true },
+    ]))
+}
+
+#[track_caller]
+fn state(repository: &Repository) -> String {
+    repository.json("architect")["state"].as_str().unwrap_or("never asked").to_owned()
+}
+
+#[track_caller]
+fn wait_state(repository: &Repository, expected: &str) {
+    wait(&format!("architect.{expected}"), || {
+        (state(repository) == format!("architect.{expected}")).then_some(())
+    });
+}
+
+/// The one request that waits for a person.
+#[track_caller]
+fn asked(repository: &Repository) -> String {
+    let open = repository.json("requests");
+    let mut for_people =
+        open.as_array().expect("a list").iter().filter(|request| request["waitsFor"] == "person");
+    let found = for_people.next().unwrap_or_else(|| panic!("nothing waits for a person: {open}"));
+    assert!(for_people.next().is_none(), "{open}");
+    found["id"].as_str().expect("an id").to_owned()
+}
+
+/// One story waits for the other; the architect asks for changes once; the spec is done when both have landed.
+#[test]
+fn a_spec_is_split_built_reviewed_and_landed() {
+    let lead = lead(&[("spec", &two()), ("review", "CHANGES\nsay it twice"), ("review", "APPROVE\nfine")]);
+    let coder = scenario(&[BUILD, BUILD, BUILD]);
+    let repository = studio("studio-spec", &lead, &coder, &[], "");
+    let submitted = repository.ok("spec submit login.md");
+    assert!(submitted.contains("read as prose") && submitted.contains("login is submitted"), "{submitted}");
+    repository.ok("run --until-idle");
+    let spec = repository.json("spec show login");
+    assert_eq!(spec["state"], "done", "{spec}");
+    let tasks: Vec<_> =
+        spec["tasks"].as_array().expect("tasks").iter().map(|task| &task["dependsOn"]).collect();
+    assert_eq!(tasks, [&json!(["login-2"]), &json!([])], "{spec}");
+    assert_eq!(state(&repository), "architect.DONE");
+    for (task, cycles) in [("login-2", 1), ("login-1", 0)] {
+        let task = repository.task(task);
+        assert_eq!(task["status"], "DONE", "{task}");
+        assert_eq!(task["reviewCycles"], cycles, "{task}");
+        assert_eq!(task["completion"]["approvedBy"], "agent:lead", "{task}");
+    }
+    let landed = repository.git("log --first-parent --merges --reverse --format=%s main");
+    let order: Vec<bool> = landed.lines().map(|line| line.contains("login-2")).collect();
+    assert_eq!(order, [true, false], "{landed}");
+    assert_eq!(repository.read("login-2.txt"), "2\n", "the second round is what landed");
+    repository.check_main(TESTS);
+    assert_eq!(repository.strays(), Vec::<String>::new());
+    let cost = repository.json("architect")["cost"]["usd"].as_f64().expect("a cost");
+    assert!(cost > 0.0, "what the architect says is paid for");
+}
+
+/// The circle is named, three times; then a person is asked, whose word the architect goes on with.
+#[test]
+fn stories_that_wait_for_each_other_come_back_and_end_with_a_person() {
+    let round = stories(json!([
+        { "key": "a", "title": "A", "dependsOn": ["b"] }, { "key": "b", "title": "B", "dependsOn": ["a"] },
+    ]));
+    let lead = lead(&[
+        ("spec", &round),
+        ("spec", "I see no circle."),
+        ("spec", &round),
+        ("spec", &two()),
+        ("review", "APPROVE"),
+    ]);
+    let repository = studio("studio-round", &lead, &scenario(&[BUILD]), &[], "");
+    repository.ok("spec submit login.md --name round");
+    let running = repository.start("run");
+    wait_state(&repository, "ESCALATED");
+    let request = asked(&repository);
+    let shown = repository.json("requests")[0].clone();
+    assert_eq!(shown["tries"], 3, "{shown}");
+    let notes = shown["notes"].to_string();
+    assert!(notes.contains("the dependencies go round: a → b → a"), "{notes}");
+    assert!(notes.contains("one JSON document"), "{notes}");
+    assert_eq!(repository.json("task ls --all"), json!([]), "nothing of it is on the board");
+    assert!(repository.ok("waiting").contains(&request), "{}", repository.ok("waiting"));
+    let told =
+        repository.command(&format!("answer {request}")).arg("Make it two.").output().expect("adj runs");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    repository.wait_task("round-1", "DONE");
+    wait_state(&repository, "DONE");
+    running.stop();
+}
+
+/// Feedback goes to the author, who submits again; every version is kept.
+#[test]
+fn a_spec_that_is_not_clear_goes_back_to_its_author() {
+    let lead = lead(&[("spec", "FEEDBACK\nWhich people?"), ("spec", &two()), ("review", "APPROVE")]);
+    let repository = studio("studio-feedback", &lead, &scenario(&[BUILD]), &[], "");
+    repository.ok("spec submit login.md");
+    repository.ok("run --until-idle");
+    let shown = repository.ok("spec show login");
+    assert!(shown.contains("needs_changes") && shown.contains("Which people?"), "{shown}");
+    assert_eq!(state(&repository), "architect.WAITING");
+    repository.write("login.md", "# Login\n\nAll people sign in.\n");
+    repository.ok("spec submit login.md");
+    let again = repository.adj("spec submit login.md");
+    assert!(again.code == 3 && again.stderr.contains("submitted already"), "{}", again.stderr);
+    repository.commit("Clearer");
+    repository.ok("run --until-idle");
+    let spec = repository.json("spec show login");
+    assert_eq!((&spec["state"], &spec["version"]), (&json!("done"), &json!(2)), "{spec}");
+    assert_eq!(spec["versions"][0]["feedback"], "Which people?", "{spec}");
+    let first = repository.json("spec show login --version 1");
+    assert!(first["text"].as_str().is_some_and(|text| text.contains("with a form")), "{first}");
+    assert_eq!(repository.adj("spec show login --version 9").code, 4);
+}
+
+/// A person gives a request up: the spec is its author's again, and the architect goes on when it is let.
+#[test]
+fn a_request_that_is_given_up_leaves_the_spec_to_its_author() {
+    let lead = lead(&[("spec", "ESCALATE: is this for this year?"), ("review", "APPROVE")]);
+    let repository = studio("studio-abandon", &lead, &scenario(&[BUILD]), &["t-1"], "");
+    repository.ok("spec submit login.md");
+    let running = repository.start("run");
+    wait_state(&repository, "ESCALATED");
+    // It waits in there, and t-1's review behind it.
+    repository.wait_task("t-1", "REVIEW");
+    let request = asked(&repository);
+    let given_up = repository.ok(&format!("answer {request} --abandon not-now"));
+    assert!(given_up.contains("is given up"), "{given_up}");
+    assert_eq!(repository.json("spec show login")["state"], "needs_changes");
+    let twice = repository.adj(&format!("answer {request} --abandon"));
+    assert_eq!(twice.code, 3, "{}", twice.stderr);
+    if state(&repository) == "architect.ERROR" {
+        repository.ok("retry architect");
+    }
+    repository.wait_task("t-1", "DONE");
+    assert_eq!(repository.adj("retry architect").code, 3, "there is nothing to recover from");
+    running.stop();
+}
+
+/// Nobody answers within `escalation`: the architect stops and says why, and what was asked is kept for a person.
+#[test]
+fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
+    let lead = lead(&[("spec", "ESCALATE: who pays?"), ("spec", &two()), ("review", "APPROVE")]);
+    let repository = studio("studio-late", &lead, &scenario(&[BUILD]), &[], "escalation = \"1s\"");
+    repository.ok("spec submit login.md");
+    let running = repository.start("run");
+    wait_state(&repository, "ERROR");
+    let shown = repository.ok("architect");
+    assert!(shown.contains("architect.ERROR"), "{shown}");
+    let waiting = repository.json("waiting").to_string();
+    assert!(waiting.contains("\"architect\"") && waiting.contains("adj retry architect"), "{waiting}");
+    let request = asked(&repository);
+    repository.ok(&format!("answer {request} we-do"));
+    repository.wait_task("login-1", "DONE");
+    running.stop();
+}
+
+/// The policy holds: nothing lands before the architect approves, and its yes is for the commit that it saw.
+#[test]
+fn work_lands_when_the_architect_approves_the_very_commit() {
+    let lead = lead(&[("review", "ESCALATE: I am not sure"), ("review", "APPROVE\nseen")]);
+    let repository = studio("studio-gate", &lead, &scenario(&[BUILD, BUILD]), &["t-1"], "");
+    let running = repository.start("run");
+    repository.wait_task("t-1", "REVIEW");
+    wait_state(&repository, "ESCALATED");
+    let request = asked(&repository);
+    let of = |repository: &Repository| repository.json("requests --all")[0].clone();
+    let first = of(&repository);
+    assert_eq!((&first["kind"], &first["task"]), (&json!("code"), &json!("t-1")), "{first}");
+    assert!(first["tip"].is_string(), "{first}");
+    assert!(repository.json("queue").as_array().is_some_and(Vec::is_empty), "nothing is approved yet");
+    // A person asks for changes meanwhile: the commit that was looked at is not what there is.
+    repository.ok("review t-1 --changes more");
+    repository.wait_task("t-1", "DONE");
+    let all = repository.json("requests --all");
+    let tips: Vec<_> = all.as_array().expect("a list").iter().map(|request| request["tip"].clone()).collect();
+    assert_eq!(tips.len(), 2, "{all}");
+    assert_ne!(tips[0], tips[1], "{all}");
+    assert_eq!(repository.task("t-1")["completion"]["approvedBy"], "agent:lead");
+    assert_eq!(repository.read("t-1.txt"), "2\n");
+    let late = repository.adj(&format!("answer {request} fine"));
+    assert_eq!(late.code, 3, "{}", late.stderr);
+    running.stop();
+}
+
+/// An agent's question is answered by the architect, and comes with the agent's next step.
+#[test]
+fn a_question_of_an_agent_is_answered_by_the_architect() {
+    let coder = scenario(&[
+        r#"{ run = 'ADJ ask "Tabs or spaces?" --wait > answer.txt' }, { commit = "Do {task}" }, { done = true }"#,
+    ])
+    .replace("ADJ", env!("CARGO_BIN_EXE_adj"));
+    let lead = lead(&[("question", "Spaces.\n"), ("review", "APPROVE")]);
+    let repository = studio("studio-question", &lead, &coder, &["t-1"], "");
+    repository.ok("run --until-idle");
+    assert_eq!(repository.read("answer.txt").trim(), "Spaces.");
+    let all = repository.json("requests --all");
+    let question = all.as_array().expect("a list").iter().find(|request| request["kind"] == "question");
+    assert_eq!(question.expect("a question")["answer"]["by"], "agent:lead", "{all}");
+}
+
+/// Nonsense, crashes and an architect that is stopped hold up what needs it, and nothing else.
+#[test]
+fn an_architect_that_talks_nonsense_or_crashes_stops_nothing_else() {
+    let mut lead = lead(&[("review", "APPROVE\nCHANGES\nboth")]);
+    lead.push_str("[[scenario.step]]\non = \"review\"\ndo = [ { fail = 3, stderr = \"gone\" } ]\n");
+    let repository = studio("studio-nonsense", &lead, &scenario(&[BUILD]), &["t-1", "t-2"], "");
+    let running = repository.start("run");
+    wait_state(&repository, "ESCALATED");
+    repository.wait_task("t-1", "REVIEW");
+    repository.wait_task("t-2", "REVIEW");
+    let notes = repository.json("architect")["request"]["notes"].to_string();
+    assert!(notes.contains("both APPROVE and CHANGES") && notes.contains("its program failed"), "{notes}");
+    // A person does what the architect does not.
+    for task in ["t-1", "t-2"] {
+        repository.ok(&format!("review {task} --approve"));
+        repository.wait_task(task, "DONE");
+    }
+    running.stop();
+    repository.check(&["t-1", "t-2"], TESTS);
+}
+
+/// The fleet is killed while the architect is speaking. What it was asked is asked again or answered, and nothing is lost.
+#[test]
+fn a_fleet_that_is_killed_in_the_middle_of_a_request_loses_nothing() {
+    let wait_for_go = r#"{ run = 'until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }"#;
+    let text = serde_json::to_string(&two()).expect("a text");
+    let mut lead = lead(&[("review", "APPROVE")]);
+    lead.push_str(&format!("[[scenario.step]]\non = \"spec\"\ndo = [ {wait_for_go}, {{ say = {text} }} ]\n"));
+    let repository = studio("studio-killed", &lead, &scenario(&[BUILD]), &[], "");
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    repository.ok("spec submit login.md");
+    let running = repository.start("run");
+    wait("an architect that speaks", || (repository.json("architect")["speaks"] == true).then_some(()));
+    let request = repository.json("architect")["request"]["id"].clone();
+    running.kill();
+    let running = repository.start("run");
+    assert_eq!(repository.json("architect")["request"]["id"], request, "it is in hand still");
+    repository.go_in_seat();
+    repository.wait_task("login-1", "DONE");
+    wait_state(&repository, "DONE");
+    running.stop();
+    assert_eq!(repository.events("story_loaded"), 2, "it was split once");
+}
+
+impl Repository {
+    /// Lets the architect go on that waits for the file `go`.
+    fn go_in_seat(&self) {
+        let temp = self.layout().temp_of_seat(&kernel::rooms::Seat::Architect);
+        wait("its folder for temporary files", || temp.exists().then_some(()));
+        self.write(&temp.join("go"), "");
+    }
+}
+
+/// A task whose budget is used up goes on where the settings let the architect raise it; the second time a person is asked.
+#[test]
+fn the_architect_raises_a_budget_once_where_the_settings_let_it() {
+    let on = r#"{ append = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#;
+    let coder = scenario(&[on, on, on, BUILD]);
+    let budget = "raises_budgets = true\n[budget]\ntask_usd = 1.0\nstep_usd = 0.5\n";
+    let lead = lead(&[("budget", "APPROVE\nit is close"), ("review", "APPROVE")]);
+    let repository = studio("studio-budget", &lead, &coder, &["t-1"], budget);
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], TESTS);
+    let all = repository.json("requests --all");
+    let raised: Vec<_> =
+        all.as_array().expect("a list").iter().filter(|request| request["kind"] == "budget").collect();
+    assert_eq!(raised.len(), 1, "{all}");
+    assert_eq!(raised[0]["answer"]["by"], "agent:lead", "{all}");
+}
+
+/// What it says is what it was told.
+#[test]
+fn the_architect_is_told_everything_in_the_words_of_the_settings() {
+    let coder = scenario(&[
+        r#"{ run = 'ADJ ask "Tabs or spaces?"; true' }, { write = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#,
+        BUILD,
+        BUILD,
+        BUILD,
+    ])
+    .replace("ADJ", env!("CARGO_BIN_EXE_adj"));
+    let lead = lead(&[
+        ("spec", "FEEDBACK\n{prompt}"),
+        ("question", "{prompt}"),
+        ("budget", "APPROVE\n{prompt}"),
+        ("review", "CHANGES\n{prompt}"),
+        ("review", "APPROVE\n{prompt}"),
+    ]);
+    let mut settings =
+        "raises_budgets = true\n[budget]\ntask_usd = 1.0\nstep_usd = 0.5\n[prompts]\n".to_owned();
+    for kind in ["spec", "review", "question", "budget"] {
+        settings += &format!("{kind} = \"own-{kind}.md\"\n");
+    }
+    let repository = studio("studio-words", &lead, &coder, &["t-1"], &settings);
+    for kind in ["spec", "review", "question", "budget"] {
+        let all = "{{title}}\n{{asked}}\n{{diff}}\n{{output}}\n";
+        repository.write(&format!("own-{kind}.md"), &format!("{kind} in my own words: {all}"));
+    }
+    repository.commit("Words");
+    repository.ok("spec submit login.md");
+    repository.ok("run --until-idle");
+    let all = repository.json("requests --all");
+    let said = |kind: &str| {
+        let of = all.as_array().expect("a list").iter().find(|request| request["kind"] == kind);
+        of.unwrap_or_else(|| panic!("no {kind} in {all}"))["answer"]["text"]
+            .as_str()
+            .expect("a text")
+            .to_owned()
+    };
+    let told = said("spec");
+    assert!(told.starts_with("spec in my own words: Login\n```text\n# Login\n"), "{told}");
+    let told = said("question");
+    assert!(told.starts_with("question in my own words:") && told.contains("Tabs or spaces?"), "{told}");
+    let told = said("code");
+    assert!(told.starts_with("review in my own words: Do t-1\n"), "{told}");
+    assert!(told.contains("```diff\n") && told.contains("+2"), "the diff is shown: {told}");
+    assert!(told.contains("`sh tests.sh` passed on this commit"), "{told}");
+    assert_eq!(said("budget"), "raised once");
+    let shown = repository.ok("prompt show review");
+    assert!(shown.contains("review in my own words"), "{shown}");
+}
