@@ -307,7 +307,7 @@ impl Reading {
     /// The runs whose agents are heard here.
     fn runs(&self) -> Vec<RunId> {
         match &self.of {
-            Of::Log | Of::Stream(_) => Vec::new(),
+            Of::Log | Of::Stream(_) | Of::Channel(_) => Vec::new(),
             Of::Run(id) => vec![id.clone()],
             Of::Agent(name) => {
                 let world = self.feeds.project.world();

@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::{
-    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, tickets, trees, words, words::Word,
+    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, tickets, trees, words,
+    words::Word,
 };
 use crate::clock;
 use crate::crash;
@@ -222,9 +223,7 @@ impl Shared {
             Effect::WriteTicket { task, ticket, status, note } => {
                 tickets::write(self, id, task, ticket, status, note.as_deref()).await
             }
-            Effect::PrepareSeat { .. } => {
-                Some(Happened::Failed { error: "no agent is hosted here".to_owned() })
-            }
+            Effect::PrepareSeat { seat } => Some(seats::prepare(self, seat).await),
             Effect::EndReply { reply, .. } => step::end_reply(self, reply).await,
             Effect::AnswerInReply { reply, call, allow, note, .. } => {
                 step::answer(self, reply, call, *allow, note).await
