@@ -6,12 +6,13 @@ use super::{Context, Exit, Failure};
 use crate::api::types::Nothing;
 use crate::api::types::architect::Architect;
 use crate::api::types::request::{ListQuery, Request, WaitsFor};
-use crate::api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine, Story};
+use crate::api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine};
 use clap::{Args, Subcommand};
-use kernel::specs::{SPEC_BYTES_MAX, SpecState};
+use kernel::specs::SpecState;
 use machines::Wire;
 use machines::names::SpecId;
-use std::io::{BufRead, IsTerminal, Read as _, Write};
+use runtime::specs::{self, Line, Read};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -85,69 +86,31 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     }
 }
 
-/// What a file says.
-struct Read {
-    format: String,
-    title: String,
-    name: Option<SpecId>,
-    text: String,
-    /// `None`: it is prose.
-    stories: Option<Vec<Story>>,
-    /// Where, what stands there, and why it is no story.
-    not_understood: Vec<String>,
+/// The repository that the file is in: the project's own, or a clone of it where the project is elsewhere.
+fn read(project: &Project, path: &Path) -> Result<Read, Failure> {
+    let path = std::path::absolute(path)
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))?;
+    let above = || path.ancestors().skip(1).find(|folder| folder.join(".git").exists());
+    let root = match project.is_away() {
+        false => project.root(),
+        true => above().or(path.parent()).unwrap_or(&path),
+    };
+    specs::read(&path, root).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
 }
 
-fn read(path: &Path) -> Result<Read, Failure> {
-    let cannot =
-        |error: std::io::Error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()));
-    if path.is_dir() {
-        let message = format!("{} is a directory", path.display());
-        return Err(Failure::new(Exit::Usage, message).hint("name the file of the spec"));
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    file.take(SPEC_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() > SPEC_BYTES_MAX {
-        let message = format!("{} is larger than {SPEC_BYTES_MAX} bytes", path.display());
-        return Err(Failure::new(Exit::Usage, message).hint("split it into several specs"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| {
-        Failure::new(Exit::Usage, format!("{} is not UTF-8", path.display())).hint("save it as UTF-8")
-    })?;
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let heading =
-        text.lines().find_map(|line| Some(line.trim().strip_prefix('#')?.trim_start_matches('#').trim()));
-    let title = heading.filter(|heading| !heading.is_empty()).unwrap_or(&stem).to_owned();
-    Ok(Read {
-        format: "prose".to_owned(),
-        title,
-        name: name_of(&stem),
-        text,
-        stories: None,
-        not_understood: Vec::new(),
-    })
-}
-
-/// A name made of what a file is called.
-fn name_of(stem: &str) -> Option<SpecId> {
-    let letter =
-        |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
-    let name: String = stem.chars().map(letter).collect();
-    let name = name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
-    SpecId::new(name).ok()
+/// Where it stands, what stands there, and why it is no story.
+fn line(line: &Line) -> String {
+    format!("{}:{}: {} ({})", line.path, line.number, line.text.trim(), line.why)
 }
 
 fn submit(command: &Submit, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let read = read(&command.path)?;
+    let read = read(&project, &command.path)?;
     let name = match &command.name {
         Some(name) => {
             SpecId::new(name).map_err(|error| Failure::new(Exit::Usage, format!("`--name`: {error}")))?
         }
-        None => read.name.clone().ok_or_else(|| {
-            Failure::new(Exit::Usage, "no name can be made of the name of the file")
-                .hint("give one with `--name`")
-        })?,
+        None => read.name.clone(),
     };
     if !context.globals.json && !context.globals.quiet {
         tell_read(&read, context.out)?;
@@ -155,8 +118,8 @@ fn submit(command: &Submit, context: Context) -> Result<(), Failure> {
     if command.dry_run {
         if context.globals.json {
             let document = serde_json::json!({
-                "id": name.as_str(), "title": read.title, "format": read.format,
-                "stories": read.stories, "notUnderstood": read.not_understood,
+                "id": name.as_str(), "title": read.title, "format": read.format, "stories": read.stories,
+                "done": read.done, "notUnderstood": read.not_understood.iter().map(line).collect::<Vec<_>>(),
             });
             writeln!(context.out, "{}", text::json(&document))?;
         }
@@ -169,9 +132,9 @@ fn submit(command: &Submit, context: Context) -> Result<(), Failure> {
         id: name.to_string(),
         title: read.title,
         path: Some(command.path.display().to_string()),
-        format: Some(read.format),
+        format: Some(read.format.to_owned()),
         text: read.text,
-        stories: read.stories,
+        stories: read.stories.map(|stories| stories.iter().map(Into::into).collect()),
     };
     let spec: Spec = project.post("/specs", &new)?;
     if context.globals.json {
@@ -206,15 +169,18 @@ fn tell_read(read: &Read, out: &mut dyn Write) -> Result<(), Failure> {
             writeln!(out, "{}: read as {}, {} stories", visible(&read.title), read.format, stories.len())?;
             let mut table = Table::wrapped(&["KEY", "AFTER", "TITLE"]);
             for story in stories {
-                table.row([story.key.clone(), dash_list(&story.depends_on), story.title.clone()]);
+                table.row([story.key.to_string(), dash_list(&story.depends_on), story.title.clone()]);
             }
             write!(out, "{table}")?;
+            if read.done > 0 {
+                writeln!(out, "{} more are done already", read.done)?;
+            }
         }
     }
     if !read.not_understood.is_empty() {
         writeln!(out, "not understood:")?;
-        for line in &read.not_understood {
-            write!(out, "{}", visible_lines(line, "  "))?;
+        for unclear in &read.not_understood {
+            writeln!(out, "  {}", visible(&line(unclear)))?;
         }
     }
     Ok(())
@@ -236,7 +202,7 @@ fn confirm(out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-fn dash_list(list: &[String]) -> String {
+fn dash_list(list: &[impl ToString]) -> String {
     if list.is_empty() { "-".to_owned() } else { joined(list) }
 }
 
@@ -389,17 +355,4 @@ pub fn recover(project: &Project, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", text::json(&architect))?);
     }
     tell(&architect, context)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::name_of;
-
-    #[test]
-    fn a_spec_is_named_after_its_file() {
-        let name = |stem: &str| name_of(stem).map(|name| name.to_string());
-        assert_eq!(name("Login page (v2)").as_deref(), Some("login-page-v2"));
-        assert_eq!(name("ünï"), Some("n".to_owned()));
-        assert_eq!(name("日本"), None);
-    }
 }

@@ -6,9 +6,10 @@ use super::terminal::{Colour, Paint, columns, rounded_dollars, wrap};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::Event;
+use kernel::specs::SpecState;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
-use kernel::words::LandingEnd;
+use kernel::words::{LandingEnd, RequestKind};
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
@@ -254,6 +255,9 @@ impl Story {
                         (Tone::You, format!("{id}: a person must look at it ({why}): adj review {id}"))
                     }
                     None if by_policy => (Tone::Plain, format!("{id}: the tests pass")),
+                    None if world.config.fleet.review == Review::Architect => {
+                        (Tone::Plain, format!("{id}: the tests pass; the architect reviews it"))
+                    }
                     None => (Tone::You, format!("{id}: the tests pass; it waits for you: adj review {id}")),
                 })
             }
@@ -398,7 +402,38 @@ impl Story {
             Event::Requested(asked) => {
                 let task = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 let (by, text, id) = (&asked.by, &asked.text, &asked.id);
-                Some((Tone::You, format!("{task}{by} asks: {text} (adj answer {id} TEXT)")))
+                match (world.config.architect.is_some(), asked.kind) {
+                    (false, _) => {
+                        Some((Tone::You, format!("{task}{by} asks: {text} (adj answer {id} TEXT)")))
+                    }
+                    (true, RequestKind::Question) => {
+                        Some((Tone::Plain, format!("{task}{by} asks the architect: {text}")))
+                    }
+                    (true, RequestKind::Spec) => {
+                        Some((Tone::Plain, format!("the architect is asked about the spec {text}")))
+                    }
+                    // The others are told by what they are about.
+                    (true, _) => None,
+                }
+            }
+            Event::RequestForPerson(left) => {
+                let asked = world.requests.get(&left.id)?;
+                let (id, kind) = (&asked.id, asked.kind);
+                let why = asked.notes.back().map(|note| format!(": {note}")).unwrap_or_default();
+                let of = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
+                let text = format!("{of}the architect leaves the {kind} to you{why} (adj answer {id} TEXT)");
+                Some((Tone::You, text))
+            }
+            Event::SpecReviewed(reviewed) => {
+                let id = &reviewed.id;
+                match reviewed.state {
+                    SpecState::NeedsChanges => {
+                        Some((Tone::You, format!("the spec {id} is to be changed: adj spec show {id}")))
+                    }
+                    SpecState::Approved => Some((Tone::Plain, format!("the spec {id} is split into tasks"))),
+                    SpecState::Done => Some((Tone::Plain, format!("the spec {id} is done"))),
+                    SpecState::Submitted => None,
+                }
             }
             Event::Charged(charged) if !charged.priced => {
                 let (task, _) = of_run(&charged.id)?;

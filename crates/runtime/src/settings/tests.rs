@@ -110,14 +110,45 @@ fn every_problem_is_told_with_its_place_and_what_to_do() {
         "[fleet]\nworkrs = 3\nreview = \"humn\"\n[flet]\nx = 1\n[test]\ntimeout = \"15 minutes\"\n[budget]\nrun_usd = -1\n",
         &[
             "2:1: unknown key `fleet.workrs`; did you mean `fleet.workers`?",
-            "3:10: `fleet.review` must be one of `auto`, `human`; did you mean `human`?; \
-             Who approves work that passed its checks: you, or nobody.",
+            "3:10: `fleet.review` must be one of `auto`, `architect`, `human`; did you mean `human`?; \
+             Who approves work that passed its checks: you, the architect, or nobody.",
             "4:2: unknown key `flet`; did you mean `fleet`?",
             "7:11: `test.timeout` must be a time such as \"90s\", \"30m\", \"2h\" or \"1h30m\"; \
              Timeout of the tests. Tests that take longer have failed.",
             "9:11: `budget.run_usd` must be from 0 to 1000000 dollars; What one run may cost before a person is asked.",
         ],
     );
+}
+
+/// What the rules refuse is said where it stands in the file.
+#[test]
+fn an_architect_is_an_agent_that_may_review_the_workers() {
+    let agents = "[agents.coder]\n[agents.lead]\nrole = \"lead\"\n[agents.kid]\nrole = \"intern\"\n";
+    check(
+        &format!("{agents}[architect]\nagent = \"laed\"\n"),
+        &["7:9: architect.agent names `laed`, which is not among the agents; \
+           set architect.agent = \"lead\", or add `[agents.laed]`"],
+    );
+    check(
+        &format!("{agents}[architect]\nagent = \"coder\"\n"),
+        &["7:9: architect.agent is `coder`, which workers run; nobody reviews their own work; \
+           add another agent, with the same program if you like, and name that one"],
+    );
+    check(
+        &format!("{agents}[architect]\nagent = \"kid\"\n"),
+        &["7:9: architect.agent is `kid`, which is an intern; a reviewer is at least a specialist; \
+           set role = \"lead\" in [agents.kid]"],
+    );
+    check(
+        "[fleet]\nreview = \"architect\"\n",
+        &["2:10: fleet.review is \"architect\", and [architect] names no agent; \
+           set architect.agent to the name of one of the agents"],
+    );
+    let settings = format!(
+        "{agents}[fleet]\nreview = \"architect\"\n[architect]\nagent = \"lead\"\nescalation = \"1h\"\n"
+    );
+    let rules = Settings::parse(&settings).unwrap().kernel().architect.unwrap();
+    assert_eq!((rules.agent.as_str(), rules.escalation_seconds, rules.raises_budgets), ("lead", 3600, false));
 }
 
 #[test]
@@ -268,7 +299,9 @@ fn the_shipped_rules_ask_before_what_cannot_be_taken_back() {
 fn keys() -> Vec<(&'static Section, &'static Key, String)> {
     let other = |section: &Section, key: &Key| -> String {
         match (section.path, key.path, key.kind) {
-            ("fleet", "agent", _) => "\"second\"".into(),
+            ("fleet" | "architect", "agent", _) => "\"second\"".into(),
+            // The architect needs an agent of its own, which the test below gives it.
+            ("fleet", "review", _) => "\"auto\"".into(),
             ("agents.*", "service", _) => "\"db\"".into(),
             (_, _, Kind::Choice(words)) => {
                 let words = words();
@@ -428,7 +461,8 @@ fn the_printed_defaults_change_nothing_and_their_examples_are_valid() {
     let text = defaults();
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(settings, Settings::parse("").expect("an empty file is valid"));
-    let in_force = in_force(&text);
+    // The one agent that the page has is the workers'.
+    let in_force = in_force(&text).replace("agent = \"lead\" ", "");
     assert!(in_force.contains("\nworktree.create = "));
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 }

@@ -185,8 +185,8 @@ fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
     wait_state(&repository, "ERROR");
     let shown = repository.ok("architect");
     assert!(shown.contains("architect.ERROR"), "{shown}");
-    let waiting = repository.json("waiting").to_string();
-    assert!(waiting.contains("\"architect\"") && waiting.contains("adj retry architect"), "{waiting}");
+    let waiting = repository.ok("waiting");
+    assert!(waiting.contains("no answer in time") && waiting.contains("adj retry architect"), "{waiting}");
     let request = asked(&repository);
     repository.ok(&format!("answer {request} we-do"));
     repository.wait_task("login-1", "DONE");
@@ -294,7 +294,7 @@ impl Repository {
 #[test]
 fn the_architect_raises_a_budget_once_where_the_settings_let_it() {
     let on = r#"{ append = "{task}.txt", text = "{step}\n" }, { commit = "Go on" }, { say = "more" }"#;
-    let coder = scenario(&[on, on, on, BUILD]);
+    let coder = scenario(&[on, BUILD]);
     let budget = "raises_budgets = true\n[budget]\ntask_usd = 1.0\nstep_usd = 0.5\n";
     let lead = lead(&[("budget", "APPROVE\nit is close"), ("review", "APPROVE")]);
     let repository = studio("studio-budget", &lead, &coder, &["t-1"], budget);
@@ -325,7 +325,7 @@ fn the_architect_is_told_everything_in_the_words_of_the_settings() {
         ("review", "APPROVE\n{prompt}"),
     ]);
     let mut settings =
-        "raises_budgets = true\n[budget]\ntask_usd = 1.0\nstep_usd = 0.5\n[prompts]\n".to_owned();
+        "raises_budgets = true\n[budget]\ntask_usd = 1.4\nstep_usd = 0.5\n[prompts]\n".to_owned();
     for kind in ["spec", "review", "question", "budget"] {
         settings += &format!("{kind} = \"own-{kind}.md\"\n");
     }
@@ -356,4 +356,83 @@ fn the_architect_is_told_everything_in_the_words_of_the_settings() {
     assert_eq!(said("budget"), "raised once");
     let shown = repository.ok("prompt show review");
     assert!(shown.contains("review in my own words"), "{shown}");
+}
+
+/// What is refused is an error of the tool with the reason; what comes twice or out of place changes nothing.
+#[test]
+fn the_architect_answers_by_its_tools_and_reads_why_it_was_refused() {
+    let call = |tool: &str, file: &str, out: &str| {
+        format!("{{ run = 'sh call.sh {tool} \"$(cat {file})\" > \"$TMPDIR/{out}\"' }}")
+    };
+    let spec = [
+        call("submit_stories", "round.json", "refused"),
+        call("review_decision", "approve.json", "misplaced"),
+        call("submit_stories", "two.json", "taken"),
+        call("submit_stories", "two.json", "twice"),
+        call("task_done", "nothing.json", "foreign"),
+    ];
+    let review = call("review_decision", "approve.json", "approved");
+    let lead = format!(
+        "[[scenario]]\n[[scenario.step]]\non = \"spec\"\ndo = [ {}, {{ say = \"done\" }} ]\n\
+         [[scenario.step]]\non = \"review\"\ndo = [ {review}, {{ say = \"CHANGES\\nno, after all\" }} ]\n",
+        spec.join(", ")
+    );
+    let repository = studio("studio-tools", &lead, &scenario(&[BUILD]), &[], "");
+    repository.write("call.sh", &super::mcp::script());
+    let story = |key: &str, on: &[&str]| json!({ "key": key, "title": key, "dependsOn": on });
+    let write = |name: &str, value: Value| repository.write(name, &value.to_string());
+    write("round.json", json!({ "stories": [story("a", &["b"]), story("b", &["a"])] }));
+    write("two.json", json!({ "stories": [story("a", &[]), story("b", &["a"])] }));
+    write("approve.json", json!({ "approve": true, "note": "fine" }));
+    write("nothing.json", json!({}));
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    repository.ok("spec submit login.md");
+    let running = repository.start("run");
+    repository.wait_task("login-2", "DONE");
+    wait_state(&repository, "DONE");
+    let temp = repository.layout().temp_of_seat(&kernel::rooms::Seat::Architect);
+    let told = |out: &str| {
+        let answer = std::fs::read_to_string(temp.join(out)).expect("the tool has answered");
+        let answer: Value = serde_json::from_str(&answer).expect("an answer");
+        (answer["result"]["isError"] == true, answer["result"]["content"][0]["text"].to_string())
+    };
+    for (out, error, part) in [
+        ("refused", true, "the dependencies go round: a → b → a; 2 more tries"),
+        ("misplaced", true, "a spec is not answered by `approve`"),
+        ("taken", false, "The stories are on the board"),
+        ("twice", true, "nothing is asked of the architect now"),
+        ("foreign", true, "`task_done` is for agents that are at work on a task"),
+        ("approved", false, "It is approved"),
+    ] {
+        let (is_error, text) = told(out);
+        assert!(is_error == error && text.contains(part), "{out}: {text}");
+    }
+    assert_eq!(repository.events("story_loaded"), 2);
+    assert_eq!(
+        repository.task("login-1")["reviewCycles"],
+        0,
+        "its yes counts, and not what it said afterwards"
+    );
+    running.stop();
+}
+
+/// A list of tasks needs no judgement: it is shown, and loaded when a person says so, with or without an architect.
+#[test]
+fn a_list_of_tasks_is_loaded_as_it_is() {
+    let repository = Repository::new("studio-list", &scenario(&[BUILD]), &[]);
+    repository.write("todo.md", "# Todo\n\n- [ ] Paint it\n- [x] Buy paint\n- [ ] Dry it\n");
+    repository.commit("A list");
+    let shown = repository.ok("spec submit todo.md --dry-run");
+    assert!(
+        shown.contains("2 stories") && shown.contains("Paint it") && shown.contains("1 more are done"),
+        "{shown}"
+    );
+    let unasked = repository.adj("spec submit todo.md");
+    assert!(unasked.code == 2 && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
+    assert_eq!(repository.json("spec ls"), json!([]));
+    repository.ok("spec submit todo.md --yes");
+    repository.ok("run --until-idle");
+    assert_eq!(repository.json("spec show todo")["state"], "done");
+    let prose = repository.adj("spec submit tests.sh");
+    assert!(prose.code == 3 && prose.stderr.contains("[architect]"), "{}", prose.stderr);
 }

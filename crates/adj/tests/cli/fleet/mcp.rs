@@ -5,7 +5,7 @@ use super::{Repository, SETTINGS};
 use serde_json::{Value, json};
 
 /// `sh call.sh TOOL ARGUMENTS`: one call of a tool, whose answer it prints. The input stays open until there is one.
-fn script() -> String {
+pub(super) fn script() -> String {
     let params = json!({ "name": "NAME", "arguments": "ARGUMENTS", "_meta": crate::mcp::meta() });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
     let message = message.replace("\"NAME\"", "\"'$1'\"").replace("\"ARGUMENTS\"", "'\"$2\"'");
