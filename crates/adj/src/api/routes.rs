@@ -316,12 +316,15 @@ where
     Route { status: 201, ..route(method, path, who, handler, about) }
 }
 
+/// What takes a call apart: names in the path, the query, the body.
+type Handler<P, Q, B, A> = fn(&Call, P, Q, B) -> Result<A, Problem>;
+
 /// A row that asks the kernel for one thing, and answers when that is on disk.
 fn asks<P, Q, B, A>(
     method: Method,
     path: &'static str,
     who: Who,
-    handler: fn(&Call, P, Q, B) -> Result<Asks<A>, Problem>,
+    handler: Handler<P, Q, B, Asks<A>>,
     about: &'static str,
 ) -> Route
 where
@@ -342,7 +345,7 @@ fn makes<P, Q, B, A>(
     method: Method,
     path: &'static str,
     who: Who,
-    handler: fn(&Call, P, Q, B) -> Result<Asks<A>, Problem>,
+    handler: Handler<P, Q, B, Asks<A>>,
     about: &'static str,
 ) -> Route
 where

@@ -23,10 +23,10 @@ pub fn lines(text: &str) -> Vec<TextLine<'_>> {
                 fence = Some(begins);
                 quiet = true;
             }
-            (Some((mark, length)), Some((again, run))) if mark == again && run >= length => {
-                if trimmed[run..].trim().is_empty() {
-                    fence = None;
-                }
+            (Some((mark, length)), Some((again, run)))
+                if mark == again && run >= length && trimmed[run..].trim().is_empty() =>
+            {
+                fence = None;
             }
             (None, None) => {
                 quiet |= trimmed.starts_with("<!--");

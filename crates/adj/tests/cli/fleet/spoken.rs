@@ -109,7 +109,7 @@ impl Live<'_> {
     }
 
     /// Reads until the stream is closed. A connection that ends before that goes on where it was.
-    fn to_the_end(&mut self) {
+    fn read_to_the_end(&mut self) {
         while !self.closed {
             if !self.next() {
                 let (known, offset) = self.offsets.last().expect("an offset was told");
@@ -165,7 +165,7 @@ fn what_an_agent_writes_reaches_a_reader_before_its_message_is_complete_and_read
     live.until("I ");
     assert!(!live.events.iter().any(|event| event["type"] == "tool:start"), "{:?}", live.events);
     repository.go("c-1");
-    live.to_the_end();
+    live.read_to_the_end();
     fleet.wait_for("c-1 landed");
 
     let (told, offsets) = (live.events, live.offsets);
@@ -245,7 +245,7 @@ fn an_aborted_run_is_closed_for_those_who_wait_at_its_end() {
     let mut live = server.follow("runs/t-1.1");
     live.until("Waiting.\n");
     repository.ok("abort t-1 --reason enough");
-    live.to_the_end();
+    live.read_to_the_end();
     assert_eq!(server.events("runs/t-1.1", "-1"), live.events);
     fleet.stop();
 }
@@ -271,7 +271,7 @@ fn a_run_that_may_be_begun_again_is_closed_when_its_task_is_over() {
     tell(json!({ "type": "START", "taskId": "c-1", "prompt": "once more" }));
     tell(json!({ "type": "ABORT", "reason": "enough" }));
     repository.ok("task cancel c-1");
-    live.to_the_end();
+    live.read_to_the_end();
     let starts = live.events.iter().filter(|event| event["type"] == "agent:starting").count();
     assert_eq!((starts, server.events("runs/c-1.1", "-1")), (2, live.events));
     fleet.stop();
