@@ -4,10 +4,10 @@
 use crate::effect::{Effect, Timer};
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
-use machines::names::{AgentName, RunId, TaskId};
+use machines::names::{AgentName, RequestId, RunId, TaskId};
 use machines::suspended::Suspends;
 use machines::task::Status;
-use machines::{Machine, Wire, architect, run, worker};
+use machines::{Machine, Wire, architect, run, turn, worker};
 use std::collections::{BTreeMap, BTreeSet};
 
 machines::wire_enum! {
@@ -35,6 +35,9 @@ machines::wire_enum! {
         WayOut = "a task that is neither DONE nor CANCELED can be claimed, is in somebody's hands, or waits for what has a name and can come",
         ProposalsWait = "what an agent proposed and nobody accepted is in INBOX or CANCELED, and nobody works on it",
         NoCycles = "dependencies have no cycle",
+        RoomsAgree = "who has the turn is who holds it, who takes turns is in the queue, and whoever speaks is in the outbox",
+        RequestsKept = "what waits for the architect is open and waits once, and the one in its hand is the first",
+        RequestsStay = "no request is lost or answered twice, and the architect's queue keeps its order",
     }
 }
 
@@ -69,6 +72,7 @@ impl Check<'_> {
 pub fn check(world: &World) -> Vec<Violation> {
     let mut check = Check { world, violations: Vec::new() };
     check.channels();
+    check.architect();
     check.workers();
     check.main();
     check.tasks();
@@ -93,7 +97,27 @@ pub fn check_commit(before: &World, after: &World) -> Vec<Violation> {
             violations.push(Violation { invariant: Invariant::NothingLeavesFinal, detail });
         }
     }
+    violations.extend(requests_stay(before, after));
     violations
+}
+
+fn requests_stay(before: &World, after: &World) -> Option<Violation> {
+    let changed = before.requests.values().find(|request| {
+        let now = after.requests.get(&request.id);
+        now.is_none_or(|now| request.answer.is_some() && now.answer != request.answer)
+    });
+    // Whoever was asked again has a new place, at the end.
+    let stayed = |id: &&RequestId| after.is_queued(id) && before.is_queued(id);
+    let (was, is): (Vec<_>, Vec<_>) = (
+        before.architect_queue.iter().filter(stayed).collect(),
+        after.architect_queue.iter().filter(stayed).collect(),
+    );
+    let detail = match changed {
+        Some(request) => format!("request `{}` is lost, or has another answer", request.id),
+        None if was != is => format!("the architect's queue was {was:?} and is {is:?}"),
+        None => return None,
+    };
+    Some(Violation { invariant: Invariant::RequestsStay, detail })
 }
 
 impl Check<'_> {
@@ -108,7 +132,51 @@ impl Check<'_> {
             self.that(Invariant::OneTurnHolder, holders.len() <= 1, || {
                 format!("in `{name}`: {}", holders.join(", "))
             });
+            let current = channel.current.as_ref().map(AgentName::as_str);
+            self.that(Invariant::RoomsAgree, holders.first().copied() == current, || {
+                format!("in `{name}` {current:?} has the turn, and {holders:?} hold it")
+            });
+            let queued = |agent: &AgentName| {
+                channel.state_of(agent).is_some_and(|state| {
+                    matches!(state, turn::State::Queued | turn::State::Active | turn::State::Waiting)
+                })
+            };
+            let strangers: Vec<_> = channel
+                .places
+                .keys()
+                .filter(|agent| queued(agent) != channel.ring.contains(agent))
+                .map(AgentName::as_str)
+                .collect();
+            self.that(Invariant::RoomsAgree, strangers.is_empty(), || {
+                format!("in `{name}` these are in the queue or in the ring, and not in both: {strangers:?}")
+            });
         }
+        for (seat, seated) in &self.world.seats {
+            let there = seated.reply.iter().chain(&seated.unfinished);
+            let lost: Vec<_> = there.filter(|id| !self.world.effects.contains_key(*id)).collect();
+            self.that(Invariant::RoomsAgree, lost.is_empty(), || {
+                format!("`{seat}` waits for {lost:?}, which nobody carries out")
+            });
+        }
+    }
+
+    fn architect(&mut self) {
+        let world = self.world;
+        let mut seen = BTreeSet::new();
+        for id in &world.architect_queue {
+            let open = world.requests.get(id).is_some_and(|request| request.answer.is_none());
+            self.that(Invariant::RequestsKept, open && seen.insert(id), || {
+                format!("request `{id}` waits for the architect, and is answered, unknown or there twice")
+            });
+        }
+        let in_hand = world.in_hand().filter(|request| request.answer.is_none());
+        let first = world.architect_queue.front();
+        self.that(Invariant::RequestsKept, in_hand.is_none_or(|request| first == Some(&request.id)), || {
+            format!(
+                "the architect has {:?} in hand, and {first:?} is first",
+                in_hand.map(|request| &request.id)
+            )
+        });
     }
 
     fn workers(&mut self) {

@@ -292,6 +292,25 @@ impl Channel {
         new.filter(move |message| message.agent.as_ref() != Some(agent) && self.is_open_to(message, agent))
     }
 
+    /// The last message before which a member has heard everything, what was said into its turn and its own words included.
+    pub fn heard_through(&self, agent: &AgentName) -> u64 {
+        let heard = self.heard.get(agent).cloned().unwrap_or_default();
+        let mut through = heard.delivered;
+        for message in self.messages.iter().filter(|message| message.number > heard.delivered) {
+            let own = message.agent.as_ref() == Some(agent);
+            if message.number != through + 1 || !(own || heard.early.contains(&message.number)) {
+                break;
+            }
+            through = message.number;
+        }
+        through
+    }
+
+    /// The last message that a member has dealt with, and everything before it.
+    pub fn consumed(&self, agent: &AgentName) -> u64 {
+        self.heard.get(agent).map_or(0, |heard| heard.consumed)
+    }
+
     /// The last message that a member may know of now.
     pub fn last_open_to(&self, agent: &AgentName) -> u64 {
         let held = self.messages.iter().find(|message| !self.is_open_to(message, agent));

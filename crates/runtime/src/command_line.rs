@@ -42,7 +42,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::TakeTurnAway { channel, agent } => {
             vec!["adj", "turn", "skip", channel.as_str(), "--as", agent.as_str()]
         }
-        Choice::ListRequests => vec!["adj", "waiting"],
+        Choice::ListRequests => vec!["adj", "requests"],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],
         Choice::RetryTask { task } | Choice::RetryLanding { task } => vec!["adj", "retry", task.as_str()],

@@ -1,9 +1,10 @@
 //! `adj demo`: a sample repository, its tickets, and a real fleet on it: real git, real processes, real tests. Only the
-//! agents play a scenario instead of asking a model.
+//! agents play a scenario instead of asking a model; and where a person has a part, a thread plays it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::demo_people::{self, Part, Person};
 use super::project::{Project, shown};
 use super::run::{self, Ended, Fleet, read_settings};
 use super::{Context, Exit, Failure, Globals};
@@ -17,7 +18,65 @@ pub struct Demo {
     /// Directory for the sample repository [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Watch an architect split a spec into six stories, have them built, and review them
+    #[arg(long, conflicts_with = "room")]
+    spec: bool,
+    /// Watch three agents and a person talk in a room about a change, and decide
+    #[arg(long)]
+    room: bool,
 }
+
+/// What is written out and played.
+struct Sample {
+    heading: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    /// What a person does in it.
+    person: Option<Part>,
+    /// What is worth a look afterwards.
+    look: &'static [&'static str],
+}
+
+/// The program that all samples are about.
+const TALLY: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../demo/README.md")),
+    ("tally", include_str!("../../demo/tally")),
+    ("commands/count", include_str!("../../demo/commands/count")),
+    ("tests/run", include_str!("../../demo/tests/run")),
+    ("tests/count.test", include_str!("../../demo/tests/count.test")),
+];
+
+const SPEC: Sample = Sample {
+    heading: "a sample spec in {dir}; architect, coders and person play their parts",
+    files: &[
+        ("adjutant.toml", include_str!("../../demo/spec/adjutant.toml")),
+        ("demo.toml", include_str!("../../demo/spec/demo.toml")),
+        ("architect.toml", include_str!("../../demo/spec/architect.toml")),
+        ("spec.md", include_str!("../../demo/spec/spec.md")),
+    ],
+    person: Some(demo_people::of_spec),
+    look: &["spec show tally", "requests --all", "architect", "cost"],
+};
+
+const ROOM: Sample = Sample {
+    heading: "a sample room in {dir}; three agents and a person play their parts",
+    files: &[
+        ("adjutant.toml", include_str!("../../demo/room/adjutant.toml")),
+        ("demo.toml", include_str!("../../demo/room/demo.toml")),
+        ("anna.toml", include_str!("../../demo/room/anna.toml")),
+        ("ben.toml", include_str!("../../demo/room/ben.toml")),
+        ("carl.toml", include_str!("../../demo/room/carl.toml")),
+        (".tickets/ro-1.md", include_str!("../../demo/room/ticket.md")),
+    ],
+    person: Some(demo_people::of_room),
+    look: &["channel history mean", "channel status mean", "history ro-1"],
+};
+
+const TICKETS: Sample = Sample {
+    heading: "a sample repository in {dir}; the agents play a scenario",
+    files: FILES,
+    person: None,
+    look: &["board", "history ta-3", "cost", "verify"],
+};
 
 /// What `adj demo --json` prints.
 #[derive(Serialize)]
@@ -33,17 +92,17 @@ const HELP: &str = "\
 Nine tickets, four workers. The agents play a scenario, and everything else is real: they edit and
 commit in trees of their own, one writes code that fails its tests, one says DONE without having
 done anything, two change the same line, one is killed in the middle of its work.
-It takes about ten seconds. The repository stays, to be looked at.";
+It takes about ten seconds. The repository stays, to be looked at.
 
-/// The sample, as it is written out.
+--spec: a spec is split into six stories with dependencies; one question is passed on to a person,
+one review asks for changes, one outage is survived.
+--room: three agents and a person talk about a change; one takes too long, one crashes, and the
+person's decision lands it.";
+
+/// Nine tickets.
 const FILES: &[(&str, &str)] = &[
-    ("README.md", include_str!("../../demo/README.md")),
     ("adjutant.toml", include_str!("../../demo/adjutant.toml")),
     ("demo.toml", include_str!("../../demo/demo.toml")),
-    ("tally", include_str!("../../demo/tally")),
-    ("commands/count", include_str!("../../demo/commands/count")),
-    ("tests/run", include_str!("../../demo/tests/run")),
-    ("tests/count.test", include_str!("../../demo/tests/count.test")),
     (".tickets/ta-1.md", include_str!("../../demo/tickets/ta-1.md")),
     (".tickets/ta-2.md", include_str!("../../demo/tickets/ta-2.md")),
     (".tickets/ta-3.md", include_str!("../../demo/tickets/ta-3.md")),
@@ -56,27 +115,42 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
+    let sample = match (command.spec, command.room) {
+        (true, _) => SPEC,
+        (_, true) => ROOM,
+        _ => TICKETS,
+    };
     let dir = make_folder(command.dir.as_deref())?;
-    write_sample(&dir)?;
+    write_sample(&dir, sample.files)?;
     let globals = Globals { project: vec![dir.clone()], server: None, ..context.globals.clone() };
     let project = Project::find(&globals)?;
     let fleet = Fleet {
-        heading: format!("a sample repository in {}; the agents play a scenario", shown(&dir)),
+        heading: sample.heading.replace("{dir}", &shown(&dir)),
         once: false,
-        until_idle: true,
+        // A person who plays a part ends it.
+        until_idle: sample.person.is_none(),
         workers: None,
         in_force: read_settings(project.layout())?,
         serve: None,
         notes: Vec::new(),
     };
+    let person = sample.person.map(|part| {
+        let adj = std::env::current_exe()?;
+        let person = Person::new(&adj, &dir);
+        Ok::<_, std::io::Error>(std::thread::spawn(move || person.play(part)))
+    });
+    let person = person.transpose()?;
     let ended = fleet.run(&project, context.out, &globals)?;
+    if let Some(person) = person {
+        let _ = person.join();
+    }
     let landed = git(&dir, &["rev-list", "--first-parent", "--merges", "--count", "main"])?;
     let checked = check(&dir)?;
     if globals.json {
         let document = Document { ended: ended.document(), repository: &dir, main_is_green: checked };
         writeln!(context.out, "{}", super::text::json(&document))?;
     } else {
-        let text = summary(&ended, &globals, &dir, landed.trim(), checked);
+        let text = summary(&ended, &globals, &dir, landed.trim(), checked, sample.look);
         context.out.write_all(text.as_bytes())?;
     }
     match (ended.left(), checked) {
@@ -105,8 +179,8 @@ fn make_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     dir.canonicalize().map_err(|error| failed(&dir, error))
 }
 
-fn write_sample(dir: &Path) -> Result<(), Failure> {
-    for (path, text) in FILES {
+fn write_sample(dir: &Path, files: &[(&str, &str)]) -> Result<(), Failure> {
+    for (path, text) in TALLY.iter().chain(files) {
         let path = dir.join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
         std::fs::write(path, text)?;
@@ -138,7 +212,7 @@ fn check(dir: &Path) -> Result<bool, Failure> {
     Ok(tests.status.success())
 }
 
-fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bool) -> String {
+fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bool, look: &[&str]) -> String {
     let mut text = ended.summary(globals);
     let green = if green { "its tests pass" } else { "its tests FAIL" };
     text += &format!("  {:10}{landed} merges, each tested before main moved; {green}\n", "main");
@@ -148,7 +222,7 @@ fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bo
         let dir = shown(dir);
         text += "\nLook around:\n";
         text += &format!("  git -C {dir} log --graph --oneline\n");
-        for command in ["board", "history ta-3", "cost", "verify"] {
+        for command in look {
             text += &format!("  {adj} --project {dir} {command}\n");
         }
         if runtime::program::which("adj").is_none() {

@@ -10,6 +10,7 @@ mod chat;
 mod client;
 mod completions;
 mod demo;
+mod demo_people;
 mod desk;
 mod download;
 mod failure;

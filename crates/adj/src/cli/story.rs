@@ -5,7 +5,7 @@
 use super::terminal::{Colour, Paint, columns, rounded_dollars, wrap};
 use kernel::command::RedBy;
 use kernel::config::Review;
-use kernel::event::Event;
+use kernel::event::{Event, SaidKind};
 use kernel::specs::SpecState;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
@@ -415,6 +415,14 @@ impl Story {
                     // The others are told by what they are about.
                     (true, _) => None,
                 }
+            }
+            Event::Posted(posted) => {
+                let by = posted.by.split_once(':').map_or(posted.by.as_str(), |(_, name)| name);
+                let text = posted.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                Some((Tone::Plain, format!("{} {by}: {text}", posted.channel)))
+            }
+            Event::ChannelSaid(said) if said.kind == SaidKind::Announcement => {
+                Some((Tone::Wrong, format!("{}: {}", said.channel, said.text)))
             }
             Event::RequestForPerson(left) => {
                 let asked = world.requests.get(&left.id)?;

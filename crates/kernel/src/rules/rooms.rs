@@ -646,10 +646,10 @@ pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
 
 /// The turn ended well: what the agent was given in it is dealt with.
 pub(super) fn turn_completed(d: &mut Draft, name: &ChannelName, agent: &AgentName, to: turn::State) {
-    let heard = d.world.channel(name).and_then(|channel| channel.heard.get(agent)).cloned();
-    if let Some(heard) = heard.filter(|heard| heard.delivered > heard.consumed) {
+    let heard = d.world.channel(name).map(|channel| (channel.heard_through(agent), channel.consumed(agent)));
+    if let Some((through, _)) = heard.filter(|(through, consumed)| through > consumed) {
         let (channel, agent) = (name.clone(), agent.clone());
-        d.emit(ReceiptsMoved { channel, agent, delivered: None, consumed: Some(heard.delivered) });
+        d.emit(ReceiptsMoved { channel, agent, delivered: Some(through), consumed: Some(through) });
     }
     if to == turn::State::Idle {
         d.emit(MemberRests { channel: name.clone(), agent: agent.clone() });

@@ -340,7 +340,7 @@ fn hosted_agents_answer_a_person_in_turn_and_then_the_room_rests() {
     assert_eq!(talk.receipts(1), "coder delivered, intern queued");
     assert_eq!(
         talk.replies("left"),
-        "agent:coder: \"left\", coder QUEUED, coder consumed 1, timer off, held by nobody, intern ACTIVE, held by intern, \
+        "agent:coder: \"left\", coder QUEUED, coder consumed 2, timer off, held by nobody, intern ACTIVE, held by intern, \
          timer 60 s, turn \"it is your turn\", intern has 2, intern speaks 0..2 new"
     );
     assert_eq!(talk.receipts(1), "coder consumed, intern delivered");
@@ -401,6 +401,12 @@ fn a_person_is_heard_by_the_mode_of_the_room() {
     talk.post("and more");
     assert_eq!(talk.comes("tell_in_reply", Happened::Told { heard: false }), "");
     assert_eq!(talk.receipts(3), "coder queued, intern queued");
+    talk.replies("yes");
+    assert_eq!(
+        talk.receipts(2),
+        "coder consumed, intern delivered",
+        "what it heard in its turn is not told again"
+    );
 
     let mut talk = speaking("parallel");
     assert_eq!(talk.post("more"), "human:ann: \"more\", tells 2");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// A World with one task in work, one in review and queued, one done, and one waiting for a person.
 fn busy() -> World {
-    let table = check(
+    let mut table = check(
         Table::with(|config| config.fleet.review = crate::config::Review::Auto),
         "ticket t1
          ticket t2
@@ -36,6 +36,9 @@ fn busy() -> World {
          tree t4
          asks t4 git push",
     );
+    let kind = crate::words::RequestKind::Question;
+    let ask = crate::Ask::MakeRequest { kind, task: None, run: None, text: "which way?".to_owned() };
+    table.ann(ask).unwrap();
     table.world
 }
 
@@ -63,6 +66,14 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             }
             world.channels.insert(ChannelName::new("room").unwrap(), Arc::new(channel));
         }
+        Invariant::RoomsAgree => {
+            let channel = Channel { current: Some(AgentName::new("a").unwrap()), ..Channel::default() };
+            world.channels.insert(ChannelName::new("room").unwrap(), Arc::new(channel));
+        }
+        Invariant::RequestsKept => {
+            world.architect_queue.push_back(machines::names::RequestId::new("r99").unwrap());
+        }
+        Invariant::RequestsStay => world.requests.clear(),
         Invariant::LeaseIsMutual => edit_task(world, "t2", |task| task.lease = None),
         Invariant::WorkerHasTask => {
             edit_worker(world, "t2", |worker| worker.machine.status = machine::State::Idle)

@@ -16,7 +16,6 @@ use State::*;
 const HUMAN: &[Who] = &[Who::Any(Role::Human)];
 const SYSTEM: &[Who] = &[Who::Any(Role::System)];
 const HUMAN_OR_SYSTEM: &[Who] = &[Who::Any(Role::Human), Who::Any(Role::System)];
-const OWN: &[Who] = &[Who::Own];
 const OWN_OR_SYSTEM: &[Who] = &[Who::Own, Who::Any(Role::System)];
 const OWN_OR_PEOPLE: &[Who] = &[Who::Own, Who::Any(Role::Human), Who::Any(Role::System)];
 
@@ -32,7 +31,7 @@ const TABLE: &[Row<Turn>] = &[
     row(Active,  TurnComplete,       &[NotAlone],      &[EndTurn, GrantNext],                                    Queued,  OWN_OR_PEOPLE),
     row(Active,  TurnComplete,       &[Alone],         &[EndTurn, LeaveQueue],                                   Idle,    OWN_OR_PEOPLE),
     row(Active,  Timeout,            &[],              &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext],       Queued,  SYSTEM),
-    row(Active,  WaitRequested,      &[],              &[PauseTurn, SetWaitTimeout],                             Waiting, OWN),
+    row(Active,  WaitRequested,      &[],              &[PauseTurn, SetWaitTimeout],                             Waiting, OWN_OR_PEOPLE),
     row(Active,  RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
     row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline, OWN_OR_SYSTEM),
     row(Active,  Interrupt,          &[InterruptMode], &[PauseTurn, SetWaitTimeout],                             Waiting, HUMAN_OR_SYSTEM),

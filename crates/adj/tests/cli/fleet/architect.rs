@@ -281,6 +281,30 @@ fn a_fleet_that_is_killed_in_the_middle_of_a_request_loses_nothing() {
     assert_eq!(repository.events("story_loaded"), 2, "it was split once");
 }
 
+/// SIGKILL before and after its workspace is prepared: the next fleet goes on, and the spec is split once.
+#[test]
+fn a_fleet_that_is_killed_around_the_architect_s_workspace_ends_as_if_nothing_had_happened() {
+    for kind in super::kills::OF_ARCHITECT {
+        for moment in ["before", "after"] {
+            let lead = lead(&[("spec", &two()), ("review", "APPROVE")]);
+            let name = format!("studio-{kind}-{moment}");
+            let repository = studio(&name, &lead, &scenario(&[BUILD]), &[], "");
+            repository.ok("spec submit login.md");
+            let mut command = repository.command("run --until-idle");
+            command.env("ADJ_CRASH_AT", format!("{kind}:{moment}"));
+            let killed = command.output().expect("adj runs").status;
+            assert_eq!(
+                std::os::unix::process::ExitStatusExt::signal(&killed),
+                Some(9),
+                "{kind}:{moment}: {killed}"
+            );
+            repository.ok("run --until-idle");
+            assert_eq!(repository.json("spec show login")["state"], "done", "{kind}:{moment}");
+            assert_eq!(repository.events("story_loaded"), 2, "it was split once");
+        }
+    }
+}
+
 impl Repository {
     /// Lets the architect go on that waits for the file `go`.
     fn go_in_seat(&self) {

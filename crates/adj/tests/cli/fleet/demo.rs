@@ -29,6 +29,46 @@ fn the_demo_lands_every_ticket_and_survives_every_mishap() {
     );
 }
 
+/// Six stories with dependencies, one question that a person answers, one review that asks for changes, one outage.
+#[test]
+fn the_demo_of_a_spec_lands_every_story_that_the_architect_made_of_it() {
+    let repository = Repository::empty("demo-spec");
+    let ran = adj(&format!("demo --spec --dir {}", repository.dir().display()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    for id in ["tally-1", "tally-2", "tally-3", "tally-4", "tally-5", "tally-6"] {
+        let tip = format!("refs/adjutant/tasks/{id}");
+        assert!(repository.git_says(&format!("merge-base --is-ancestor {tip} main")), "{id} is not in main");
+    }
+    repository.check_but_for_tips(&[], "sh tests/run");
+    for said in [
+        "the architect leaves the spec to you",
+        "the spec tally is split into tasks",
+        "the spec tally is done",
+    ] {
+        assert!(ran.stdout.contains(said), "`{said}` is not in:\n{}", ran.stdout);
+    }
+    for (kind, count) in [("story_loaded", 6), ("task_landed", 6), ("request_for_person", 1)] {
+        assert_eq!(repository.events(kind), count, "{kind}");
+    }
+    for word in ["ESCALATED", "DISPATCHING", "MONITORING", "SUSPEND", "RESTORE"] {
+        assert_ne!(repository.events(word), 0, "the architect never came to {word}");
+    }
+}
+
+/// Three agents and a person: one is too slow, one crashes, and what the person decides moves the task.
+#[test]
+fn the_demo_of_a_room_ends_in_a_decision_that_lands_the_work() {
+    let repository = Repository::empty("demo-room");
+    let ran = adj(&format!("demo --room --dir {}", repository.dir().display()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    repository.check(&["ro-1"], "sh tests/run");
+    for said in
+        ["⏱️ ben turn timed out", "⚠️ carl disconnected, skipping turn", "lost in thought", "I take it."]
+    {
+        assert!(ran.stdout.contains(said), "`{said}` is not in:\n{}", ran.stdout);
+    }
+}
+
 #[test]
 fn the_demo_does_not_write_into_a_folder_that_holds_something() {
     let repository = Repository::empty("demo-full");
