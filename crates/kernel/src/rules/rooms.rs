@@ -448,6 +448,11 @@ fn can_begin(d: &Draft, agent: &AgentName) -> bool {
     d.world.fleet_running && healthy && paid
 }
 
+/// Whether what the agent said last is known to be over: its program may take a while to end.
+fn is_free(d: &Draft, name: &ChannelName, agent: &AgentName) -> bool {
+    d.world.seated(&seat_of(name, agent)).is_none_or(|seated| seated.is_free())
+}
+
 /// Somebody would speak, and only money keeps it from that: a person is asked, once.
 fn ask_for_money(d: &mut Draft, name: &ChannelName) -> Ruled {
     let channel = channel_of(d, name)?;
@@ -496,7 +501,11 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
             d.emit(MemberSkipped { channel: name.clone(), agent, skipped: false });
             continue;
         }
-        if !can_begin(d, &agent) {
+        // It had its turn in this round, and nothing was said since: the others come first.
+        if channel.quiet.contains(&agent) {
+            continue;
+        }
+        if !can_begin(d, &agent) || !is_free(d, name, &agent) {
             stalls = true;
             continue;
         }

@@ -74,6 +74,10 @@ pub(super) fn quit(d: &mut Draft, seat: &Seat) {
     over(d, seat);
     let end = d.ask(Effect::EndReply { seat: seat.clone(), reply });
     d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
+    // Nobody knows whether its program has begun the session: it can neither be begun again nor resumed.
+    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
+        renew(d, seat, false);
+    }
 }
 
 /// Nothing is being said any more, and what was set aside for it is given back.
