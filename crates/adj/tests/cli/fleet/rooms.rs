@@ -61,7 +61,9 @@ impl Repository {
     fn wait_rest(&self) {
         wait("a room that rests", || {
             let room = self.room();
-            (room["turn"].is_null() && keepers(self).is_empty()).then_some(())
+            // Alone at its turn's end, an agent rests; with others, the room does. What stalls goes on by itself.
+            let rests = room["turn"].is_null() && room["stalled"] == false;
+            (rests && keepers(self).is_empty()).then_some(())
         });
     }
 }
