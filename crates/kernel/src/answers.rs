@@ -4,7 +4,6 @@ use crate::specs::Story;
 use crate::words::RequestKind;
 use machines::architect::RequestType;
 use serde::{Deserialize, Serialize};
-use smol_str::SmolStr;
 
 /// An answer of the architect's agent to the request that it has in hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,12 +135,6 @@ impl RequestKind {
             RequestKind::Spec => RequestType::Spec,
         }
     }
-}
-
-/// What a request of a kind is called where it is short of words.
-pub fn title(kind: RequestKind, text: &str) -> SmolStr {
-    let first = text.lines().next().unwrap_or_default();
-    SmolStr::new(format!("{kind}: {first}"))
 }
 
 #[cfg(test)]

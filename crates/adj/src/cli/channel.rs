@@ -209,7 +209,7 @@ pub enum Turn {
     /// End the turn without having said anything
     #[command(after_help = "Example:\n  adj turn pass design")]
     Pass(OneTurn),
-    /// Pause your own turn and keep it: for agents
+    /// Pause a turn and keep it until it goes on
     #[command(after_help = "Example:\n  adj turn wait design --note 'the build' --for 5m")]
     Wait(Wait),
     /// Let a turn that waits go on, or take it away
