@@ -123,6 +123,16 @@ seed() {
   for worker in ann bob cyd; do
     ask POST /tokens "{\"name\":\"$worker\",\"role\":\"reader\"}" | first_id
   done >"$scratch/tokens"
+  for worker in one two; do
+    ask POST /agents "{\"name\":\"$worker\"}" >/dev/null
+  done
+  # The last is there to be closed.
+  for worker in talk plans closing; do
+    ask POST /channels "{\"name\":\"$worker\",\"topic\":\"What next?\"}" >/dev/null
+    ask POST "/channels/$worker/members" '{"agent":"one"}' >/dev/null
+    ask POST "/channels/$worker/members" '{"agent":"two"}' >/dev/null
+  done
+  ask POST /specs '{"id":"login","title":"Login","text":"As it is","stories":[{"key":"a","title":"A"}]}' >/dev/null
 }
 
 # The described routes, with the token of the project's user.

@@ -1,6 +1,7 @@
-//! The owner of a project: the one thread that decides.
+//! The owner of a project: the one desk at which everything is decided.
 //!
-//! It holds the World and the log. All commands that wait are decided one after the other, each on the World that the
+//! It holds the World and the log, and one thread at a time sits at it: its own, or, where nobody else waits, the one that
+//! asks, so that no other needs to be woken for it. All commands that wait are decided one after the other, each on the World that the
 //! one before it leads to, and are appended as one batch: one sync serves them all.
 //!
 //! Invariants:
@@ -107,11 +108,15 @@ impl Owner {
             head: tokio::sync::watch::Sender::new(folded.head.seq),
             on_append: OnceLock::new(),
             spoken: Order::default(),
+            desk: Mutex::new(None),
         });
-        let snapshot_at = folded.snapshot;
+        let (snapshot_at, batch_max) = (folded.snapshot, settings.batch_max);
         let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
+        *shared.desk() = Some(desk);
         let thread = std::thread::Builder::new().name("owner".to_owned());
-        let thread = thread.spawn(move || desk.run()).map_err(|error| {
+        let at = shared.clone();
+        let thread = thread.spawn(move || at.work(batch_max)).map_err(|error| {
+            *shared.desk() = None;
             OpenError::Log(LogError::Io { doing: "given a thread", why: error.to_string() })
         })?;
         Ok(Owner { handle: Handle { shared }, thread: Some(thread) })
@@ -138,21 +143,34 @@ impl Handle {
     /// Asks, and waits for the answer. When it is there, it is durable.
     pub fn submit(&self, command: Command, fence: Option<Fence>) -> Result<Answer, SubmitError> {
         let (send, receive) = channel();
-        self.send(command, fence, move |answered| drop(send.send(answered)))?;
+        self.send_here(command, fence, move |answered| drop(send.send(answered)))?;
         receive.recv().unwrap_or(Err(SubmitError::Stopped))
     }
 
-    /// Asks without waiting. The answer is given on the owner's thread, so what takes it must be quick; it is dropped
-    /// without having been called if the owner ends first.
+    /// Asks without waiting. The answer is given at the desk, so what takes it must be quick; it is dropped without
+    /// having been called if the owner ends first.
     pub fn send(
         &self,
         command: Command,
         fence: Option<Fence>,
         answer: impl FnOnce(Result<Answer, SubmitError>) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let key = command.key.clone().map(|key| (kernel::scope(&command.ask), key));
-        let asked = Asked { command, fence, key, answer: Box::new(answer) };
-        self.shared.queue.push(Job::Decide(asked))
+        self.shared.queue.push(Job::Decide(Asked::new(command, fence, answer)))
+    }
+
+    /// Asks, and waits only where the desk is free: then this thread decides by itself, and that takes as long as the disk
+    /// does. Otherwise the answer is given at the desk later.
+    pub fn send_here(
+        &self,
+        command: Command,
+        fence: Option<Fence>,
+        answer: impl FnOnce(Result<Answer, SubmitError>) + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        if let Some(batch) = self.shared.queue.push_or_take(Asked::new(command, fence, answer))? {
+            let seat = Seat(&self.shared);
+            seat.0.at_desk(|desk| desk.decide_all(batch));
+        }
+        Ok(())
     }
 
     /// Looks at the World as it is on disk. It stands still while it is looked at.
@@ -179,8 +197,8 @@ impl Handle {
         self.shared.head.subscribe()
     }
 
-    /// Is told of every batch that is on disk: its last record, and how long the write took. On the owner's thread, so it
-    /// must be quick. Only the first that asks is told.
+    /// Is told of every batch that is on disk: its last record, and how long the write took. At the desk, so it must be
+    /// quick. Only the first that asks is told.
     pub fn on_append(&self, told: impl Fn(Seq, Duration) + Send + Sync + 'static) {
         let _ = self.shared.on_append.set(Box::new(told));
     }
@@ -269,9 +287,36 @@ struct Shared {
     head: tokio::sync::watch::Sender<Seq>,
     on_append: OnceLock<Box<OnAppend>>,
     spoken: Order,
+    /// `None` before it is set up, and after the owner has ended.
+    desk: Mutex<Option<Desk>>,
 }
 
 impl Shared {
+    /// What the owner's thread does.
+    fn work(&self, batch_max: usize) {
+        let _closing = Closing(self);
+        let mut was_busy = false;
+        while let Some(work) = self.queue.next(batch_max, was_busy) {
+            was_busy = true;
+            self.at_desk(|desk| match work {
+                Work::Batch(asked) => desk.decide_all(asked),
+                Work::Do(job) => job(desk),
+            });
+        }
+        self.at_desk(Desk::save_snapshot);
+    }
+
+    /// Whoever the queue gave work to finds the desk free.
+    fn at_desk(&self, work: impl FnOnce(&mut Desk)) {
+        if let Some(desk) = &mut *self.desk() {
+            work(desk);
+        }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Option<Desk>> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn latest(&self) -> MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,7 +324,7 @@ impl Shared {
 
 type OnAppend = dyn Fn(Seq, Duration) + Send + Sync;
 
-/// What the owner's thread works with.
+/// What decisions are made with.
 struct Desk {
     log: Box<dyn Log>,
     /// What is on disk.
@@ -300,27 +345,29 @@ struct Batch {
     entries: Vec<Entry>,
 }
 
-/// Whoever waits for an answer gets one, also if the thread ends by a panic.
-struct Closing(Arc<Shared>);
+/// Whoever waits for an answer gets one, also if the thread ends by a panic, and the log is let go.
+struct Closing<'a>(&'a Shared);
 
-impl Drop for Closing {
+impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.queue.abandon();
+        drop(self.0.desk().take());
+    }
+}
+
+/// A thread that sits at the desk for one batch of its own. If it ends by a panic, nobody knows what state the desk is in.
+struct Seat<'a>(&'a Shared);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.queue.abandon();
+        }
+        self.0.queue.rest();
     }
 }
 
 impl Desk {
-    fn run(mut self) {
-        let _closing = Closing(self.shared.clone());
-        while let Some(work) = self.shared.queue.next(self.settings.batch_max) {
-            match work {
-                Work::Batch(asked) => self.decide_all(asked),
-                Work::Do(job) => job(&mut self),
-            }
-        }
-        self.save_snapshot();
-    }
-
     fn decide_all(&mut self, asked: Vec<Asked>) {
         let decided = self.catch_up().and_then(|()| {
             let mut batch = self.begin(&asked);

@@ -1,5 +1,6 @@
 //! Workers and the fleet.
 
+use super::tokens::Who;
 use super::types::fleet::{Fleet, MainState, MainTests, RunningTests, Start, Stop, Stopping};
 use super::types::token::Link;
 use super::types::waiting::Offered;
@@ -32,7 +33,7 @@ pub trait Control: Send + Sync {
     /// The process itself comes to its end once its fleet has. One that is there for the fleet alone does so anyway.
     fn end(&self) {}
     /// A way into the page for a browser.
-    fn link(&self, _user: &str, _now: Millis) -> Result<Link, Problem> {
+    fn link(&self, _who: Who, _now: Millis) -> Result<Link, Problem> {
         Err(super::tokens::not_served())
     }
     /// Has the settings read anew, soon.

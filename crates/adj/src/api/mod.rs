@@ -87,6 +87,8 @@ pub struct Request {
     pub seat: Option<Seat>,
     /// The credential is for looking only.
     pub reads_only: bool,
+    /// The token that this rests on, of those that people made by name.
+    pub token: Option<smol_str::SmolStr>,
     /// Given by the transport: unique, and the time at which it came in.
     pub id: u128,
     pub at: Millis,
@@ -122,6 +124,10 @@ pub trait Project {
     fn send(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
         answer(self.submit(command));
         Ok(())
+    }
+    /// The same; where nobody decides at the moment, this thread may do it, and is held for as long as the disk takes.
+    fn send_here(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
+        self.send(command, answer)
     }
     /// Whether it still takes commands.
     fn lives(&self) -> bool {
@@ -172,6 +178,10 @@ impl Project for Handle {
 
     fn send(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
         Handle::send(self, command, None, answer)
+    }
+
+    fn send_here(&self, command: Command, answer: OnAnswer) -> Result<(), SubmitError> {
+        Handle::send_here(self, command, None, answer)
     }
 
     fn lives(&self) -> bool {

@@ -39,6 +39,7 @@ impl TestSite {
             run: None,
             seat: None,
             reads_only: false,
+            token: None,
             method,
             path: format!("/api/v1{path}"),
             query: query.to_owned(),

@@ -5,9 +5,20 @@ use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, wrong};
 use kernel::Actor;
 use machines::Millis;
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1000;
 const DAYS_MAX: u32 = 3650;
+
+/// The person that a link or a session is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Who {
+    pub user: String,
+    /// The token that they had shown, if it was one that people made by name: it lets in no longer than that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<SmolStr>,
+}
 
 pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<TokenLine>, Problem> {
     Ok(paging.page(call.site.host.tokens()?))
@@ -36,7 +47,10 @@ pub fn link(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Link, Problem
         other => return Err(Problem::new(403, "FORBIDDEN", format!("{other} is not a person"))),
     };
     match call.site.control {
-        Some(control) => control.link(&user, call.request.at),
+        Some(control) => {
+            let who = Who { user: user.to_string(), token: call.request.token.clone() };
+            control.link(who, call.request.at)
+        }
         None => Err(not_served()),
     }
 }

@@ -155,6 +155,7 @@ impl Client {
             run: None,
             seat: None,
             reads_only: false,
+            token: None,
             id: 0,
             at: 0,
             x_idempotency_key: None,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::project::Project;
 use super::run::{self, Wanted};
 use super::{Exit, Failure};
+use crate::api::tokens::Who;
 use crate::api::types::token::Link;
 use crate::api::{self, Control, FleetStatus, Problem};
 use crate::real_host::RealHost;
@@ -316,9 +317,9 @@ impl Control for Arc<Switch> {
         self.end.send_replace(true);
     }
 
-    fn link(&self, user: &str, now: Millis) -> Result<Link, Problem> {
+    fn link(&self, who: Who, now: Millis) -> Result<Link, Problem> {
         let front = self.front.get().ok_or_else(api::tokens::not_served)?;
-        let made = front.sessions.link(user, Some(self.tokens.folder()), now);
+        let made = front.sessions.link(who, Some(self.tokens.folder()), now);
         let (code, until) = made.map_err(|error| Problem::new(500, "NO_SECRET", error.to_string()))?;
         Ok(Link { url: format!("{}/enter#{code}", front.url), expires_at: api::time(until) })
     }

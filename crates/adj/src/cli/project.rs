@@ -456,7 +456,8 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let Caller { actor, run, seat, reads_only, .. } = self.caller.clone().unwrap_or_else(|_| person());
+        let Caller { actor, run, seat, token, reads_only, .. } =
+            self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
             path: format!("/api/v1{path}"),
@@ -466,6 +467,7 @@ impl Project {
             run,
             seat,
             reads_only,
+            token,
             id: runtime::clock::unique(),
             at: runtime::clock::now(),
             x_idempotency_key: None,

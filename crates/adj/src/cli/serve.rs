@@ -13,6 +13,7 @@ use super::project::{Project, shown};
 use super::story::{Line, Story, Tone};
 use super::terminal::{self, Paint};
 use super::{Context, Exit, Failure, Globals, text};
+use crate::api::tokens::Who;
 use crate::api::types::Nothing;
 use crate::api::types::fleet::Fleet;
 use crate::api::types::token::Link;
@@ -382,7 +383,8 @@ async fn serve(
     }
     let front = front(&wished, places, &switches).await?;
     serving.spawn(server::serve(front.ear, front.house, until(stopped)));
-    let link = |sessions: &Sessions| sessions.link("local", None, clock::now()).map(|(code, _)| code);
+    let local = || Who { user: "local".to_owned(), token: None };
+    let link = |sessions: &Sessions| sessions.link(local(), None, clock::now()).map(|(code, _)| code);
     let code = link(&front.sessions).map_err(|error| failed(&error))?;
     let link = format!("{}/enter#{code}", front.url);
     let out = context.out;

@@ -88,6 +88,7 @@ async fn over_http_the_caller_is_whom_the_server_says() {
         run: Some("c-1.1".parse().unwrap()),
         seat: None,
         reads_only: false,
+        token: None,
         paced: true,
     };
     let (_, list) = post(&owner, &intern, REVISION, ask("tools/list", json!({}))).await;

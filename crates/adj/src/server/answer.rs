@@ -111,7 +111,7 @@ async fn asked(
     body: Incoming,
     asking: Caller,
 ) -> Result<Response, Problem> {
-    let Caller { actor, run, seat, reads_only, .. } = asking;
+    let Caller { actor, run, seat, token, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method, &path)?,
         path,
@@ -121,6 +121,7 @@ async fn asked(
         run,
         seat,
         reads_only,
+        token,
         id: runtime::clock::unique(),
         at: runtime::clock::now(),
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
@@ -166,7 +167,11 @@ async fn asked(
     })
 }
 
-/// Asks the kernel, and holds no thread until what was asked is on disk.
+/// One thread of the server at most waits for a disk; the others go on with other callers.
+static AT_A_DESK: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
+
+/// Asks the kernel. Where nobody else asks, this thread decides by itself, which saves to wake two others; otherwise it
+/// goes on with other callers until what was asked is on disk.
 async fn decided(place: &Place, request: &Request) -> Response {
     let _turn = place.requests.acquire().await;
     let (command, asked) = match caught(|| api::asks::begin(&place.served.site(), request)) {
@@ -175,10 +180,16 @@ async fn decided(place: &Place, request: &Request) -> Response {
         Err(bug) => return respond_problem(&bug),
     };
     let (send, receive) = oneshot::channel();
-    let sent = place.served.project.send(command, Box::new(move |answered| drop(send.send(answered))));
+    let answer = Box::new(move |answered| drop(send.send(answered)));
+    let project = &place.served.project;
+    let sent = match AT_A_DESK.try_acquire() {
+        Ok(_seat) => caught(|| project.send_here(command, answer)),
+        Err(_) => Ok(project.send(command, answer)),
+    };
     let answered = match sent {
-        Ok(()) => receive.await.unwrap_or(Err(SubmitError::Stopped)),
-        Err(error) => Err(error),
+        Ok(Ok(())) => receive.await.unwrap_or(Err(SubmitError::Stopped)),
+        Ok(Err(error)) => Err(error),
+        Err(bug) => return respond_problem(&bug),
     };
     match caught(|| asked.finish(&place.served.site(), request, answered)) {
         Ok(api::Response { status, body }) => respond(status, &body),
@@ -190,7 +201,7 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Problem> {
     std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| bug())
 }
 
-/// It is the request's alone: the owner's thread is another.
+/// It is the request's alone, or the owner's, which has stopped then.
 fn bug() -> Problem {
     Problem::new(500, "BUG", "the request could not be answered").hint("please report it, with the request")
 }

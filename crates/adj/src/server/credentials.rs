@@ -13,6 +13,7 @@ use super::body::json_body;
 use super::reply::respond;
 use super::tokens::{Caller, Tokens};
 use super::{Door, House, Place, TcpDoor, pages};
+use crate::api::tokens::Who;
 use crate::api::{Method, Problem};
 
 pub(super) fn unknown() -> Problem {
@@ -32,10 +33,12 @@ pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Call
     }
     if let Some(door) = door
         && let Some(secret) = cookie(door, &parts.headers)
-        && let Some(user) = door.sessions.user(secret, place.served.tokens.folder(), now)
+        && let tokens = &place.served.tokens
+        && let Some(Who { user, token }) = door.sessions.who(secret, tokens.folder(), now)
+        && token.as_deref().is_none_or(|token| tokens.lives(token, now))
     {
         door.names.check_cookie(parts)?;
-        return Ok(Caller::person(&user));
+        return Ok(Caller { token, ..Caller::person(&user) });
     }
     match door {
         Some(door) if door.open => Ok(Caller::person("local")),

@@ -13,6 +13,7 @@ use machines::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::tokens::{TokenError, fresh, hash, is_same, read_list, write_list};
+use crate::api::tokens::Who;
 
 /// The sessions of a project, in its folder.
 const FILE: &str = "sessions.json";
@@ -36,18 +37,17 @@ struct State {
 
 struct Link {
     hash: String,
-    /// The person that it is for.
-    user: String,
+    who: Who,
     until: Millis,
     /// The projects that it lets in to.
     folders: Vec<PathBuf>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Session {
     hash: String,
-    user: String,
+    #[serde(flatten)]
+    who: Who,
     until: Millis,
 }
 
@@ -73,13 +73,12 @@ impl Sessions {
 
     /// The secret of a fresh link, and when it is worth nothing any more. It lets in to the project of this folder, or to
     /// all of them.
-    pub fn link(&self, user: &str, only: Option<&Path>, now: Millis) -> Result<(String, Millis), TokenError> {
+    pub fn link(&self, who: Who, only: Option<&Path>, now: Millis) -> Result<(String, Millis), TokenError> {
         let secret = fresh_secret()?;
         let until = now + LINK_MILLIS;
         let mut state = self.lock();
         let folders = state.sessions.keys().filter(|folder| only.is_none_or(|only| only == *folder));
-        let link =
-            Link { hash: hash(&secret), user: user.to_owned(), until, folders: folders.cloned().collect() };
+        let link = Link { hash: hash(&secret), who, until, folders: folders.cloned().collect() };
         state.links.retain(|link| link.until > now);
         state.links.push(link);
         let surplus = state.links.len().saturating_sub(LINKS_MAX);
@@ -102,14 +101,16 @@ impl Sessions {
         let link = state.links.remove(at);
         let mut begun = Vec::new();
         for (folder, sessions) in &state.sessions {
-            let was_in = before.and_then(|before| session(sessions, before, now));
-            if !link.folders.contains(folder) && was_in.is_none_or(|at| sessions[at].user != link.user) {
-                continue;
-            }
+            let was_in = before.and_then(|before| session(sessions, before, now)).map(|at| &sessions[at].who);
+            let who = match was_in.filter(|who| who.user == link.who.user) {
+                _ if link.folders.contains(folder) => &link.who,
+                Some(who) => who,
+                None => continue,
+            };
             let mut changed = sessions.clone();
             changed.retain(|session| session.until > now);
             let until = now + SESSION_MILLIS;
-            changed.push(Session { hash: hash(&fresh), user: link.user.clone(), until });
+            changed.push(Session { hash: hash(&fresh), who: who.clone(), until });
             let surplus = changed.len().saturating_sub(SESSIONS_MAX);
             changed.drain(..surplus);
             write_list(&folder.join(FILE), &changed)?;
@@ -120,10 +121,10 @@ impl Sessions {
     }
 
     /// The person whose session this is, in the project of this folder.
-    pub fn user(&self, secret: &str, folder: &Path, now: Millis) -> Option<String> {
+    pub fn who(&self, secret: &str, folder: &Path, now: Millis) -> Option<Who> {
         let state = self.lock();
         let sessions = state.sessions.get(folder)?;
-        session(sessions, secret, now).map(|at| sessions[at].user.clone())
+        session(sessions, secret, now).map(|at| sessions[at].who.clone())
     }
 
     /// When it returns, this session lets nobody in; where it fails, nobody until the server starts again.
@@ -178,8 +179,16 @@ mod tests {
         sessions
     }
 
+    fn who(user: &str) -> Who {
+        Who { user: user.to_owned(), token: None }
+    }
+
+    fn user(sessions: &Sessions, secret: &str, folder: &Path, now: Millis) -> Option<String> {
+        sessions.who(secret, folder, now).map(|who| who.user)
+    }
+
     fn begin(sessions: &Sessions, only: Option<&Path>, before: Option<&str>, now: Millis) -> String {
-        let (secret, _) = sessions.link("ann", only, now).unwrap();
+        let (secret, _) = sessions.link(who("ann"), only, now).unwrap();
         sessions.begin(&secret, before, now).unwrap().unwrap().secret
     }
 
@@ -187,13 +196,13 @@ mod tests {
     fn a_link_is_used_once_and_only_in_time() {
         let folder = folder();
         let sessions = opened(&[&folder]);
-        let (secret, until) = sessions.link("ann", None, 1_000).unwrap();
+        let (secret, until) = sessions.link(who("ann"), None, 1_000).unwrap();
         let begin = |secret: &str, now| sessions.begin(secret, None, now).unwrap();
         assert!(begin("0000", 1_000).is_none());
         assert!(begin(&secret, until).is_none(), "it is too late");
         let begun = begin(&secret, until - 1).unwrap();
         assert!(begin(&secret, until - 1).is_none(), "it was used");
-        let user = |secret: &str| sessions.user(secret, folder.path(), until);
+        let user = |secret: &str| user(&sessions, secret, folder.path(), until);
         assert_eq!(user(&begun.secret).as_deref(), Some("ann"));
         assert_eq!(user(&secret), None, "a link is no session");
     }
@@ -205,20 +214,20 @@ mod tests {
         let (one, two) = (begin(&sessions, None, None, 0), begin(&sessions, None, None, 0));
         sessions.end(&one, 1).unwrap();
         for sessions in [sessions, opened(&[&folder])] {
-            let user = |secret: &str, now| sessions.user(secret, folder.path(), now);
+            let user = |secret: &str, now| user(&sessions, secret, folder.path(), now);
             assert_eq!((user(&one, 1), user(&two, 1).as_deref()), (None, Some("ann")));
             assert_eq!(user(&two, SESSION_MILLIS), None);
         }
         let kept = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         assert!(kept.contains(&hash(&two)) && !kept.contains(&two), "only its hash is kept");
-        assert_eq!(opened(&[&folder]).user(&hash(&two), folder.path(), 1), None, "and lets nobody in");
+        assert_eq!(opened(&[&folder]).who(&hash(&two), folder.path(), 1), None, "and lets nobody in");
     }
 
     #[test]
     fn a_link_of_one_project_lets_in_to_that_one_and_where_the_browser_was_before() {
         let (one, two) = (folder(), folder());
         let sessions = opened(&[&one, &two]);
-        let into = |secret: &str| [&one, &two].map(|at| sessions.user(secret, at.path(), 1).is_some());
+        let into = |secret: &str| [&one, &two].map(|at| user(&sessions, secret, at.path(), 1).is_some());
         let first = begin(&sessions, Some(one.path()), None, 0);
         assert_eq!(into(&first), [true, false]);
         let both = begin(&sessions, Some(two.path()), Some(&first), 0);
@@ -233,6 +242,6 @@ mod tests {
         let (sessions, unread) = Sessions::open([folder.path().to_owned()]);
         assert!(unread.len() == 1 && unread[0].contains(FILE), "{unread:?}");
         let begun = begin(&sessions, None, None, 0);
-        assert!(opened(&[&folder]).user(&begun, folder.path(), 1).is_some());
+        assert!(opened(&[&folder]).who(&begun, folder.path(), 1).is_some());
     }
 }

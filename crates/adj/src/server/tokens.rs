@@ -97,6 +97,10 @@ impl Named {
         self.hash.get(..ID_DIGITS).unwrap_or(&self.hash)
     }
 
+    fn lives(&self, now: Millis) -> bool {
+        self.expires_at.is_none_or(|until| until > now)
+    }
+
     fn caller(&self) -> Caller {
         let name = SmolStr::new(&self.name);
         let agent = |role| match self.name.parse() {
@@ -110,7 +114,15 @@ impl Named {
             TokenRole::Specialist => agent(Role::Specialist),
             TokenRole::Intern => agent(Role::Intern),
         };
-        Caller { reads_only: self.role == TokenRole::Reader, actor, run: None, seat: None, paced: true }
+        let token = Some(SmolStr::new(self.id()));
+        Caller {
+            reads_only: self.role == TokenRole::Reader,
+            actor,
+            run: None,
+            seat: None,
+            token,
+            paced: true,
+        }
     }
 }
 
@@ -122,6 +134,8 @@ pub struct Caller {
     pub run: Option<RunId>,
     /// Where the agent speaks outside of any run, if its token is for that.
     pub seat: Option<Seat>,
+    /// The token that it all rests on, of those that people made by name.
+    pub token: Option<SmolStr>,
     /// Nothing may be changed with it.
     pub reads_only: bool,
     /// It is one of several: how often it asks is counted under its actor's name.
@@ -132,7 +146,7 @@ impl Caller {
     /// A person who may do what people may.
     pub fn person(user: &str) -> Caller {
         let actor = Actor::Human(SmolStr::new(user));
-        Caller { actor, run: None, seat: None, reads_only: false, paced: false }
+        Caller { actor, run: None, seat: None, token: None, reads_only: false, paced: false }
     }
 }
 
@@ -185,11 +199,11 @@ impl Tokens {
             if is_same(&issued.hash, &shown) {
                 let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
                 let (run, seat) = (issued.run.clone(), issued.seat.clone());
-                found = Some(Caller { actor, run, seat, reads_only: false, paced: true });
+                found = Some(Caller { actor, run, seat, token: None, reads_only: false, paced: true });
             }
         }
         for named in lock(&self.named).iter() {
-            if is_same(&named.hash, &shown) && named.expires_at.is_none_or(|until| until > now) {
+            if is_same(&named.hash, &shown) && named.lives(now) {
                 found = Some(named.caller());
             }
         }
@@ -212,7 +226,7 @@ impl Tokens {
         let named = Named { hash: hash(&token), name: name.to_owned(), role, created_at: now, expires_at };
         let mut all = lock(&self.named);
         let mut changed = all.clone();
-        changed.retain(|named| named.expires_at.is_none_or(|until| until > now));
+        changed.retain(|named| named.lives(now));
         if changed.len() >= NAMED_MAX {
             return Err(TokenError::TooMany);
         }
@@ -225,6 +239,11 @@ impl Tokens {
     /// The tokens that people made, oldest first.
     pub fn named(&self) -> Vec<Named> {
         lock(&self.named).clone()
+    }
+
+    /// Whether the token of this id was neither revoked nor has come to its end.
+    pub fn lives(&self, id: &str, now: Millis) -> bool {
+        lock(&self.named).iter().any(|named| named.id() == id && named.lives(now))
     }
 
     /// When it returns, this token lets nobody in; `None` where there is none of this id.

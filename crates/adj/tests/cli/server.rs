@@ -294,6 +294,32 @@ fn a_restart_of_the_server_signs_nobody_out_and_brings_nobody_back() {
 }
 
 #[test]
+fn a_session_ends_with_the_token_that_it_came_from() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let made = here.json(&["token", "create", "--name", "ann", "--role", "person"]);
+    let (token, id) = (made["token"].as_str().unwrap(), made["id"].as_str().unwrap());
+    let link =
+        server.ask("POST /api/v1/links", token, &Value::Null).json()["url"].as_str().unwrap().to_owned();
+    let ann = Browser::enter(&server, &link, "");
+    let own = Browser::enter(&server, &here.ok(&["url"]), "");
+    // A link that a session made rests on the same token.
+    let host = server.host();
+    let head = format!(
+        "POST /api/v1/links HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {}\n\
+         Content-Type: application/json\nContent-Length: 0",
+        ann.cookie
+    );
+    let second = server.raw(&head, b"").json()["url"].as_str().unwrap().to_owned();
+    let ann_elsewhere = Browser::enter(&server, &second, "");
+    let tasks = "GET /api/v1/tasks";
+    let seen = || [&ann, &ann_elsewhere, &own].map(|browser| browser.ask(&server, tasks));
+    assert_eq!(seen(), [200, 200, 200]);
+    here.ok(&["token", "revoke", id]);
+    assert_eq!(seen(), [401, 401, 200]);
+}
+
+#[test]
 fn a_link_lets_in_to_the_project_that_it_was_made_for() {
     let (one, two) = (Repository::new(), Repository::new());
     let paths = [&one, &two].map(|here| here.0.to_str().unwrap().to_owned());

@@ -39,7 +39,7 @@ pub const TEXT_BYTES_MAX: usize = 16 << 20;
 /// How many snapshots are kept: the newest, and one more in case that one turns out damaged.
 pub const SNAPSHOTS_KEPT: usize = 2;
 
-/// A log, owned by one thread. Its caller gathers what waits into a batch, so that one sync serves many commands.
+/// A log, used by one thread at a time. Its caller gathers what waits into a batch, so that one sync serves many commands.
 ///
 /// After an error, `head` and `version` say what the log holds: the owner of any state folded from it reads on from
 /// the last record that it knows, and does not assume that a failed batch left nothing.

@@ -1,4 +1,4 @@
-//! The end of the log, in memory: whoever follows it closely reads what was just written without asking the owner's thread.
+//! The end of the log, in memory: whoever follows it closely reads what was just written without asking the owner.
 //!
 //! Invariants: what is here is on disk; it has no gaps and ends where the log does; it is bounded.
 

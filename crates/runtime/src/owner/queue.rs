@@ -29,6 +29,17 @@ pub(super) struct Asked {
     pub answer: Box<dyn FnOnce(Answered) + Send>,
 }
 
+impl Asked {
+    pub fn new(
+        command: Command,
+        fence: Option<Fence>,
+        answer: impl FnOnce(Answered) + Send + 'static,
+    ) -> Asked {
+        let key = command.key.clone().map(|key| (kernel::scope(&command.ask), key));
+        Asked { command, fence, key, answer: Box::new(answer) }
+    }
+}
+
 pub(super) enum Work {
     Batch(Vec<Asked>),
     Do(Box<dyn FnOnce(&mut Desk) + Send>),
@@ -47,8 +58,10 @@ struct Inner {
     closed: bool,
     /// The keys of the commands that are not answered yet.
     in_flight: HashSet<Key>,
-    /// Whether the owner waits, and must be woken.
-    idle: bool,
+    /// Whether somebody decides at this moment: the owner's thread, or one that asked.
+    busy: bool,
+    /// Whether the owner's thread was woken, and has not come yet.
+    called: bool,
     /// How many wait for room.
     crowd: usize,
 }
@@ -60,6 +73,23 @@ impl Queue {
 
     /// Waits for room, if there is none.
     pub fn push(&self, job: Job) -> Result<(), SubmitError> {
+        self.call(self.enter(job)?);
+        Ok(())
+    }
+
+    /// The same; where nobody decides and nothing else waits, it is given back as a batch, and whoever asked must decide
+    /// it and then say `rest`.
+    pub fn push_or_take(&self, asked: Asked) -> Result<Option<Vec<Asked>>, SubmitError> {
+        let mut inner = self.enter(Job::Decide(asked))?;
+        if inner.busy || inner.jobs.len() > 1 {
+            self.call(inner);
+            return Ok(None);
+        }
+        inner.busy = true;
+        Ok(Some(inner.batch(1)))
+    }
+
+    fn enter(&self, job: Job) -> Result<MutexGuard<'_, Inner>, SubmitError> {
         let mut inner = self.lock();
         while inner.jobs.len() >= self.limit && !inner.closed {
             inner.crowd += 1;
@@ -75,42 +105,53 @@ impl Queue {
             return Err(SubmitError::InFlight { key: key.1.clone() });
         }
         inner.jobs.push_back(job);
-        let idle = std::mem::take(&mut inner.idle);
-        // Whoever is woken takes the lock at once, and would only wait for it.
-        drop(inner);
-        if idle {
-            self.arrived.notify_one();
-        }
-        Ok(())
+        Ok(inner)
     }
 
-    /// Waits for something to do. `None` once it is closed and nothing is left.
-    pub fn next(&self, batch_max: usize) -> Option<Work> {
+    /// Waits for something to do, for the owner's thread, which was at work until now if it was before. `None` once it is
+    /// closed and nothing is left.
+    pub fn next(&self, batch_max: usize, was_busy: bool) -> Option<Work> {
         let mut inner = self.lock();
-        while inner.jobs.is_empty() {
-            if inner.closed {
+        if was_busy {
+            inner.busy = false;
+        }
+        while inner.busy || inner.jobs.is_empty() {
+            if inner.closed && !inner.busy {
                 return None;
             }
-            inner.idle = true;
             inner = self.arrived.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
-        inner.idle = false;
-        let mut batch = Vec::new();
-        while batch.len() < batch_max {
-            match inner.jobs.pop_front() {
-                Some(Job::Decide(asked)) => batch.push(asked),
-                Some(Job::Do(job)) if batch.is_empty() => return Some(Work::Do(job)),
-                Some(job) => {
-                    inner.jobs.push_front(job);
-                    break;
-                }
-                None => break,
-            }
+        inner.busy = true;
+        inner.called = false;
+        if let Some(Job::Do(_)) = inner.jobs.front()
+            && let Some(Job::Do(job)) = inner.jobs.pop_front()
+        {
+            return Some(Work::Do(job));
         }
+        let batch = inner.batch(batch_max);
         if inner.crowd > 0 {
             self.taken.notify_all();
         }
         Some(Work::Batch(batch))
+    }
+
+    /// Whoever took a batch has decided it. What arrived in the meantime is the thread's.
+    pub fn rest(&self) {
+        let mut inner = self.lock();
+        inner.busy = false;
+        if !inner.jobs.is_empty() || inner.closed {
+            self.call(inner);
+        }
+    }
+
+    /// Wakes the owner's thread, unless somebody decides, who will look at what waits, or it was woken already.
+    fn call(&self, mut inner: MutexGuard<'_, Inner>) {
+        if inner.busy || std::mem::replace(&mut inner.called, true) {
+            return;
+        }
+        // Whoever is woken takes the lock at once, and would only wait for it.
+        drop(inner);
+        self.arrived.notify_one();
     }
 
     /// The commands under these keys have been decided.
@@ -150,5 +191,23 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// The first commands, up to the first job that is none.
+    fn batch(&mut self, max: usize) -> Vec<Asked> {
+        let mut batch = Vec::new();
+        while batch.len() < max {
+            match self.jobs.pop_front() {
+                Some(Job::Decide(asked)) => batch.push(asked),
+                Some(job) => {
+                    self.jobs.push_front(job);
+                    break;
+                }
+                None => break,
+            }
+        }
+        batch
     }
 }
