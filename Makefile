@@ -16,6 +16,7 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 
 test: ## Run every test, and compare the printed pages and snapshots
 	$(CARGO) test --workspace
+	$(CARGO) test --workspace --features adj/otel --test cli -- ops::otel
 
 quick: ## Run every test but those that start a fleet or play thousands of simulated lives
 	$(CARGO) test --workspace --lib --bins -- --skip whatever_goes_wrong
