@@ -31,12 +31,11 @@ pub fn recover(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Architect,
 
 /// Only in its own seat: the same agent may sit in a room, where it speaks for itself alone.
 pub fn answer(call: &Call, (): (), _: Nothing, said: ArchitectAnswer) -> Result<Taken, Problem> {
-    let answer = read(said)?;
     if call.request.seat != Some(Seat::Architect) {
         return Err(Problem::new(403, "FORBIDDEN", "only the architect's agent may answer here")
             .hint("its token comes with its request, in ADJ_TOKEN; a person answers with `adj answer`"));
     }
-    let reply = call.submit(Ask::ArchitectAnswers { answer })?;
+    let reply = call.submit(Ask::ArchitectAnswers { answer: read(said)? })?;
     let accepted = reply.code.as_deref() != Some("NOT_ACCEPTED");
     Ok(Taken { accepted, message: reply.message })
 }

@@ -38,15 +38,16 @@ pub fn show(call: &Call, id: SpecId, query: ShowQuery, _: Nothing) -> Result<Spe
         Problem::not_found(format!("there is no spec `{id}`")).hint("`adj spec ls` lists them")
     })?;
     let submitted = submitted(call, &id)?;
-    let wanted = match query.version.as_deref().map(str::parse::<u32>) {
+    let wanted = match query.version.as_deref() {
         None => None,
-        Some(Ok(version)) => {
-            Some(submitted.iter().find(|(it, _)| it.version == version).ok_or_else(|| {
+        Some(version) if !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let is_it = |it: &SpecSubmitted| version.parse() == Ok(it.version);
+            Some(submitted.iter().find(|(it, _)| is_it(it)).ok_or_else(|| {
                 Problem::not_found(format!("spec `{id}` has no version {version}"))
                     .hint(format!("it has 1 to {}", spec.version))
             })?)
         }
-        Some(Err(_)) => return Err(wrong("version", "a version is a number from 1 upwards".to_owned())),
+        Some(_) => return Err(wrong("version", "a version is a number from 1 upwards".to_owned())),
     };
     let story = |story: &specs::Loaded| {
         let task = world.task(&story.task);

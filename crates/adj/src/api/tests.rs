@@ -367,7 +367,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
     site.post("/workers", json!({"name": "A"}));
     assert_eq!(
-        site.get("/tasks/c-1/diff?stat=1").1,
+        site.get("/tasks/c-1/diff?stat=true").1,
         json!({"task": "c-1", "base": "b", "tip": "t", "diff": "c-1 true"})
     );
     assert_eq!(site.get("/tasks/c-9/diff").0, 404);
@@ -406,7 +406,7 @@ fn a_transcript_is_read_from_its_end_or_on_from_a_cursor() {
     assert_eq!(read("limit=2"), (200, vec![4, 5], json!("5"), json!(false)));
     assert_eq!(read("limit=2&after=0"), (200, vec![1, 2], json!("2"), json!(true)));
     assert_eq!(read("limit=9&after=2"), (200, vec![3, 4, 5], json!("5"), json!(false)));
-    assert_eq!(read("limit=9&after=5&wait=1"), (200, vec![], json!("5"), json!(false)));
+    assert_eq!(read("limit=9&after=5&wait=true"), (200, vec![], json!("5"), json!(false)));
     assert_eq!(read("after=x").0, 400);
     assert_eq!(site.get("/workers/Q/transcript").0, 404);
 }

@@ -30,7 +30,12 @@ pub(super) async fn json_body(
         return Ok(Value::Null);
     }
     // More than 128 levels deep is an error too, and is found before the stack is.
-    serde_json::from_slice(&body).map_err(|error| Problem::bad(format!("the body is not JSON: {error}")))
+    match serde_json::from_slice(&body) {
+        // Nothing is what an empty body says.
+        Ok(Value::Null) => Err(Problem::bad("the body is not right: it must be an object")),
+        Ok(body) => Ok(body),
+        Err(error) => Err(Problem::bad(format!("the body is not JSON: {error}"))),
+    }
 }
 
 /// All of a body, where it is no larger than it may be and arrives in time.

@@ -466,17 +466,19 @@ mod tests {
     fn a_token_made_by_name_is_bound_to_its_role_and_ends_when_it_is_revoked_or_over() {
         let folder = folder();
         let tokens = Tokens::open(folder.path()).unwrap();
-        let (reader, _) = tokens.create("ann", TokenRole::Reader, 1, None).unwrap();
+        let (reader, anns) = tokens.create("ann", TokenRole::Reader, 1, None).unwrap();
         let (lead, made) = tokens.create("bob", TokenRole::Lead, 1, Some(10)).unwrap();
         let kept = std::fs::read_to_string(folder.path().join(NAMED)).unwrap();
         assert!(!kept.contains(&reader) && !kept.contains(&lead), "only hashes are kept");
 
         let again = Tokens::open(folder.path()).unwrap();
-        let ann = Caller { reads_only: true, paced: true, ..Caller::person("ann") };
+        let token = Some(SmolStr::new(anns.id()));
+        let ann = Caller { token, reads_only: true, paced: true, ..Caller::person("ann") };
         assert_eq!(again.caller(&reader, "eve", 1), Some(ann), "no header says another name");
         let bob = Actor::Agent { name: "bob".parse().unwrap(), role: Role::Lead };
         assert_eq!(again.caller(&lead, "eve", 9).map(|caller| caller.actor), Some(bob));
         assert_eq!(again.caller(&lead, "eve", 10), None, "its time is over");
+        assert_eq!((again.lives(made.id(), 9), again.lives(made.id(), 10)), (true, false));
         assert_eq!(again.revoke_named(made.id()).unwrap().unwrap().name, "bob");
         assert!(again.revoke_named(made.id()).unwrap().is_none());
         assert_eq!(Tokens::read(folder.path()).unwrap().caller(&lead, "eve", 1), None);

@@ -23,7 +23,8 @@ impl Outside {
     }
 
     fn ask(&self, line: &str, body: &Value) -> Answer {
-        let (token, body) = (self.owner.token.as_deref().unwrap(), body.to_string());
+        let token = self.owner.token.as_deref().unwrap();
+        let body = if body.is_null() { String::new() } else { body.to_string() };
         let head = format!(
             "{line} HTTP/1.1\nAuthorization: Bearer {token}\nContent-Type: application/json\nContent-Length: {}",
             body.len()

@@ -35,10 +35,10 @@ pub struct NewChannel {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TurnConfig {
     /// A turn ends by itself after so long.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub default_timeout_seconds: u32,
     /// A wait ends by itself after so long, and the turn with it.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub wait_timeout_seconds: u32,
     /// What a person's message does while an agent has the turn. `inject`: that agent gets it at once, the others after the
     /// turn. `queue`: all get it after the turn. `interrupt`: the turn pauses. `parallel`: all get it at once.
@@ -51,7 +51,7 @@ pub struct TurnConfig {
     /// Whoever has said something in its turn, and nothing for a while, has ended it.
     pub auto_detect_turn_end: bool,
     /// That while.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub auto_detect_silence_seconds: u32,
 }
 
@@ -175,11 +175,11 @@ pub struct NewMember {
     pub agent: String,
     /// How long its turns last, where that is not as in the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub timeout_seconds: Option<u32>,
     /// How long its waits last, where that is not as in the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub wait_timeout_seconds: Option<u32>,
 }
 
@@ -324,6 +324,13 @@ machines::wire_enum! {
 /// Something about a turn.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("not" = {"anyOf": [
+    {"required": ["to"], "properties": {"to": {"type": "string"}, "action": {"not": {"const": "override"}}}},
+    {"properties": {"action": {"const": "override"}},
+     "not": {"required": ["to"], "properties": {"to": {"type": "string"}}}},
+    {"required": ["note"], "properties": {"note": {"type": "string"}, "action": {"not": {"const": "wait"}}}},
+    {"required": ["seconds"], "properties": {"seconds": {"type": "integer"}, "action": {"not": {"const": "wait"}}}},
+]}))]
 pub struct TurnWord {
     /// Whose turn. Left out, an agent means its own, and a person that of whoever has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -340,7 +347,7 @@ pub struct TurnWord {
     pub note: Option<String>,
     /// With `wait`: for how long at most, where that is not as in the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub seconds: Option<u32>,
 }
 

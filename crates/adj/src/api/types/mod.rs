@@ -193,12 +193,12 @@ impl JsonSchema for Limit {
     }
 }
 
-/// A yes or no in an address. Whoever only names it means yes.
+/// A yes or no in an address.
 fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     let text = String::deserialize(from)?;
     match text.as_str() {
-        "" | "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
+        "true" => Ok(true),
+        "false" => Ok(false),
         _ => Err(D::Error::custom(format!("`{}` is neither true nor false", text.escape_debug()))),
     }
 }

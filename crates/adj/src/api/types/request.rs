@@ -110,6 +110,10 @@ pub struct NewRequest {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    {"required": ["abandon"], "properties": {"abandon": {"const": true}}},
+    {"required": ["text"], "properties": {"text": {"type": "string", "pattern": r"\S"}}},
+]))]
 pub struct NewAnswer {
     /// The answer. With `abandon` it is the reason, and may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

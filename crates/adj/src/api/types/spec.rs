@@ -26,6 +26,7 @@ pub struct NewSpec {
     pub text: String,
     /// It is a list of tasks already: they are loaded as they are, and the architect is not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub stories: Option<Vec<Story>>,
 }
 
