@@ -25,6 +25,8 @@ quick: ## Run every test but those that start a fleet or play thousands of simul
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples
 	crates/adj/tests/agents/claude.sh
+	crates/adj/tests/agents/claude_room.sh
+	crates/adj/tests/agents/claude_architect.sh
 	crates/adj/tests/agents/codex.sh
 
 conformance: ## Run the public suites of Durable Streams, OpenAPI and MCP against adj serve (needs npm, python3 and a network)

@@ -1,31 +1,47 @@
 //! A model on loopback that says what it is told to: the Messages and the Responses API as far as coding agents need them,
 //! so that real agent programs can be driven without a key and without a network.
 //!
-//! `fake-model REPLIES.json` prints its address and serves until it is ended. The file is a list; each reply is
-//! `{"text": "…", "tools": [{"name": "Bash", "input": {…}}], "tokens": [in, out], "pause_ms": 0}` or
+//! `fake-model REPLIES.json [REQUESTS.jsonl [DOWN.json]]` prints its address and serves until it is ended. The first file is a
+//! list; each reply is
+//! `{"text": "…", "tools": [{"name": "Bash", "input": {…}}], "tokens": [in, out], "pause_ms": 0, "for": "…", "until": "FILE"}` or
 //! `{"status": 529, "type": "overloaded_error", "headers": {"retry-after": "120"}}`, taken one after the other by requests
 //! that offer tools. Others, such as those for a title, are answered with a word. After the last reply it says DONE. A tool
-//! whose input is a text is called with that text.
+//! whose input is a text is called with that text. `for`: only a conversation whose first message holds this text is given the
+//! reply, so that several agents can speak with it at once. `until`: nothing is said before there is such a file.
+//!
+//! The messages of every request that offers tools are appended to the second file, with who sends them. While there is a third file, the service is
+//! away: every such request is answered by what stands in it, `{"status": 529}`, and takes no reply.
 #![allow(clippy::unwrap_used, reason = "a tool for tests; what cannot go on ends it")]
 
 use serde_json::{Value, json};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 struct Model {
-    replies: Vec<Value>,
-    /// How many of them were given.
-    given: Mutex<usize>,
+    /// What was not said yet.
+    replies: Mutex<Vec<Value>>,
+    /// Where requests are written to.
+    requests: Option<Mutex<File>>,
+    /// The service is away while this is there.
+    down: Option<PathBuf>,
     ids: AtomicUsize,
 }
 
+/// How often is looked whether a file is there.
+const LOOK: Duration = Duration::from_millis(20);
+
 fn main() {
-    let file = std::env::args().nth(1).expect("usage: fake-model REPLIES.json");
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().expect("usage: fake-model REPLIES.json [REQUESTS.jsonl [DOWN.json]]");
     let replies: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let model = Arc::new(Model { replies, given: Mutex::new(0), ids: AtomicUsize::new(0) });
+    let requests = arguments.next().map(|path| Mutex::new(File::create(path).unwrap()));
+    let down = arguments.next().map(PathBuf::from);
+    let model = Arc::new(Model { replies: Mutex::new(replies), requests, down, ids: AtomicUsize::new(0) });
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     println!("http://{}", listener.local_addr().unwrap());
     std::io::stdout().flush().unwrap();
@@ -55,13 +71,8 @@ impl Model {
         let offered = request["input"].as_array().into_iter().flatten();
         let offered =
             count(&request["tools"]) > 0 || offered.into_iter().any(|item| count(&item["tools"]) > 0);
-        let reply = if !offered {
-            json!({ "text": "ok", "tokens": [10, 1] })
-        } else {
-            let mut given = self.given.lock().unwrap();
-            *given += 1;
-            self.replies.get(*given - 1).cloned().unwrap_or_else(|| json!({ "text": "DONE" }))
-        };
+        let reply =
+            if offered { self.reply_to(&request) } else { json!({ "text": "ok", "tokens": [10, 1] }) };
         if let Some(status) = reply["status"].as_u64() {
             let kind = reply["type"].as_str().unwrap_or("api_error");
             let error =
@@ -99,6 +110,33 @@ impl Model {
         } else {
             answer(&mut stream, 200, "application/json", &[], &message.to_string())
         }
+    }
+
+    /// What is said to a request that offers tools.
+    fn reply_to(&self, request: &Value) -> Value {
+        let answer = self.down.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        let away: Option<Value> = answer.map(|answer| serde_json::from_str(&answer).unwrap());
+        if let Some(requests) = &self.requests {
+            let messages = [&request["messages"], &request["input"]].into_iter().find(|list| list.is_array());
+            let by = &request["metadata"]["user_id"];
+            let line = json!({ "down": away.is_some(), "by": by, "messages": messages });
+            writeln!(requests.lock().unwrap(), "{line}").unwrap();
+        }
+        if let Some(away) = away {
+            return away;
+        }
+        let opening = opening(request);
+        let mut replies = self.replies.lock().unwrap();
+        let fits = |reply: &Value| reply["for"].as_str().is_none_or(|text| opening.contains(text));
+        let reply = replies.iter().position(fits).map(|place| replies.remove(place));
+        drop(replies);
+        let reply = reply.unwrap_or_else(|| json!({ "text": "DONE" }));
+        if let Some(file) = reply["until"].as_str() {
+            while !Path::new(file).exists() {
+                std::thread::sleep(LOOK);
+            }
+        }
+        reply
     }
 
     /// The events of the Responses API.
@@ -160,6 +198,14 @@ impl Model {
             },
         })
     }
+}
+
+/// The first message of the conversation, as it came.
+fn opening(request: &Value) -> String {
+    let messages =
+        [&request["messages"], &request["input"]].into_iter().filter_map(Value::as_array).flatten();
+    let first = messages.into_iter().find(|message| message["role"] == "user");
+    first.map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
 fn count(list: &Value) -> usize {

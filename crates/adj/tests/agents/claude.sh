@@ -2,52 +2,11 @@
 # Drives the real Claude Code, started exactly as the adapter starts it, against a model on loopback; then lets a fleet
 # land a ticket with it. Needs npm and a network for the program, and no key. `ADJ_CLAUDE_VERSION` is the version,
 # `ADJ_CLAUDE` a program that is there already, `ADJ_SANDBOX` the fleet's sandbox if not strict.
-set -euo pipefail
+source "$(dirname "$0")/common.sh"
 
-root=$(cd "$(dirname "$0")/../../../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
-examples=$target/debug/examples
-version=${ADJ_CLAUDE_VERSION:-2.1.325}
-claude=${ADJ_CLAUDE:-}
-work=$(mktemp -d)
-model=
-trap '[ -z "$model" ] || kill "$model" 2>/dev/null || true; rm -rf "$work"' EXIT
-
-if [ -z "$claude" ]; then
-    # The program is one native binary: no script of the package needs to run.
-    prefix=$target/agents/claude-$version
-    mkdir -p "$prefix"
-    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$prefix" "@anthropic-ai/claude-code@$version" >/dev/null
-    claude=$(find "$prefix/node_modules/@anthropic-ai" -path '*claude-code-*/claude' -type f | head -n 1)
-    [ -x "$claude" ] || { echo "there is no program for this machine in @anthropic-ai/claude-code@$version" >&2; exit 1; }
-fi
+claude=$(claude_program)
 echo "claude: $("$claude" --version)"
-
-adj=$target/debug/adj
-fail() { echo "FAILED: $1"; sed 's/^/    /' "$work/said"; exit 1; }
-said() { grep -qF -- "$2" "$work/said" || fail "$1: \"$2\" was not said"; }
-ok() { echo "ok: $1"; }
-
-# A model that gives these replies.
-serve() {
-    [ -z "$model" ] || kill "$model" 2>/dev/null || true
-    rm -f "$work/url"
-    printf '%s' "$1" >"$work/replies.json"
-    "$examples/fake-model" "$work/replies.json" >"$work/url" 2>"$work/requests" &
-    model=$!
-    until [ -s "$work/url" ]; do kill -0 "$model"; done
-}
-
-# A fresh tree and session, and such a model.
-stage() {
-    rm -rf "$work/tree" "$work/private" && mkdir "$work/tree" "$work/private"
-    git -C "$work/tree" init -q -b main
-    git -C "$work/tree" config user.name agent
-    git -C "$work/tree" config user.email agent@example.invalid
-    git -C "$work/tree" commit -q --allow-empty -m first
-    session=$(cat /proc/sys/kernel/random/uuid)
-    serve "$1"
-}
+credentials() { ANTHROPIC_BASE_URL=$(cat "$work/url") ANTHROPIC_API_KEY=sk-none "$@"; }
 
 # step new|resume OPTIONS…: one step. What it says is in the file `said`, its exit code in `code`.
 step() {
@@ -128,15 +87,8 @@ said "no credentials" 'refused: true'
 ok "a service that is away is told apart from one that does not know us"
 
 # The fleet: a ticket becomes a change on main, in two steps of one session, in the sandbox.
-project=$work/project
 tree=$project.agents/A-t-1
-mkdir -p "$project/.tickets"
-git -C "$project" init -q -b main
-git -C "$project" config user.name user
-git -C "$project" config user.email user@example.invalid
-git -C "$project" commit -q --allow-empty -m first
-(cd "$project" && "$adj" init) >"$work/said" 2>&1 || fail "adj init"
-cat >"$project/adjutant.toml" <<END
+begin_project <<END
 [fleet]
 workers = 1
 review = "auto"
@@ -146,18 +98,11 @@ command = "sh tests.sh"
 adapter = "claude"
 command = ["$claude"]
 env = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]
-[sandbox]
-mode = "${ADJ_SANDBOX:-strict}"
 END
-printf 'for check in *.check; do sh "$check" || exit 1; done\n' >"$project/tests.sh"
-printf 'true\n' >"$project/base.check"
-printf -- '---\nid: t-1\nstatus: open\ndeps: []\nlinks: []\ncreated: 2026-11-01T09:00:00Z\ntype: task\npriority: 2\n---\n# Add a check\n\nWrite it.\n' >"$project/.tickets/t-1.md"
+ticket t-1
 plant "$project"
-git -C "$project" add -A && git -C "$project" commit -q -m "a ticket"
+commit "a ticket"
 
-fleet() {
-    ANTHROPIC_BASE_URL=$(cat "$work/url") ANTHROPIC_API_KEY=sk-none "$adj" --project "$project" "$@" >"$work/said" 2>&1
-}
 check="{\"name\":\"Write\",\"input\":{\"file_path\":\"$tree/work.check\",\"content\":\"true\\n\"}}"
 serve "[{\"text\":\"I write.\",\"tools\":[$check,$(bash_ "touch $work/outside")]},
         {\"tools\":[$(bash_ 'git add -A && git commit -q -m work')]},{\"text\":\"It is committed.\"},{\"text\":\"DONE\"}]"
@@ -185,7 +130,7 @@ ok "a fleet lands a ticket with it: one session, nothing out of the repository i
 # The tools of Adjutant: a plan of its own, a question that a person answers, and the word that it is done.
 sed 's/id: t-1/id: t-2/' "$project/.tickets/t-1.md" | sed 's/status: closed/status: open/' >"$project/.tickets/t-2.md"
 sed -i 's/^review = "auto"/review = "auto"\nplan = "agent"/' "$project/adjutant.toml"
-git -C "$project" add -A && git -C "$project" commit -q -m "a second ticket"
+commit "a second ticket"
 tool() { printf '{"name":"mcp__adjutant__%s","input":%s}' "$1" "$2"; }
 second="{\"name\":\"Write\",\"input\":{\"file_path\":\"$project.agents/A-t-2/second.check\",\"content\":\"true\\n\"}}"
 serve "[{\"text\":\"I plan.\",\"tools\":[$(tool submit_plan '{"steps":["look","write","test"]}')]},
@@ -193,7 +138,7 @@ serve "[{\"text\":\"I plan.\",\"tools\":[$(tool submit_plan '{"steps":["look","w
         {\"tools\":[$second,$(bash_ 'git add -A && git commit -q -m work')]},
         {\"tools\":[$(tool task_done '{"summary":"It has a second check."}')]},{\"text\":\"That is all.\"}]"
 fleet config trust || fail "the settings are trusted"
-ANTHROPIC_BASE_URL=$(cat "$work/url") ANTHROPIC_API_KEY=sk-none "$adj" --project "$project" run --until-idle >"$work/told" 2>&1 &
+credentials "$adj" --project "$project" run --until-idle >"$work/told" 2>&1 &
 running=$!
 question=
 until [ -n "$question" ]; do
@@ -202,6 +147,7 @@ until [ -n "$question" ]; do
 done
 fleet answer "$question" "Spaces." || fail "its question is answered"
 wait "$running" || { cp "$work/told" "$work/said"; fail "the fleet lands the second ticket"; }
+running=
 fleet export "$work/log.jsonl" || fail "the log can be read"
 [ "$(git -C "$project" show main:second.check)" = true ] || fail "main has the second change"
 grep -q '"plan_submitted"' "$work/log.jsonl" || fail "its plan is taken"

@@ -2,52 +2,12 @@
 # Drives the real Codex CLI, started exactly as the adapter starts it, against a model on loopback; then lets a fleet land a
 # ticket with it. Needs npm and a network for the program, and no key. `ADJ_CODEX_VERSION` is the version, `ADJ_CODEX` a
 # program that is there already, `ADJ_SANDBOX` the fleet's sandbox if not strict.
-set -euo pipefail
+source "$(dirname "$0")/common.sh"
 
-root=$(cd "$(dirname "$0")/../../../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
-examples=$target/debug/examples
-version=${ADJ_CODEX_VERSION:-0.166.0}
 codex=${ADJ_CODEX:-}
-work=$(mktemp -d)
-model=
-trap '[ -z "$model" ] || kill "$model" 2>/dev/null || true; rm -rf "$work"' EXIT
-
-if [ -z "$codex" ]; then
-    # The program is one native binary: no script of the package needs to run.
-    prefix=$target/agents/codex-$version
-    mkdir -p "$prefix"
-    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$prefix" "@openai/codex@$version" >/dev/null
-    codex=$(find "$prefix/node_modules/@openai" -path '*/vendor/*/codex' -type f -perm -u+x | head -n 1)
-    [ -x "$codex" ] || { echo "there is no program for this machine in @openai/codex@$version" >&2; exit 1; }
-fi
+[ -n "$codex" ] || codex=$(program @openai/codex "${ADJ_CODEX_VERSION:-0.166.0}" -path '*/vendor/*/codex' -type f -perm -u+x)
 echo "codex: $("$codex" --version)"
-
-adj=$target/debug/adj
-fail() { echo "FAILED: $1"; sed 's/^/    /' "$work/said"; exit 1; }
-said() { grep -qF -- "$2" "$work/said" || fail "$1: \"$2\" was not said"; }
-ok() { echo "ok: $1"; }
-
-# A model that gives these replies.
-serve() {
-    [ -z "$model" ] || kill "$model" 2>/dev/null || true
-    rm -f "$work/url"
-    printf '%s' "$1" >"$work/replies.json"
-    "$examples/fake-model" "$work/replies.json" >"$work/url" 2>"$work/requests" &
-    model=$!
-    until [ -s "$work/url" ]; do kill -0 "$model"; done
-}
-
-# A fresh tree and session, and such a model.
-stage() {
-    rm -rf "$work/tree" "$work/private" && mkdir "$work/tree" "$work/private"
-    git -C "$work/tree" init -q -b main
-    git -C "$work/tree" config user.name agent
-    git -C "$work/tree" config user.email agent@example.invalid
-    git -C "$work/tree" commit -q --allow-empty -m first
-    session=$(cat /proc/sys/kernel/random/uuid)
-    serve "$1"
-}
+credentials() { OPENAI_API_KEY=sk-none "$@"; }
 
 address() { printf 'model_providers.adjutant.base_url="%s/v1"' "$(cat "$work/url")"; }
 
@@ -140,16 +100,9 @@ said "a request that is not understood" 'Failed {'
 ok "a service that is away is told apart from one that does not know us"
 
 # The fleet: a ticket becomes a change on main, in two steps of one session, in the sandbox.
-project=$work/project
-mkdir -p "$project/.tickets"
-git -C "$project" init -q -b main
-git -C "$project" config user.name user
-git -C "$project" config user.email user@example.invalid
-git -C "$project" commit -q --allow-empty -m first
-(cd "$project" && "$adj" init) >"$work/said" 2>&1 || fail "adj init"
 serve "[{\"text\":\"I write.\",\"tools\":[$(script "$(patch "$(add work.check)")$(bash_ "touch $work/outside")")]},
         {\"tools\":[$(script "$(bash_ 'git add -A && git commit -q -m work')")]},{\"text\":\"It is committed.\"},{\"text\":\"DONE\"}]"
-cat >"$project/adjutant.toml" <<END
+begin_project <<END
 [fleet]
 workers = 1
 review = "auto"
@@ -159,16 +112,11 @@ command = "sh tests.sh"
 adapter = "codex"
 command = ["$codex", "-c", '$(address)']
 env = ["OPENAI_API_KEY"]
-[sandbox]
-mode = "${ADJ_SANDBOX:-strict}"
 END
-printf 'for check in *.check; do sh "$check" || exit 1; done\n' >"$project/tests.sh"
-printf 'true\n' >"$project/base.check"
-printf -- '---\nid: t-1\nstatus: open\ndeps: []\nlinks: []\ncreated: 2026-11-01T09:00:00Z\ntype: task\npriority: 2\n---\n# Add a check\n\nWrite it.\n' >"$project/.tickets/t-1.md"
+ticket t-1
 plant "$project"
-git -C "$project" add -A && git -C "$project" commit -q -m "a ticket"
+commit "a ticket"
 
-fleet() { OPENAI_API_KEY=sk-none "$adj" --project "$project" "$@" >"$work/said" 2>&1; }
 fleet run --until-idle || fail "the fleet lands the ticket"
 cp "$work/said" "$work/told"
 fleet export "$work/log.jsonl" || fail "the log can be read"
@@ -198,9 +146,9 @@ serve "[{\"text\":\"I plan.\",\"tools\":[$(script "$(own submit_plan "{steps:['l
         {\"tools\":[$(script "$(patch "$(add second.check)")$(bash_ 'git add -A && git commit -q -m work')")]},
         {\"tools\":[$(script "$(own task_done "{summary:'It has a second check.'}")")]},{\"text\":\"That is all.\"}]"
 sed -i "s|^command = .*codex.*|command = [\"$codex\", \"-c\", '$(address)']|" "$project/adjutant.toml"
-git -C "$project" add -A && git -C "$project" commit -q -m "a second ticket"
+commit "a second ticket"
 fleet config trust || fail "the settings are trusted"
-OPENAI_API_KEY=sk-none "$adj" --project "$project" run --until-idle >"$work/told" 2>&1 &
+credentials "$adj" --project "$project" run --until-idle >"$work/told" 2>&1 &
 running=$!
 question=
 until [ -n "$question" ]; do
@@ -209,6 +157,7 @@ until [ -n "$question" ]; do
 done
 fleet answer "$question" "Spaces." || fail "its question is answered"
 wait "$running" || { cp "$work/told" "$work/said"; fail "the fleet lands the second ticket"; }
+running=
 fleet export "$work/log.jsonl" || fail "the log can be read"
 [ "$(git -C "$project" show main:second.check)" = true ] || fail "main has the second change"
 grep -q '"plan_submitted"' "$work/log.jsonl" || fail "its plan is taken"
