@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::probe::Probe;
 use crate::rooms::{About, OwnTimes, Seat};
 use crate::specs::{Mark, SpecState};
 use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
@@ -343,7 +344,7 @@ events! {
     } in of_system;
     ConfigChanged = "config_changed" { config: Box<Config> } in of_system;
     HealthSeen = "health_seen" {
-        service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<RunId>,
+        service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<Probe>,
         /// What the service answered.
         #[serde(default, skip_serializing_if = "Option::is_none")] error: Option<SmolStr>,
         /// It does not accept the credentials: no waiting helps.

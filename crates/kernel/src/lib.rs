@@ -21,6 +21,7 @@ pub mod effect;
 pub mod event;
 mod handle;
 pub mod invariants;
+pub mod probe;
 pub mod published;
 pub mod rooms;
 mod rules;

@@ -112,8 +112,9 @@ rules! {
     LimitPassed: "a step used more than `limits.processes` or `limits.memory`" => "run ERROR (recoverable), task BLOCKED (limit) with the limit, worker idle";
     Outage: "a service is away, or does not accept the credentials" => "run suspended, no error counted; nothing is claimed for its agents; what it answered is kept";
     Restored: "the services are back" => "run restored as it was; the next step where the process is gone";
-    ResetReached: "a usage limit is reset" => "the first suspended run goes on alone, as a probe";
-    Probed: "a service is away and nothing is there to ask it with" => "the first suspended run goes on alone, after one health poll, then two, four, up to sixteen; the others follow when it has come through";
+    ResetReached: "a usage limit is reset" => "the first that is suspended goes on alone, as a probe";
+    Probed: "a service is away and nothing is there to ask it with" => "the first that is suspended goes on alone, a run before the architect and both before a channel, after one health poll, then two, four, up to sixteen; the others follow when it has come through. Where nothing is suspended, whoever begins next goes first";
+    StepHeldBack: "a step would begin with a service that is known to be away" => "run suspended without a try, but for the one that goes first";
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
     PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the same model's priced steps did cost, or of the agent's where it has no model; where there are none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
     BudgetReached: "a budget has no room for another step, which sets `step_usd` aside or the whole budget where that is less" => "run PAUSE, task NEEDS_APPROVAL (budget) with the numbers, worker idle; one question for all where it is the day's or the agent's";

@@ -129,10 +129,16 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
             world.disk_full.is_none(),
             world.disk_full.as_ref().map_or("there is room".to_owned(), |found| found.to_string()),
         ),
-        Guard {
-            // No waiting helps where the credentials are not accepted.
-            lasts: health.is_some_and(|health| !health.healthy && health.refused),
-            ..service_there(world, Condition::ServiceHealthy, &service, health, now)
+        match world.probing(&service).filter(|_| health.is_some_and(|health| health.healthy)) {
+            Some(first) => {
+                let detail = format!("`{first}` tries `{service}` first, which was unavailable");
+                guard(Condition::ServiceHealthy, false, detail)
+            }
+            None => Guard {
+                // No waiting helps where the credentials are not accepted.
+                lasts: health.is_some_and(|health| !health.healthy && health.refused),
+                ..service_there(world, Condition::ServiceHealthy, &service, health, now)
+            },
         },
         guard(
             Condition::AgentCap,

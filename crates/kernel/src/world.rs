@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::probe::Probe;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::Spec;
 use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
@@ -668,7 +669,7 @@ pub struct Gone {
 const DOUBLINGS_MAX: u32 = 4;
 
 impl Health {
-    /// When a run may try it again, where nothing else says how it is: after one poll, then two, four, … A clock that was
+    /// When it may be tried again, where nothing else says how it is: after one poll, then two, four, … A clock that was
     /// set back since the last try delays nothing.
     pub fn next_try(&self, now: Millis, poll_seconds: u32) -> Millis {
         self.last.min(now) + Millis::from(poll_seconds) * 1000 * (1 << self.tries.min(DOUBLINGS_MAX))
@@ -698,15 +699,15 @@ pub struct Health {
     /// It does not accept the credentials: a person must see to them.
     #[serde(default)]
     pub refused: bool,
-    /// Runs that tried it alone since then and did not come through, and the last moment that it was found away.
+    /// How many tried it alone since then and did not come through, and the last moment that it was found away.
     #[serde(default)]
     pub tries: u32,
     #[serde(default)]
     pub last: Millis,
     /// A usage limit with a known end.
     pub resets_at: Option<Millis>,
-    /// The one agent that tries first after a reset.
-    pub probe: Option<RunId>,
+    /// The one that tries first, alone.
+    pub probe: Option<Probe>,
 }
 
 /// Money and tokens. Day and agents are kept where they are totalled.

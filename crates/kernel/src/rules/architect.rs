@@ -425,11 +425,11 @@ pub(super) fn handle(d: &mut Draft) -> Ruled {
 fn begin(d: &mut Draft, request: &Request) {
     let Some(agent) = agent(d) else { return };
     let service = d.world.config.service_of(&agent);
-    let healthy = d.world.health.get(&service).is_none_or(|health| health.healthy);
+    let there = d.world.may_begin(&service, Some(&Seat::Architect));
     let share = budget::share(&d.world, &agent);
     let rooms = budget::shared_rooms(&d.world, &agent, d.day());
     let short = rooms.into_iter().find(|room| !room.has(share));
-    if !d.world.fleet_running || !healthy {
+    if !d.world.fleet_running || !there {
         return;
     }
     if let Some(room) = short {

@@ -13,6 +13,7 @@ use super::fleet::{change_hands, retire_surplus};
 use super::landing::start_landing;
 use super::main_tests::ask_main_tests;
 use super::rooms::settle_rooms;
+use super::service::begins;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::Timer;
@@ -20,6 +21,7 @@ use crate::event::{
     AgentTookOver, LeaseEnded, LeaseGiven, PlaceGiven, Reserved, RunOpened, RunTaken, SessionRenewed,
     TurnsRaised, Unreserved,
 };
+use crate::probe::Probe;
 use crate::words::CommentKind;
 use crate::world::Holder;
 use crate::{budget, why};
@@ -100,6 +102,9 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         d.emit(SessionRenewed { id: id.clone(), session });
     }
     take_run(d, id, &agent, Holder::Worker(name.clone()))?;
+    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+        begins(d, &agent, Probe::Run(run));
+    }
     reserve(d, id);
     let fleet = &d.world.config.fleet;
     let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };

@@ -6,6 +6,7 @@ use machines::{run, worker};
 
 use super::claim::reserve;
 use super::requests::untold_answers;
+use super::service::held_back;
 use super::step::{budget_reached, turn_limit};
 use crate::budget;
 use crate::draft::{Draft, Ruled};
@@ -81,6 +82,11 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     if !place.ready {
         return ask_tree(d, name, &id);
     }
+    let run_id = run.id.clone();
+    if held_back(d, &run_id)? {
+        return Ok(());
+    }
+    let (task, run) = (d.task(&id)?, d.run(&run_id)?);
     let (run_id, agent, reserved) = (run.id.clone(), run.agent.clone(), run.reserved);
     let machine = run.machine.inner();
     if machine.state == run::State::Running && machine.current_turn >= machine.max_turns {

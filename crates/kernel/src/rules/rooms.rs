@@ -437,15 +437,15 @@ pub(crate) fn was_away(d: &mut Draft, since: Millis, hosted: bool) {
 // The ring.
 
 /// Whether an agent's turn can begin now, as far as that hangs on others than the ring.
-fn can_begin(d: &Draft, agent: &AgentName) -> bool {
+fn can_begin(d: &Draft, name: &ChannelName, agent: &AgentName) -> bool {
     if !d.world.is_hosted(agent) {
         return true;
     }
     let service = d.world.config.service_of(agent);
-    let healthy = d.world.health.get(&service).is_none_or(|health| health.healthy);
+    let there = d.world.may_begin(&service, Some(&seat_of(name, agent)));
     let share = budget::share(&d.world, agent);
     let paid = budget::shared_rooms(&d.world, agent, d.day()).iter().all(|room| room.has(share));
-    d.world.fleet_running && healthy && paid
+    d.world.fleet_running && there && paid
 }
 
 /// Whether what the agent said last is known to be over: its program may take a while to end.
@@ -505,7 +505,7 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
         if channel.quiet.contains(&agent) {
             continue;
         }
-        if !can_begin(d, &agent) || !is_free(d, name, &agent) {
+        if !can_begin(d, name, &agent) || !is_free(d, name, &agent) {
             stalls = true;
             continue;
         }
@@ -575,7 +575,7 @@ pub(super) fn go_on(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Rul
     };
     let waits = channel.posted && channel.about.ends == TurnEnd::Signal;
     let active = channel.state_of(agent) == Some(turn::State::Active);
-    if active && !waits && d.world.is_hosted(agent) && can_begin(d, agent) {
+    if active && !waits && d.world.is_hosted(agent) && can_begin(d, name, agent) {
         begin_reply(d, name, agent, true);
     }
     Ok(())
@@ -704,23 +704,30 @@ pub(super) fn turn_over(d: &mut Draft, name: &ChannelName, agent: &AgentName) ->
     d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
 }
 
-/// The services that members waited for are back.
-pub(super) fn restore_members(d: &mut Draft, is_back: impl Fn(&Draft, &AgentName) -> bool) -> Ruled {
+/// Whoever has the turn and waits for a service.
+pub(super) fn waiting_for_service(world: &crate::World) -> Vec<(ChannelName, AgentName)> {
     let waits = |channel: &Channel| {
         let holder = channel.current.clone()?;
         let place = channel.place(&holder)?;
         (place.wait_reason == Some(WaitReason::Service)).then_some(holder)
     };
-    let waiting: Vec<(ChannelName, AgentName)> =
-        d.world.channels.iter().filter_map(|(name, room)| Some((name.clone(), waits(room)?))).collect();
-    for (name, agent) in waiting {
+    world.channels.iter().filter_map(|(name, room)| Some((name.clone(), waits(room)?))).collect()
+}
+
+/// The services that members waited for are back.
+pub(super) fn restore_members(d: &mut Draft, is_back: impl Fn(&Draft, &AgentName) -> bool) -> Ruled {
+    for (name, agent) in waiting_for_service(&d.world) {
         if is_back(d, &agent) {
-            d.rule(Rule::MemberRestored);
-            let event = turn::Event::WaitResolved { at: d.at() };
-            d.move_turn(&name, &agent, &event, Caller::SYSTEM)?;
+            restore_member(d, &name, &agent)?;
         }
     }
     Ok(())
+}
+
+pub(super) fn restore_member(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    d.rule(Rule::MemberRestored);
+    let event = turn::Event::WaitResolved { at: d.at() };
+    d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
 }
 
 /// A room cannot be about a task that was decided elsewhere: it hears of it, and is closed.

@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::outcome::{describe, tried};
-use super::service::{Away, service_away};
+use super::service::{Away, begins, probe_succeeded, service_away};
 use super::{architect, rooms};
 use crate::budget;
 use crate::command::{Happened, Refusal, Reply, StepFailure, Usage};
@@ -16,6 +16,7 @@ use crate::event::{
     ReplyUnderWay, ReplyUnfinished, SeatCharged, SeatReserved, SeatSessionRenewed, SeatSessionUsed,
     SeatTaken, SeatUnreserved,
 };
+use crate::probe::Probe;
 use crate::rooms::Seat;
 use crate::words::{EffectEnd, StepEnding};
 
@@ -63,6 +64,7 @@ pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentNa
     }
     let turns_left = known.max_turns.or(d.world.config.max_turns).unwrap_or(known.kind.turn_limit());
     let (seat, agent) = (seat.clone(), agent.clone());
+    begins(d, &agent, Probe::Seat(seat.clone()));
     let effect = d.ask(Effect::StartReply { seat: seat.clone(), agent, session, resume, prompt, turns_left });
     d.emit(ReplyUnderWay { seat, effect: Some(effect) });
 }
@@ -129,6 +131,7 @@ pub(super) fn reply_outcome(
     match what {
         Happened::Turn { turn, usage, .. } => {
             used(d, seat);
+            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             // A report that comes twice is counted once.
             if d.world.seated(seat).is_some_and(|seated| *turn > seated.turns_charged) {
                 charge(d, seat, *turn, *usage);
@@ -148,6 +151,7 @@ pub(super) fn reply_outcome(
                 StepEnding::CutOff => Said::Stopped,
                 StepEnding::Done | StepEnding::NotDone => Said::Text(output),
             };
+            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             finished(d, id, seat, *usage);
             came_to(d, seat, &said)?;
         }

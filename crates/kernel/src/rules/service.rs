@@ -1,6 +1,6 @@
 //! Services that are away, and come back.
 
-use machines::names::{ApprovalId, RunId, ServiceName, TaskId};
+use machines::names::{AgentName, ApprovalId, RunId, ServiceName, TaskId};
 use machines::suspended::{Suspension, Wrapped};
 use machines::worker::ReleaseReason;
 use smol_str::SmolStr;
@@ -13,11 +13,13 @@ use super::release::release;
 use super::step::{lost, seconds};
 use super::{architect, rooms};
 use crate::Millis;
+use crate::command::Refusal;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, RunNoted, WaitsForService};
+use crate::probe::Probe;
+use crate::rooms::Seat;
 use crate::words::{CommentKind, GoneBecause};
-use crate::world::Run;
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -40,11 +42,29 @@ pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) ->
         });
         return release(d, id, ReleaseReason::NeedsApproval);
     }
+    suspend(d, run_id, service, resets_at)
+}
+
+fn suspend(d: &mut Draft, run_id: &RunId, service: &ServiceName, resets_at: Option<Millis>) -> Ruled {
+    let at = d.at();
     let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
     let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
     d.move_run(run_id, Wrapped::Suspend(suspension))?;
     d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
     Ok(())
+}
+
+/// A step is not begun with a service that is known to be away, but for that of whoever tries it. True: it waits with the others.
+pub(super) fn held_back(d: &mut Draft, run_id: &RunId) -> Result<bool, Refusal> {
+    let service = d.world.config.service_of(&d.run(run_id)?.agent);
+    let away = d.world.health.get(&service).filter(|health| !health.healthy);
+    let Some(away) = away.filter(|away| away.probe != Some(Probe::Run(run_id.clone()))) else {
+        return Ok(false);
+    };
+    let (at, resets_at) = (d.at(), away.resets_at);
+    d.rule(Rule::StepHeldBack);
+    suspend(d, run_id, &service, resets_at.filter(|reset| *reset > at))?;
+    Ok(true)
 }
 
 /// What is known of a service that does not do its work is written down, and it is asked how it is from now on.
@@ -86,10 +106,7 @@ pub(super) fn health_seen(d: &mut Draft, service: &ServiceName, healthy: Option<
     let at = d.at();
     if let Some(known) = d.world.health.get(service) {
         let limited = known.resets_at.is_some_and(|reset| reset > at);
-        // One that waits for an answer before its next step tries nothing.
-        let tries = |run: &Run| run.step.is_some() || d.world.open_question(&run.id).is_none();
-        let probe = known.probe.as_ref().and_then(|run| d.world.run(run));
-        let probing = probe.is_some_and(|run| run.is_live() && tries(run));
+        let probing = d.world.probing(service).is_some();
         // A service can answer and still refuse work until the limit is reset, or until the probe has come through.
         if healthy == Some(known.healthy) || limited || probing {
             return Ok(());
@@ -171,25 +188,41 @@ pub(super) fn restore_run(d: &mut Draft, run_id: &RunId) -> Ruled {
 }
 
 /// The one that went first has come through: the service is back for all.
-pub(super) fn probe_succeeded(d: &mut Draft, run_id: &RunId) -> Ruled {
-    let service = d.world.health.iter().find(|(_, health)| health.probe.as_ref() == Some(run_id));
+pub(super) fn probe_succeeded(d: &mut Draft, probe: &Probe) -> Ruled {
+    let service = d.world.health.iter().find(|(_, health)| health.probe.as_ref() == Some(probe));
     let Some(service) = service.map(|(name, _)| name.clone()) else { return Ok(()) };
-    well_again(d, service)
+    well_again(d, &service, None)
 }
 
-/// What waited for the service goes on.
-fn well_again(d: &mut Draft, service: ServiceName) -> Ruled {
+/// What waited for the service goes on. `next`: as far as is known, so that whoever begins next goes first.
+fn well_again(d: &mut Draft, service: &ServiceName, next: Option<Probe>) -> Ruled {
+    tried_by(d, service, true, next);
+    restore(d)
+}
+
+/// Somebody begins something with a service of which nobody knows whether it is back: that one goes first.
+pub(super) fn begins(d: &mut Draft, agent: &AgentName, who: Probe) {
+    let service = d.world.config.service_of(agent);
+    let unknown = d.world.health.get(&service).is_some_and(|health| health.healthy && health.probe.is_some());
+    if unknown && d.world.probing(&service).is_none() {
+        d.rule(Rule::Probed);
+        tried_by(d, &service, true, Some(who));
+    }
+}
+
+fn tried_by(d: &mut Draft, service: &ServiceName, healthy: bool, probe: Option<Probe>) {
+    d.clear_timer(&Timer::Reset { service: service.clone() });
+    let refused = !healthy && d.world.health.get(service).is_some_and(|health| health.refused);
     d.emit(HealthSeen {
-        service,
-        healthy: true,
+        service: service.clone(),
+        healthy,
         at: d.at(),
         resets_at: None,
-        probe: None,
+        probe,
         error: None,
-        refused: false,
+        refused,
     });
     poll_health(d);
-    restore(d)
 }
 
 pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
@@ -249,44 +282,50 @@ pub(super) fn reset_reached(d: &mut Draft, service: &ServiceName) -> Ruled {
     go_first(d, service)
 }
 
-/// The first run that waits for the service, and for no answer, goes on alone; where there is none, whoever claims next is the probe.
+/// The first that waits for the service, and for no answer, goes on alone; where there is none, whoever begins next does.
 fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
-    let of_service = |id: &&RunId| {
-        d.world
-            .run(id)
-            .and_then(|run| run.machine.suspension())
-            .is_some_and(|s| s.service == service.as_str())
-            && d.world.open_question(id).is_none()
+    let Some(first) = first_waiting(d, service) else {
+        return well_again(d, service, Some(Probe::Next));
     };
-    match d.world.suspended.iter().find(of_service).cloned() {
-        Some(run) => {
-            d.rule(Rule::Probed);
-            probe(d, &run)
+    d.rule(Rule::Probed);
+    match &first {
+        Probe::Run(run) => probe(d, run),
+        Probe::Seat(seat) => {
+            tried_by(d, service, false, Some(first.clone()));
+            match seat {
+                Seat::Architect => architect::restore_architect(d, |_| true),
+                Seat::Room { channel, agent } => rooms::restore_member(d, channel, agent),
+            }
         }
-        None => {
-            // Asked for its health after the reset, it may be found well before the timer's own turn comes.
-            d.clear_timer(&Timer::Reset { service: service.clone() });
-            well_again(d, service.clone())
-        }
+        Probe::Next => Ok(()),
     }
+}
+
+/// A run before the architect, and both before a room, in which somebody else may speak.
+fn first_waiting(d: &Draft, service: &ServiceName) -> Option<Probe> {
+    let world = &d.world;
+    let of_service = |suspension: &Suspension| suspension.service == service.as_str();
+    let waits = |id: &&RunId| {
+        let suspension = world.run(id).and_then(|run| run.machine.suspension());
+        suspension.is_some_and(of_service) && world.open_question(id).is_none()
+    };
+    let run = world.suspended.iter().find(waits).cloned().map(Probe::Run);
+    let architect = world.architect.as_ref().and_then(|architect| architect.suspension());
+    let architect =
+        architect.filter(|suspension| of_service(suspension)).map(|_| Probe::Seat(Seat::Architect));
+    let room = || {
+        let mut waiting = rooms::waiting_for_service(world).into_iter();
+        let (channel, agent) = waiting.find(|(_, agent)| world.config.service_of(agent) == *service)?;
+        Some(Probe::Seat(Seat::Room { channel, agent }))
+    };
+    run.or(architect).or_else(room)
 }
 
 /// A suspended run goes on, whatever is known of its service; what comes of it tells how that is.
 pub(super) fn probe(d: &mut Draft, run_id: &RunId) -> Ruled {
     let service = d.run(run_id)?.machine.suspension().map(|suspension| suspension.service.clone());
     if let Some(service) = service.and_then(|name| ServiceName::new(name).ok()) {
-        d.clear_timer(&Timer::Reset { service: service.clone() });
-        let refused = d.world.health.get(&service).is_some_and(|health| health.refused);
-        d.emit(HealthSeen {
-            service,
-            healthy: false,
-            at: d.at(),
-            resets_at: None,
-            probe: Some(run_id.clone()),
-            error: None,
-            refused,
-        });
-        poll_health(d);
+        tried_by(d, &service, false, Some(Probe::Run(run_id.clone())));
     }
     restore_run(d, run_id)
 }

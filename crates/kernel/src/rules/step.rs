@@ -24,6 +24,7 @@ use crate::event::{
     WorkerLost,
 };
 use crate::handle::fnv;
+use crate::probe::Probe;
 use crate::words::StepEnding;
 use crate::world::{AskedCall, CALL_BYTES_MAX, TOOL_NOT_ALLOWED};
 use crate::{Millis, budget};
@@ -191,7 +192,7 @@ pub(super) fn turn_taken(
             deny_tool_once(d, run_id, &call.id, &call.tool);
         }
     }
-    probe_succeeded(d, run_id)?;
+    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
     if detect_loop(d, id, run_id)? || detect_failures(d, id, run_id)? {
         return Ok(());
     }
@@ -458,7 +459,7 @@ pub(super) fn step_finished(
     if d.run(run_id)?.retried {
         d.emit(StepRetried { id: run_id.clone(), retried: false });
     }
-    probe_succeeded(d, run_id)?;
+    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
     unreserve(d, run_id);
     let to = d.move_worker(worker, worker::Event::StepOk { done: said_done })?;
     d.rule(if to == worker::State::Done { Rule::ClaimedDone } else { Rule::StepFinished });

@@ -327,6 +327,41 @@ fn requests_are_served_in_order_of_arrival() {
     assert_eq!(studio.stands(), "ESCALATED", "an architect that fails asks a person");
 }
 
+/// Probed: the architect goes first, and the room follows when it has come through.
+#[test]
+fn of_the_architect_and_a_room_one_tries_a_service_that_is_away() {
+    let mut studio = at_work();
+    let room = machines::names::ChannelName::new("room").unwrap();
+    let (config, about) = (Default::default(), Default::default());
+    studio.table.ann(Ask::MakeChannel { name: room.clone(), config, about }).unwrap();
+    let (channel, agent) = (room.clone(), name("coder"));
+    studio.table.ann(Ask::AddMember { channel, agent, times: Default::default() }).unwrap();
+    studio.table.ann(Ask::Post { channel: room.clone(), text: "well?".to_owned() }).unwrap();
+    asks(&mut studio, "one?");
+    studio.ready();
+    let service = ServiceName::new("model").unwrap();
+    let away =
+        Happened::Outage { service, resets_at: None, error: None, refused: false, usage: Usage::default() };
+    studio.comes("start_reply", away.clone());
+    studio.comes("start_reply", away);
+    let speak = |studio: &Studio| {
+        studio.table.world.effects.values().filter(|effect| effect.kind() == "start_reply").count()
+    };
+    let turn = |studio: &Studio| studio.table.world.channel(&room).unwrap().state_of(&name("coder")).unwrap();
+    assert_eq!(
+        (studio.stands(), turn(&studio), speak(&studio)),
+        ("SUSPEND", machines::turn::State::Waiting, 0)
+    );
+    studio.rings(&Timer::HealthPoll);
+    studio.comes("check_health", Happened::HealthUnknown);
+    assert_eq!(
+        (studio.stands(), turn(&studio), speak(&studio)),
+        ("REQUEST", machines::turn::State::Waiting, 1)
+    );
+    studio.says("yes");
+    assert_eq!((turn(&studio), speak(&studio)), (machines::turn::State::Active, 1));
+}
+
 #[test]
 fn an_outage_suspends_the_architect_and_its_end_restores_it() {
     let mut studio = at_work();

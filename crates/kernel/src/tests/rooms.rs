@@ -485,6 +485,38 @@ fn an_outage_pauses_the_turn_of_a_hosted_agent_and_its_end_gives_it_back() {
     );
 }
 
+/// Probed: nobody speaks with a service that is away but the one that tries it, after one poll, then two.
+#[test]
+fn an_agent_in_a_room_tries_a_service_that_nothing_can_ask() {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("begin");
+    let service = machines::names::ServiceName::new("model").unwrap();
+    let away = Happened::Outage {
+        service: service.clone(),
+        resets_at: None,
+        error: None,
+        refused: false,
+        usage: Usage::default(),
+    };
+    let polled = |talk: &mut Talk| {
+        let poll = talk.table.world.timers[&crate::Timer::HealthPoll].clone();
+        talk.table.now = talk.table.world.effects[&poll].due().unwrap();
+        talk.tell(Actor::System, Ask::Outcome(Outcome { effect: poll, what: Happened::TimerDue }));
+        talk.comes("check_health", Happened::HealthUnknown)
+    };
+    let healthy = |talk: &Talk| talk.table.world.health[&service].healthy;
+    talk.comes("start_reply", away.clone());
+    let tried = polled(&mut talk);
+    assert!(tried.contains("coder ACTIVE") && tried.contains("coder speaks 0..1 again"), "{tried}");
+    assert!(!healthy(&talk), "a timer is no health");
+    talk.comes("start_reply", away);
+    assert_eq!(polled(&mut talk), "", "what failed once waits for two polls");
+    assert!(polled(&mut talk).contains("coder speaks 0..1 again"));
+    assert!(!healthy(&talk));
+    talk.replies("here I am");
+    assert!(healthy(&talk), "it has come through");
+}
+
 #[test]
 fn a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it() {
     let quick = json!({"autoDetectTurnEnd": true, "autoDetectSilenceSeconds": 5});

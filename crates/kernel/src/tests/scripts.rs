@@ -352,6 +352,55 @@ pub(super) fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
     );
 }
 
+/// StepHeldBack: what one has found out, the others need not try.
+#[test]
+pub(super) fn no_step_begins_with_a_service_that_is_known_to_be_away() {
+    check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         turn t1
+         outage t1      -> run t1.1 suspended
+         tree t2        -> run t2.1 suspended, worker B working, asked start_step 0
+         poll
+         nothing-to-ask -> run t1.1 running, run t2.1 suspended, asked start_step 1
+         turn t1        -> run t1.1 running, run t2.1 starting, asked start_step 2",
+    );
+}
+
+/// Probed: where everybody has given up waiting, too, one goes first.
+#[test]
+pub(super) fn a_service_that_nobody_waits_for_is_tried_by_whoever_begins_next() {
+    let table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         turn t1
+         turn t2
+         outage t1
+         outage t2
+         expired
+         expired        -> run t1.1 error, run t2.1 error, worker A idle, worker B idle
+         poll
+         nothing-to-ask -> run t1.1 running, run t2.1 error",
+    );
+    let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
+    let first = &why.iter().find(|guard| guard.guard.name() == "serviceHealthy").unwrap().detail;
+    assert_eq!(first, "`t1.1` tries `model` first, which was unavailable");
+    let again = "tree t1        -> asked start_step 1
+         outage t1      -> run t1.1 suspended, run t2.1 error
+         poll
+         nothing-to-ask -> run t1.1 running, run t2.1 error
+         turn t1        -> run t1.1 running, run t2.1 running";
+    check(table.clone(), again);
+    check(table, "cancel t1 -> run t1.1 idle, run t2.1 running");
+}
+
 /// Outage: credentials that are not accepted are no failed step, and stop the agent's claims.
 #[test]
 pub(super) fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_error() {
