@@ -19,7 +19,14 @@
 //! | `end` | after its calls it ends with this result |
 //! | `result` | after its calls there is a result, and then it goes on |
 //! | `forget` | the conversation is lost at the end of the step |
+//!
+//! In place of the file there can be the address of a model, `http://127.0.0.1:1234`. It is asked for each reply, with the
+//! session and what was said to the program and done by it in this step, and the step ends with a reply that calls no
+//! tool. A status other than 200 is that of the service, with the header `resets-in` where a limit is reset.
 
+mod model;
+
+use model::Model;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
@@ -61,6 +68,9 @@ struct Replies {
     #[serde(default)]
     prices: Prices,
     steps: Vec<Vec<Value>>,
+    /// Where replies are asked for, in place of the steps.
+    #[serde(skip)]
+    model: Option<Model>,
 }
 
 /// How a version of the program names its prices.
@@ -80,6 +90,9 @@ enum Prices {
 
 impl Replies {
     fn read(path: &Path) -> Result<Replies, ReplayError> {
+        if let Some(model) = path.to_str().and_then(Model::at) {
+            return Ok(Replies { prices: Prices::default(), steps: Vec::new(), model: Some(model) });
+        }
         let text = std::fs::read_to_string(path)
             .map_err(|source| ReplayError::Unreadable { path: path.to_owned(), source })?;
         let broken = |source| ReplayError::Broken { path: path.to_owned(), source };
@@ -216,7 +229,10 @@ pub fn replay(
     std::fs::write(&place, json!({ "played": played + 1 }).to_string())?;
     std::fs::write(&file, json!({ "cost": program.before }).to_string())?;
     let step = usize::try_from(played).ok().and_then(|played| replies.steps.get(played));
-    let code = program.step(step.map(Vec::as_slice).unwrap_or_default(), &flags)?;
+    let code = match &replies.model {
+        Some(model) => program.step(Source::Model(model), &flags)?,
+        None => program.step(Source::of(step), &flags)?,
+    };
     if program.forget {
         std::fs::remove_file(&file)?;
     } else {
@@ -229,6 +245,30 @@ pub fn replay(
 fn note_start(config: &Path, arguments: &[String]) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(config.join("starts.jsonl"))?;
     writeln!(file, "{}", json!(arguments))
+}
+
+/// Where the replies of a step come from.
+enum Source<'a> {
+    File(VecDeque<Value>),
+    Model(&'a Model),
+}
+
+impl Source<'_> {
+    /// What a file has for the step; where it has nothing, the program says that it is done.
+    fn of(step: Option<&Vec<Value>>) -> Source<'static> {
+        let replies = step.filter(|step| !step.is_empty()).cloned();
+        Source::File(replies.unwrap_or_else(|| vec![json!({ "text": "DONE" })]).into())
+    }
+
+    /// The next reply, after `last`.
+    fn next(&mut self, session: &str, said: &[Value], last: Option<&Value>) -> Option<Value> {
+        match self {
+            Source::File(replies) => replies.pop_front(),
+            // What calls nothing is the last word.
+            Source::Model(_) if last.is_some_and(|last| last["tools"].is_null()) => None,
+            Source::Model(model) => Some(model.ask(&json!({ "session": session, "said": said }))),
+        }
+    }
 }
 
 struct Program<R, W> {
@@ -326,29 +366,30 @@ impl<R: BufRead, W: Write> Program<R, W> {
         Ok(None)
     }
 
-    fn step(&mut self, replies: &[Value], flags: &Flags) -> Result<u8, ReplayError> {
+    fn step(&mut self, mut replies: Source, flags: &Flags) -> Result<u8, ReplayError> {
         while self.queue.is_empty() {
             if let Some(Heard::End) = self.hear(None)? {
                 return Ok(0);
             }
         }
-        let done = json!({ "text": "DONE" });
         let mut taken = Vec::new();
-        let mut last = Value::Null;
+        let (mut turn, mut said, mut before): (u64, Vec<Value>, Option<Value>) = (0, Vec::new(), None);
         self.print_init()?;
-        let replies = if replies.is_empty() { std::slice::from_ref(&done) } else { replies };
-        for (turn, reply) in (1..).zip(replies) {
-            self.forget |= reply["forget"] == true;
+        loop {
             while let Some(message) = self.queue.pop_front() {
                 taken.push(message["uuid"].clone());
+                said.push(message["message"]["content"].clone());
             }
+            let Some(reply) = replies.next(&self.session, &said, before.as_ref()) else { break };
+            turn += 1;
+            self.forget |= reply["forget"] == true;
             self.print(&json!({ "type": "system", "subtype": "status", "status": "requesting" }))?;
             if reply["status"].is_u64() || reply["network"] == true {
-                return self.api_error(reply);
+                return self.api_error(&reply);
             }
             if let Some(complaint) = reply["stderr"].as_str() {
                 eprintln!("{}", complaint.replace("{session}", &self.session));
-                return Ok(exit_code(reply));
+                return Ok(exit_code(&reply));
             }
             if turn > flags.turns_max {
                 let max = flags.turns_max;
@@ -360,7 +401,7 @@ impl<R: BufRead, W: Write> Program<R, W> {
                 return self.hang(turn, &taken);
             }
             self.cost += REPLY_USD;
-            let calls = self.message(turn, reply)?;
+            let calls = self.message(turn, &reply)?;
             let spent = self.cost - self.before;
             if spent > flags.budget_usd {
                 // The calls of the reply that passed it are not made.
@@ -369,6 +410,7 @@ impl<R: BufRead, W: Write> Program<R, W> {
                 return self.result(end, &taken).map(|()| 1);
             }
             for (call, tool) in calls {
+                said.push(tool.clone());
                 if let Heard::Interrupt = self.call(&call, &tool)? {
                     return self.interrupted("aborted_tools", &taken);
                 }
@@ -378,17 +420,18 @@ impl<R: BufRead, W: Write> Program<R, W> {
             }
             if reply["end"].is_object() {
                 self.result(reply["end"].clone(), &taken)?;
-                return Ok(exit_code(reply));
+                return Ok(exit_code(&reply));
             }
-            last = reply["text"].clone();
             if reply["result"] == true {
-                self.completed(&last, &taken)?;
+                self.completed(&reply["text"], &taken)?;
                 self.print_init()?;
             }
+            before = Some(reply);
         }
+        let last = before.map_or(Value::Null, |reply| reply["text"].clone());
         self.completed(&last, &taken)?;
         // It stays until its input ends, and what it is told meanwhile has a turn of its own.
-        for turn in replies.len() as u64 + 1.. {
+        for turn in turn + 1.. {
             while self.queue.is_empty() {
                 if let Some(Heard::End) = self.hear(None)? {
                     return Ok(0);
