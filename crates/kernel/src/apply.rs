@@ -3,6 +3,7 @@
 use crate::event::*;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::{Loaded, Spec, SpecState};
+use crate::standstill::Standstill;
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
@@ -254,7 +255,10 @@ impl World {
                 task.approved =
                     Some(Approved { tip: e.tip.clone(), by: e.by.clone(), at: e.at, note: e.note.clone() });
             }),
-            Event::ApprovalVoided(e) => self.edit_task(&e.id, |task| task.approved = None),
+            Event::ApprovalVoided(e) => self.edit_task(&e.id, |task| {
+                task.approved = None;
+                task.out_of_the_way();
+            }),
             Event::Queued(e) => {
                 let arrival = self.count();
                 let priority = self.task(&e.id).ok_or_else(|| no("task", &e.id))?.priority;
@@ -307,6 +311,7 @@ impl World {
                 self.edit_task(&e.id, |task| {
                     task.landed = Some(e.landed.clone());
                     task.landing_doubted = false;
+                    task.out_of_the_way();
                 })
             }
 
@@ -420,6 +425,14 @@ impl World {
             Event::FleetSwitched(e) => {
                 self.fleet_running = e.running;
                 self.fleet_workers = e.workers.or(self.fleet_workers);
+                if let Some(standstill) = &mut self.standstill {
+                    Arc::make_mut(standstill).of_this_fleet = false;
+                }
+                Ok(())
+            }
+            Event::StoodStill(e) => {
+                let (since, at, reasons) = (e.since, e.at, e.reasons.clone());
+                self.standstill = Some(Arc::new(Standstill { since, at, reasons, of_this_fleet: true }));
                 Ok(())
             }
             Event::ConfigChanged(e) => {
@@ -809,6 +822,7 @@ impl World {
             queued: None,
             held_up: None,
             held_up_since: None,
+            tried_again: None,
             pull_request: None,
             landed: None,
             spend: Spend::default(),

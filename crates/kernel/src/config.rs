@@ -159,9 +159,14 @@ impl Proposals {
 
 const PROPOSALS: u32 = 20;
 const HEARTBEAT_SECONDS: u32 = 60;
+const STANDSTILL_SECONDS: u32 = 60;
 
 fn is_usual_heartbeat(seconds: &u32) -> bool {
     *seconds == HEARTBEAT_SECONDS
+}
+
+fn is_usual_standstill(seconds: &u32) -> bool {
+    *seconds == STANDSTILL_SECONDS
 }
 
 fn is_usual(proposals: &u32) -> bool {
@@ -203,6 +208,9 @@ pub struct Limits {
     /// How long an agent that is connected from outside is taken to be there without a heartbeat.
     #[serde(skip_serializing_if = "is_usual_heartbeat")]
     pub heartbeat_seconds: u32,
+    /// How long a fleet stands still before it says why.
+    #[serde(skip_serializing_if = "is_usual_standstill")]
+    pub standstill_seconds: u32,
     /// How long a landing that the user's checkout holds up waits before it tries again.
     pub checkout_seconds: u32,
     /// The same call this often in a row is a loop.
@@ -293,6 +301,7 @@ impl Default for Limits {
             lost_workers: 3,
             outside_lease_seconds: 120,
             heartbeat_seconds: HEARTBEAT_SECONDS,
+            standstill_seconds: STANDSTILL_SECONDS,
             checkout_seconds: 30,
             same_call: 3,
             tool_failures: 3,

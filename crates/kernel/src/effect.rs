@@ -125,6 +125,8 @@ pub enum Timer {
     Escalation,
     /// The architect's suspension lasts too long.
     ArchitectSuspension,
+    /// The fleet stands still, and has not said why.
+    Standstill,
 }
 
 /// What an agent is told that speaks outside of any task. The text is made by the runtime from its templates.

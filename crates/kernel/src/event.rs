@@ -10,6 +10,7 @@ use crate::effect::Effect;
 use crate::probe::Probe;
 use crate::rooms::{About, OwnTimes, Seat};
 use crate::specs::{Mark, SpecState};
+use crate::standstill::Reason;
 use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
@@ -343,6 +344,11 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")] workers: Option<u32>,
     } in of_system;
     ConfigChanged = "config_changed" { config: Box<Config> } in of_system;
+    /// The fleet stands still because of these, and says so. `again`: it said the same before it was started anew.
+    StoodStill = "stood_still" {
+        since: Millis, at: Millis, reasons: Vec<Reason>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] again: bool,
+    } in of_system;
     HealthSeen = "health_seen" {
         service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<Probe>,
         /// What the service answered.

@@ -2,6 +2,7 @@
 //! `adj verify`. Each has a sabotage test that trips it.
 
 use crate::effect::{Effect, Timer};
+use crate::standstill::{self, Reason};
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
 use machines::names::{AgentName, RequestId, RunId, TaskId};
@@ -37,6 +38,7 @@ machines::wire_enum! {
         NoCycles = "dependencies have no cycle",
         RoomsAgree = "who has the turn is who holds it, who takes turns is in the queue, and whoever speaks is in the outbox",
         RequestsKept = "what waits for the architect is open and waits once, and the one in its hand is the first",
+        StandstillIsSaid = "while the fleet runs and does nothing, what it stands still for was said, or a timer says it in a while",
         RequestsStay = "no request is lost or answered twice, and the architect's queue keeps its order",
     }
 }
@@ -78,6 +80,7 @@ pub fn check(world: &World) -> Vec<Violation> {
     check.tasks();
     check.runs();
     check.timers();
+    check.standstill();
     check.keys();
     check.indexes();
     check.queue();
@@ -415,12 +418,26 @@ impl Check<'_> {
                 needed.insert(timer);
             }
         }
+        // Whether it was said already is for the next one to see.
+        let still = world.fleet_running && !standstill::is_at_work(world);
+        needed.extend(Some(Timer::Standstill).filter(|timer| still && world.timers.contains_key(timer)));
         let there: BTreeSet<Timer> = world.timers.keys().cloned().collect();
         self.that(Invariant::TimersAreNeeded, there == needed, || {
             let missing: Vec<_> = needed.difference(&there).collect();
             let surplus: Vec<_> = there.difference(&needed).collect();
             format!("missing {missing:?}, not needed {surplus:?}")
         });
+    }
+
+    fn standstill(&mut self) {
+        let world = self.world;
+        // Of no day: whether a budget of this day is used up, only whoever knows the time can say.
+        let list = standstill::standstill(world, 0);
+        let said = world.standstill.as_ref().filter(|said| said.of_this_fleet);
+        let is_said = |reason: &Reason| said.is_some_and(|said| said.reasons.contains(reason));
+        let timer = world.timers.contains_key(&Timer::Standstill);
+        let unsaid = list.iter().map(Reason::of).find(|reason| !timer && !is_said(reason));
+        self.that(Invariant::StandstillIsSaid, unsaid.is_none(), || format!("nobody says {unsaid:?}"));
     }
 
     fn keys(&mut self) {

@@ -27,6 +27,7 @@ pub mod rooms;
 mod rules;
 mod shell;
 pub mod specs;
+pub mod standstill;
 pub mod waiting;
 pub mod why;
 pub mod words;

@@ -24,6 +24,7 @@ mod requests;
 mod rooms;
 mod seats;
 mod service;
+mod standstill;
 mod step;
 mod tickets;
 
@@ -201,5 +202,6 @@ rules! {
     ArchitectRecovered: "a person, or a fleet that starts, lets the architect go on" => "architect WAITING; it takes up what waits";
     ArchitectSuspended: "a service is away for the architect" => "architect suspended, nothing counted; it goes on where it was";
     ArchitectRestored: "the service is back" => "architect as it was; the request in hand is taken up again";
+    StoodStill: "the fleet runs and does nothing for `limits.standstill`, and what is left waits for a person, a service or a task that will never be done" => "it is said once, with all that it waits for; again where that is not the same any more, and by a fleet that is started anew";
     OutsideRun: "an agent that runs outside starts or ends a run, or a person lets it go on" => "it takes the lease, or gives it back; what a person decided resumes its run and gives it the lease again";
 }

@@ -132,16 +132,23 @@ pub struct Waiting {
     pub options: Vec<Choice>,
 }
 
-/// What it is about, as far as that has a name.
+/// What it is about, as far as that has a name. The log keeps it: what is added here must be absent in logs of before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct About {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelName>,
     /// The task that is depended on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependency: Option<TaskId>,
 }
 
@@ -456,7 +463,8 @@ fn review(world: &World, task: &Task) -> Waiting {
 
 /// What keeps approved work from landing.
 fn landing(world: &World, task: &Task) -> Option<Waiting> {
-    let (found, why) = (task.held_up.as_ref()?, task.held_up_by()?);
+    let found = task.in_the_way()?;
+    let why = task.words_for(found);
     let text = format!("{} waits to land: {why}", task.id);
     let of = || task.id.clone();
     let HeldUp::Checkout { .. } = found else {

@@ -10,6 +10,7 @@ use crate::effect::Effect;
 use crate::probe::Probe;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::Spec;
+use crate::standstill::Standstill;
 use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
@@ -61,6 +62,9 @@ pub struct World {
     pub disk_full: Option<SmolStr>,
     #[serde(default)]
     pub disk_full_since: Option<Millis>,
+    /// What the fleet said last when it stood still.
+    #[serde(default)]
+    pub standstill: Option<Arc<Standstill>>,
     /// The open question about the day's budget. While it is open, nothing is claimed.
     pub day_approval: Option<ApprovalId>,
     pub channels: OrdMap<ChannelName, Arc<Channel>>,
@@ -173,6 +177,9 @@ pub struct Task {
     /// Since when it waits for that.
     #[serde(default)]
     pub held_up_since: Option<Millis>,
+    /// What it waited for before it was tried again: whether that is out of the way, the try will tell.
+    #[serde(default)]
+    pub tried_again: Option<HeldUp>,
     /// The pull request that offers its work, once one was opened. It outlives every approval.
     #[serde(default)]
     pub pull_request: Option<PullRequest>,
@@ -1000,26 +1007,46 @@ impl Task {
         self.approved.is_some() && self.pull_request.is_some()
     }
 
-    /// What its landing waits for from now on. The same again is no new wait.
+    /// What its landing waits for from now on; nothing, while it is tried again. The same again is no new wait.
     pub(crate) fn hold_up(&mut self, what: Option<HeldUp>, at: Option<Millis>) {
-        let same =
-            |held: &HeldUp| what.as_ref().map(std::mem::discriminant) == Some(std::mem::discriminant(held));
-        if !self.held_up.as_ref().is_some_and(same) {
-            self.held_up_since = at.filter(|_| what.is_some());
+        let before = self.held_up.take().or(self.tried_again.take());
+        match &what {
+            None => self.tried_again = before,
+            Some(held) => {
+                let same = |before: &HeldUp| std::mem::discriminant(before) == std::mem::discriminant(held);
+                if !before.as_ref().is_some_and(same) {
+                    self.held_up_since = at;
+                }
+            }
         }
         self.held_up = what;
     }
 
+    /// Nothing is known to be in the way of its landing any more.
+    pub(crate) fn out_of_the_way(&mut self) {
+        (self.held_up, self.held_up_since, self.tried_again) = (None, None, None);
+    }
+
+    /// What is in the way of its landing, as far as anybody knows: also while it is tried whether it still is.
+    pub fn in_the_way(&self) -> Option<&HeldUp> {
+        self.held_up.as_ref().or(self.tried_again.as_ref())
+    }
+
     /// What its landing waits for, in words.
     pub fn held_up_by(&self) -> Option<String> {
-        Some(match self.held_up.as_ref()? {
+        self.held_up.as_ref().map(|held| self.words_for(held))
+    }
+
+    /// What is in the way of its landing, in words.
+    pub(crate) fn words_for(&self, held: &HeldUp) -> String {
+        match held {
             HeldUp::Checkout { why } => why.to_string(),
             HeldUp::Remote { why } => format!("its pull request cannot be made: {why}"),
             HeldUp::PullRequest { .. } => {
                 let name = self.pull_request.as_ref().map_or("", PullRequest::name);
                 format!("its pull request {name} is to be merged")
             }
-        })
+        }
     }
 
     pub fn status(&self) -> Status {

@@ -24,6 +24,7 @@ pub mod settings;
 pub mod sim;
 pub mod specs;
 pub mod spoken;
+pub mod standstill;
 #[cfg(test)]
 mod testing;
 pub mod tickets;

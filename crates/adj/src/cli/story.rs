@@ -14,6 +14,7 @@ use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::{Wire, run, worker};
+use runtime::standstill::{self, Standstill};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -150,7 +151,7 @@ impl Story {
     pub fn lines(&mut self, world: &World, at: i64, event: &Event) -> Vec<Line> {
         let at = super::terminal::clock(at);
         let said = self.words(world, event).into_iter();
-        let said = said.chain(beneath(event).into_iter().map(|text| (Tone::Plain, text)));
+        let said = said.chain(beneath(world, event).into_iter().map(|text| (Tone::Plain, text)));
         said.map(|(tone, text)| Line { at: at.clone(), tone, text }).collect()
     }
 
@@ -427,9 +428,15 @@ impl Story {
             Event::RequestForPerson(left) => {
                 let asked = world.requests.get(&left.id)?;
                 let (id, kind) = (&asked.id, asked.kind);
-                let why = asked.notes.back().map(|note| format!(": {note}")).unwrap_or_default();
                 let of = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-                let text = format!("{of}the architect leaves the {kind} to you{why} (adj answer {id} TEXT)");
+                // A note says whose it is, and so does the line.
+                let note = asked.notes.back().map(|note| note.as_str()).unwrap_or_default();
+                let (does, why) = match note.strip_prefix("The architect gave up: ") {
+                    Some(why) => ("gave up and leaves", why),
+                    None => ("leaves", note.strip_prefix("The architect: ").unwrap_or(note)),
+                };
+                let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+                let text = format!("{of}the architect {does} the {kind} to you{why} (adj answer {id} TEXT)");
                 Some((Tone::You, text))
             }
             Event::SpecReviewed(reviewed) => {
@@ -461,6 +468,7 @@ impl Story {
                 let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 self.wrong("retried effect", format!("{task}{error}; it is tried again"))
             }
+            Event::StoodStill(said) => Some((Tone::You, standstill::headline(said.reasons.len()))),
             Event::DiskSeen(seen) => match &seen.full {
                 Some(found) => {
                     Some((Tone::Loud, format!("the disk is full ({found}): nothing new is begun")))
@@ -531,6 +539,15 @@ impl Story {
                 Some((Tone::Wrong, text))
             }
             Event::WorkerSpawned(spawned) if by_person => plain(format!("worker {} was made", spawned.name)),
+            Event::SpecSubmitted(spec) => {
+                let again =
+                    if spec.version > 1 { format!(", version {}", spec.version) } else { String::new() };
+                plain(format!("the spec {} was submitted by {}{again}: {}", spec.id, spec.by, spec.title))
+            }
+            Event::RequestAnswered(answered) => {
+                let done = if answered.abandoned { "was given up" } else { "was answered" };
+                plain(format!("{} {done} by {}{}", answered.id, answered.by, note(&answered.text)))
+            }
             Event::BudgetRaised(raised) => {
                 plain(format!("the {} budget was raised by {}", raised.scope, rounded_dollars(raised.by)))
             }
@@ -550,9 +567,11 @@ fn note(text: &str) -> String {
     text.lines().next().filter(|line| !line.is_empty()).map(|line| format!(": {line}")).unwrap_or_default()
 }
 
-/// What is shown under an event's line: the last lines of what failed, where nobody would find them otherwise.
-pub fn beneath(event: &Event) -> Vec<String> {
+/// What is shown under an event's line: the last lines of what failed, where nobody would find them otherwise; all that the
+/// fleet stands still for.
+pub fn beneath(world: &World, event: &Event) -> Vec<String> {
     match event {
+        Event::StoodStill(said) => Standstill::of(world, said.at).map(|it| it.lines()).unwrap_or_default(),
         Event::MainTested(tested) => {
             let output = tested.red.as_deref().map(last_lines).unwrap_or_default();
             output.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect()

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::World;
-use kernel::waiting::{Waiting, waiting};
+use kernel::standstill::Reason;
+use kernel::waiting::{Severity, Waiting, waiting};
 use machines::Wire;
 use runtime::layout::Layout;
 use runtime::owner::Handle;
-use runtime::runner::is_news;
-use runtime::secrets;
+use runtime::runner::{self, is_news};
 use runtime::settings::{Settings, Webhook, trust};
+use runtime::standstill::Standstill;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -178,6 +179,23 @@ struct Message {
     waiting: types::waiting::Waiting,
 }
 
+/// What is sent where the fleet stands still.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StillMessage {
+    id: String,
+    project: String,
+    kind: &'static str,
+    severity: &'static str,
+    timestamp: String,
+    since: String,
+    /// The tasks that all of it holds up.
+    blocks: Vec<String>,
+    text: String,
+    /// What it stands still for, as `GET /waiting` has it.
+    waiting: Vec<types::waiting::Waiting>,
+}
+
 impl Teller {
     /// `None`: nobody is to be told, or what is in force cannot be read.
     fn looked(&self, outbox: Option<Outbox>) -> Option<(Outbox, Webhooks)> {
@@ -192,14 +210,21 @@ impl Teller {
         let list = waiting(&world, &trust::facts(&self.layout), runtime::clock::now());
         let list: Vec<Waiting> = list.into_iter().filter(|item| is_news(&world, item)).collect();
         let known = list.iter().map(|item| (item.kind, item.about.clone())).collect();
+        let still = self.standstill(&world);
+        let standstill = still.as_ref().map(|(id, _)| id.clone());
         let Some(before) = before else {
-            let begun = Outbox { known, deliveries: Vec::new() };
+            let begun = Outbox { known, standstill, deliveries: Vec::new() };
             self.write(&begun);
             return Some((begun, settings.webhooks));
         };
-        let mut outbox = Outbox { known, deliveries: before.deliveries.clone() };
+        // The last one that was told is remembered while the fleet goes on: it may come to stand still for the same again.
+        let standstill = standstill.or_else(|| before.standstill.clone());
+        let mut outbox = Outbox { known, standstill, deliveries: before.deliveries.clone() };
         for item in list.into_iter().filter(|item| !before.known.contains(&(item.kind, item.about.clone()))) {
             self.add(&mut outbox, &settings.webhooks, item);
+        }
+        if let Some((id, still)) = still.filter(|(id, _)| before.standstill.as_ref() != Some(id)) {
+            self.add_standstill(&mut outbox, &settings.webhooks, id, still);
         }
         if outbox != before {
             self.write(&outbox);
@@ -218,7 +243,7 @@ impl Teller {
 
     fn add(&self, outbox: &mut Outbox, webhooks: &Webhooks, item: Waiting) {
         let (now, severity) = (runtime::clock::now(), item.kind.severity());
-        let id = self.id(&item);
+        let id = runner::notice_id(&self.handle, &item);
         let message = Message {
             id: id.clone(),
             project: self.project.clone(),
@@ -227,26 +252,47 @@ impl Teller {
             waiting: item.into(),
         };
         let body = api::routes::document(&message).to_string();
-        for (name, _) in webhooks.iter().filter(|(_, webhook)| severity >= webhook.severity) {
-            let (id, webhook, body) = (id.clone(), name.clone(), body.clone());
-            outbox.add(Delivery { id, webhook, body, since: now, tries: 0, next: now });
-        }
+        deliver(outbox, webhooks, &id, severity, &body);
     }
 
-    /// From what the log says of it, so that whoever finds it again after a crash gives it the same: which log, what waits
-    /// and since when.
-    fn id(&self, item: &Waiting) -> String {
-        let first = self.handle.read(0, 1).ok().and_then(|page| page.into_iter().next());
-        let log = first.map(|record| format!("{} {}", record.command, record.at)).unwrap_or_default();
-        let about = serde_json::to_string(&item.about).unwrap_or_default();
-        let since = item.since.map(|since| since.to_string()).unwrap_or_default();
-        let text = format!("{log}\n{}\n{about}\n{since}", item.kind.name());
-        secrets::hash(text.as_bytes())[..32].to_owned()
+    /// What a fleet said that stands still, as long as it does, and the id of that.
+    fn standstill(&self, world: &World) -> Option<(String, Standstill)> {
+        let said = world.standstill.as_ref()?;
+        let still = Standstill::of(world, runtime::clock::now())?;
+        let is_said = said.of_this_fleet && said.reasons == Reason::all_of(&still.list);
+        is_said.then(|| (runner::standstill_id(&self.handle, &still.list), still))
+    }
+
+    fn add_standstill(&self, outbox: &mut Outbox, webhooks: &Webhooks, id: String, still: Standstill) {
+        let since = self.handle.world().standstill.as_ref().map_or(0, |said| said.since);
+        let blocks = kernel::standstill::held_up(&still.list);
+        let message = StillMessage {
+            id: id.clone(),
+            project: self.project.clone(),
+            kind: runner::STANDSTILL,
+            severity: Severity::Urgent.name(),
+            timestamp: api::time(runtime::clock::now()),
+            since: api::time(since),
+            blocks: blocks.iter().map(ToString::to_string).collect(),
+            text: still.text(),
+            waiting: still.list.into_iter().map(Into::into).collect(),
+        };
+        let body = api::routes::document(&message).to_string();
+        deliver(outbox, webhooks, &id, Severity::Urgent, &body);
     }
 
     fn write(&self, outbox: &Outbox) {
         if let Err(error) = outbox.write(&self.layout.state()) {
             let _ = self.notices.send(format!("what webhooks are to be sent cannot be kept: {error}"));
         }
+    }
+}
+
+/// To each that wants to hear of what matters as much.
+fn deliver(outbox: &mut Outbox, webhooks: &Webhooks, id: &str, severity: Severity, body: &str) {
+    let now = runtime::clock::now();
+    for (name, _) in webhooks.iter().filter(|(_, webhook)| severity >= webhook.severity) {
+        let (id, webhook, body) = (id.to_owned(), name.clone(), body.to_owned());
+        outbox.add(Delivery { id, webhook, body, since: now, tries: 0, next: now });
     }
 }

@@ -25,6 +25,9 @@ pub type Thing = (Kind, About);
 pub struct Outbox {
     /// What was told already, or stood there before anybody wanted to be told.
     pub known: BTreeSet<Thing>,
+    /// The id of the last standstill that was told.
+    #[serde(default)]
+    pub standstill: Option<String>,
     pub deliveries: Vec<Delivery>,
 }
 

@@ -14,6 +14,7 @@ use super::landing::start_landing;
 use super::main_tests::ask_main_tests;
 use super::rooms::settle_rooms;
 use super::service::begins;
+use super::standstill::watch_standstill;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::Timer;
@@ -41,7 +42,9 @@ pub(crate) fn settle(d: &mut Draft) -> Ruled {
     }
     settle_rooms(d)?;
     settle_architect(d)?;
-    ask_for_money(d)
+    ask_for_money(d)?;
+    watch_standstill(d);
+    Ok(())
 }
 
 pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {

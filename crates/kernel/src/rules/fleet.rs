@@ -16,7 +16,9 @@ use crate::why;
 
 pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     let starts = !d.world.fleet_running;
-    if starts || d.world.fleet_workers != Some(workers) {
+    // Whoever looks at a fleet that came after a crash has not heard what the one before it said.
+    let said = d.world.standstill.as_ref().is_some_and(|standstill| standstill.of_this_fleet);
+    if starts || said || d.world.fleet_workers != Some(workers) {
         d.emit(FleetSwitched { running: true, workers: Some(workers) });
     }
     if starts {

@@ -178,9 +178,9 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             };
             health_seen(d, service, healthy)?;
         }
-        (Effect::Timer { timer, .. }, _) => {
+        (Effect::Timer { timer, set_at, .. }, _) => {
             d.end(id, EffectEnd::Due);
-            timer_due(d, timer)?;
+            timer_due(d, timer, *set_at)?;
         }
     }
     Ok(Reply::default())

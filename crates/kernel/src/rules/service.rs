@@ -11,7 +11,7 @@ use super::next::wake;
 use super::presence::gone;
 use super::release::release;
 use super::step::{lost, seconds};
-use super::{architect, rooms};
+use super::{architect, rooms, standstill};
 use crate::Millis;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled};
@@ -225,7 +225,8 @@ fn tried_by(d: &mut Draft, service: &ServiceName, healthy: bool, probe: Option<P
     poll_health(d);
 }
 
-pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
+/// `set_at`: when the timer was set, where the log says so.
+pub(super) fn timer_due(d: &mut Draft, timer: &Timer, set_at: Option<Millis>) -> Ruled {
     match timer {
         Timer::Backoff { worker } => {
             match d.world.worker(worker).and_then(|worker| worker.machine.task.clone()) {
@@ -256,6 +257,10 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer) -> Ruled {
         Timer::Silence { channel } => rooms::silent(d, channel),
         Timer::Escalation => architect::escalation_over(d),
         Timer::ArchitectSuspension => architect::suspension_over(d),
+        Timer::Standstill => {
+            standstill::stood_still(d, set_at);
+            Ok(())
+        }
         Timer::Checkout { task } => {
             if d.task(task)?.held_up.is_some() {
                 land_again(d, task);

@@ -12,6 +12,7 @@ mod runs;
 mod sabotage;
 mod samples;
 mod scripts;
+mod standstill;
 mod table;
 mod waiting;
 mod walk;

@@ -74,6 +74,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             world.architect_queue.push_back(machines::names::RequestId::new("r99").unwrap());
         }
         Invariant::RequestsStay => world.requests.clear(),
+        Invariant::StandstillIsSaid => world.effects.clear(),
         Invariant::LeaseIsMutual => edit_task(world, "t2", |task| task.lease = None),
         Invariant::WorkerHasTask => {
             edit_worker(world, "t2", |worker| worker.machine.status = machine::State::Idle)

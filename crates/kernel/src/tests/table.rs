@@ -388,6 +388,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "reset" => table.ring(|timer| matches!(timer, Timer::Reset { .. })),
         "unanswered" => table.ring(|timer| matches!(timer, Timer::Question { .. })),
         "silence" => table.ring(|timer| matches!(timer, Timer::OutsideLease { .. })),
+        "stands-still" => table.ring(|timer| *timer == Timer::Standstill),
         "checkout" => table.ring(|timer| matches!(timer, Timer::Checkout { .. })),
         "green" => table.outcome(
             "run_gate",

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kernel::World;
 use kernel::event::Event;
+use kernel::standstill::Reason;
 use kernel::waiting::{About, Kind, Severity, Waiting, waiting};
 use machines::Wire;
 use machines::names::RunId;
@@ -20,7 +21,10 @@ use super::kept_command::{self, KeptCommand, Ran};
 use super::{AnyError, KeyFor, Shared, endings};
 use crate::command_line;
 use crate::log::Seq;
+use crate::owner::Handle;
+use crate::secrets;
 use crate::settings::{Hook, trust};
+use crate::standstill::Standstill;
 use crate::workplace::Ports;
 
 /// Records that are read at once.
@@ -30,8 +34,13 @@ const NOTICES_MAX: usize = 8;
 /// What of a failing hook is told.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 
+/// By what a notice of a fleet that stands still is known, where those of things that wait are known by their kind.
+pub const STANDSTILL: &str = "standstill";
+
 /// Why a person is needed.
 struct Need {
+    /// The same for the same thing, whoever tells it and however often.
+    id: String,
     /// What waits, as the list has it.
     kind: &'static str,
     severity: Severity,
@@ -39,6 +48,8 @@ struct Need {
     reason: String,
     task: String,
     approval: String,
+    request: String,
+    channel: String,
     /// One sentence, with the command that answers it.
     message: String,
     /// The call that waits, whole.
@@ -61,12 +72,18 @@ pub async fn follow(shared: Arc<Shared>, mut seen: Seq, mut end: tokio::sync::on
             let Ok(page) = shared.blocking(move || handle.read(seen, RECORDS)).await else { return };
             let world = shared.world();
             let mut over = false;
+            let mut still = false;
             for record in &page {
                 seen = record.seq;
                 let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
                 over |= is_over(&world, &event);
+                still |= matches!(event, Event::StoodStill(said) if !said.again);
             }
-            for (at, need) in needs.look(&shared).await.into_iter().enumerate() {
+            let mut new = needs.look(&shared).await;
+            if still && wants_notices(&shared) {
+                new.extend(standstill(&shared).await);
+            }
+            for (at, need) in new.into_iter().enumerate() {
                 if notices.len() >= NOTICES_MAX {
                     notices.join_next().await;
                 }
@@ -158,8 +175,52 @@ impl Needs {
         let before = self.known.replace(now);
         let Some(before) = before else { return Vec::new() };
         let new = list.into_iter().filter(|item| !before.contains(&name(item)));
-        new.map(|item| need(&world, item)).collect()
+        new.map(|item| need(&shared.handle, &world, item)).collect()
     }
+}
+
+/// That the fleet stands still, where it does so still.
+async fn standstill(shared: &Arc<Shared>) -> Option<Need> {
+    let (handle, world) = (shared.handle.clone(), shared.world());
+    let told = move || {
+        let still = Standstill::of(&world, crate::clock::now())?;
+        let mut kinds: Vec<&str> = still.list.iter().map(|item| item.kind.name()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        Some(Need {
+            id: standstill_id(&handle, &still.list),
+            kind: STANDSTILL,
+            severity: Severity::Urgent,
+            reason: kinds.join(" "),
+            task: String::new(),
+            approval: String::new(),
+            request: String::new(),
+            channel: String::new(),
+            message: still.text(),
+            call: String::new(),
+        })
+    };
+    shared.blocking(told).await
+}
+
+/// The id of a notice that something waits, from what the log says of it: whoever finds it again after a crash gives it the
+/// same. Which log, what waits and since when.
+pub fn notice_id(handle: &Handle, item: &Waiting) -> String {
+    let about = serde_json::to_string(&item.about).unwrap_or_default();
+    let since = item.since.map(|since| since.to_string()).unwrap_or_default();
+    id_of(handle, &format!("{}\n{about}\n{since}", item.kind.name()))
+}
+
+/// The same of a notice that the fleet stands still for these.
+pub fn standstill_id(handle: &Handle, list: &[Waiting]) -> String {
+    let reasons = serde_json::to_string(&Reason::all_of(list)).unwrap_or_default();
+    id_of(handle, &format!("{STANDSTILL}\n{reasons}"))
+}
+
+fn id_of(handle: &Handle, what: &str) -> String {
+    let first = handle.read(0, 1).ok().and_then(|page| page.into_iter().next());
+    let log = first.map(|record| format!("{} {}", record.command, record.at)).unwrap_or_default();
+    secrets::hash(format!("{log}\n{what}").as_bytes())[..32].to_owned()
 }
 
 fn wants_notices(shared: &Shared) -> bool {
@@ -179,7 +240,8 @@ fn by_hand(world: &World, item: &Waiting) -> bool {
         && task.is_some_and(|task| task.machine.block_reason == Some(BlockReason::Manual))
 }
 
-fn need(world: &World, item: Waiting) -> Need {
+fn need(handle: &Handle, world: &World, item: Waiting) -> Need {
+    let id = notice_id(handle, &item);
     let Waiting { kind, about, text, options, .. } = item;
     let task = about.task.as_ref().and_then(|id| world.task(id));
     let approval = about.approval.as_ref().and_then(|id| world.approvals.get(id));
@@ -193,6 +255,7 @@ fn need(world: &World, item: Waiting) -> Need {
     };
     let what: Vec<String> = options.iter().take(2).map(command_line::command).collect();
     Need {
+        id,
         kind: kind.name(),
         severity: kind.severity(),
         reason: reason.to_owned(),
@@ -202,6 +265,8 @@ fn need(world: &World, item: Waiting) -> Need {
             .map(|call| call.lines().join("\n"))
             .unwrap_or_default(),
         approval: about.approval.map(|id| id.to_string()).unwrap_or_default(),
+        request: about.request.map(|id| id.to_string()).unwrap_or_default(),
+        channel: about.channel.map(|name| name.to_string()).unwrap_or_default(),
         message: format!("{text}: {}", what.join(", or ")),
     }
 }
@@ -216,13 +281,16 @@ async fn notify(shared: &Arc<Shared>, name: String, need: Need) {
         desktop::show(shared, &format!("{name}-desktop"), &need.task, &need.message).await;
     }
     let Some(hook) = in_force.settings.hooks.notify.clone() else { return };
-    let Need { kind, severity, reason, task, approval, message, call } = need;
+    let Need { id, kind, severity, reason, task, approval, request, channel, message, call } = need;
     let told = [
+        ("ADJ_ID", id),
         ("ADJ_NOTIFY", kind.to_owned()),
         ("ADJ_SEVERITY", severity.name().to_owned()),
         ("ADJ_REASON", reason),
         ("ADJ_TASK", task),
         ("ADJ_APPROVAL", approval),
+        ("ADJ_REQUEST", request),
+        ("ADJ_CHANNEL", channel),
         ("ADJ_MESSAGE", message),
         ("ADJ_CALL", call.replace('\0', "\\0")),
     ];

@@ -262,6 +262,7 @@ impl Shared {
                 Timer::Checkout { .. }
                 | Timer::OutsideLease { .. }
                 | Timer::HealthPoll
+                | Timer::Standstill
                 | Timer::Question { .. } => true,
                 Timer::Suspension { run } => refused(run),
                 // Whoever comes from outside may stay for ever.

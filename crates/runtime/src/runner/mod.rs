@@ -65,7 +65,7 @@ use crate::settings::{Settings, trust};
 use in_force::SettingsInForce;
 use words::Word;
 
-pub use after_commit::is_news;
+pub use after_commit::{STANDSTILL, is_news, notice_id, standstill_id};
 pub use kept_command::{KeptRun, runs_of};
 pub use prompt_text::prompt_now;
 pub use repository::open_repository;

@@ -133,9 +133,13 @@ fn more(section: &str) -> String {
              in the shell, with the environment of tests.\n\n\
              `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
              `ADJ_NOTIFY` (the kind of what waits, as `adj waiting --json` has it: `review`, `approval`, `budget`, `turn_limit`,\n\
-             `blocked_task`, `stuck_worker`, `pull_request`, …), `ADJ_SEVERITY` (`info`, `warning`, `urgent`), `ADJ_REASON`, `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_MESSAGE` (a\n\
-             sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an approval, over several\n\
-             lines) and `ADJ_PROJECT`. Agents can have a say in message and call: quote them.\n\n"
+             `blocked_task`, `stuck_worker`, `pull_request`, …; or `standstill`), `ADJ_SEVERITY` (`info`, `warning`, `urgent`),\n\
+             `ADJ_REASON`, what it is about (`ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_REQUEST`, `ADJ_CHANNEL`; each empty where there is\n\
+             none), `ADJ_MESSAGE` (a sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an\n\
+             approval, over several lines), `ADJ_ID` (the same for the same thing, however often it is told) and `ADJ_PROJECT`.\n\
+             Agents can have a say in message and call: quote them.\n\n\
+             `standstill` is told once when the fleet has done nothing for `limits.standstill` although work is left: `ADJ_MESSAGE`\n\
+             names all that it waits for, `ADJ_REASON` their kinds, and its severity is `urgent`.\n\n"
         }
         "webhooks.*" => "[Operations](operations.md#messages) says what is sent, how it is signed, and how often it is tried.\n\n",
         "worktree" => {

@@ -317,6 +317,7 @@ pub const SECTIONS: &[Section] = &[
             key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
             key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
             key("heartbeat", Kind::Time, r#""1m""#, "How long an agent that is connected from outside is taken to be there without a heartbeat; it sends one every third of that."),
+            key("standstill", Kind::Time, r#""1m""#, "How long a fleet that runs may do nothing, while what is left waits for you, for a service or for a task that will never be done, before it says so."),
             key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
             key("pull_request", Kind::Time, r#""30s""#, "How often the remote is asked whether pull requests were merged."),
             key("same_call", Kind::Number(2, MANY), "3", "The same call this many times in a row is a loop."),

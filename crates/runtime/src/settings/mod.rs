@@ -979,6 +979,7 @@ fn limits(scope: &Scope) -> Limits {
             lost_workers: scope.number("lost_workers").unwrap_or_default(),
             outside_lease_seconds: seconds("outside_lease"),
             heartbeat_seconds: seconds("heartbeat"),
+            standstill_seconds: seconds("standstill"),
             checkout_seconds: seconds("checkout"),
             same_call: scope.number("same_call").unwrap_or_default(),
             tool_failures: scope.number("tool_failures").unwrap_or_default(),

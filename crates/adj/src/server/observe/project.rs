@@ -14,6 +14,8 @@ use machines::{Wire, worker};
 use metrics::Histogram;
 use runtime::log::{Record, Seq};
 use runtime::owner::Handle;
+use runtime::runner;
+use runtime::standstill::{self, Standstill};
 use tokio::sync::{Notify, watch};
 
 use super::super::Place;
@@ -163,6 +165,12 @@ fn count(server: &Server, name: &Arc<str>, world: &World, record: &Record, steps
         {
             journal::line(&journal::Moved { transition: &transition, project: name });
         }
+    }
+    if let (Event::StoodStill(said), LogForm::Json) = (&event, server.form) {
+        let still = Standstill::of(world, said.at);
+        let message = still.map_or_else(|| standstill::headline(said.reasons.len()), |still| still.text());
+        let (timestamp, project) = (api::time(said.at), Some(&**name));
+        journal::line(&journal::Noticed { timestamp, event: runner::STANDSTILL, project, message: &message });
     }
     if let Event::Charged(charged) = &event {
         let tokens =

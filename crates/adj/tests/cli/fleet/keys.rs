@@ -28,6 +28,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("rooms", include_str!("rooms.rs")),
     ("settings", include_str!("settings.rs")),
     ("setup", include_str!("setup.rs")),
+    ("standstill", include_str!("standstill.rs")),
     ("stopping", include_str!("stopping.rs")),
     ("webhooks", include_str!("webhooks.rs")),
 ];
@@ -150,6 +151,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.silence", "claude::a_stream_that_stalls_is_ended_and_tried_once_more_in_a_fresh_session"),
     ("limits.lost_workers", "settings::a_task_that_lost_as_many_workers_as_the_settings_allow_is_blocked"),
     ("limits.outside_lease", "settings::an_agent_from_outside_that_gives_no_sign_of_life_loses_its_task_when_the_settings_say"),
+    ("limits.standstill", "standstill::a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_and_once"),
     ("limits.heartbeat", "settings::a_connected_agent_that_misses_its_heartbeats_loses_its_task_when_the_settings_say"),
     ("limits.checkout", "faults::a_landing_waits_for_local_changes_in_its_files_and_for_nothing_else"),
     ("limits.same_call", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),

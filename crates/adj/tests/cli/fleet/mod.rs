@@ -44,6 +44,7 @@ mod setup;
 mod shim;
 mod socket;
 mod spoken;
+mod standstill;
 mod stopping;
 mod tickets;
 mod waiting;

@@ -153,6 +153,37 @@ fn what_nobody_took_is_sent_by_the_next_server_with_the_same_id() {
     drop(server);
 }
 
+/// A fleet that stands still, with a review and with a task that waits for it.
+#[test]
+fn a_fleet_that_stands_still_is_told_once_with_all_that_it_waits_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let webhook = format!("[webhooks.chat]\nurl = \"http://{}\"\n", listener.local_addr().unwrap());
+    let here = project("webhooks-still", &format!("{webhook}[limits]\nstandstill = \"1s\"\n"));
+    here.set(&[("review = \"auto\"", "review = \"human\"")]);
+    here.ticket("t-1", &[]);
+    here.ticket("t-2", &["t-1"]);
+    here.commit("Tickets");
+    let messages = receiver(listener, &[]);
+    let fleet = here.start("run");
+    assert_eq!(next(&messages).json()["kind"], "review");
+    let message = next(&messages);
+    let (said, id) = (message.json(), message.header("x-adjutant-id").unwrap().to_owned());
+    assert_eq!((&said["kind"], &said["severity"]), (&"standstill".into(), &"urgent".into()), "{said}");
+    assert_eq!((&said["id"], &said["blocks"]), (&id.into(), &serde_json::json!(["t-1", "t-2"])), "{said}");
+    assert_eq!(said["waiting"][0]["kind"], "review", "{said}");
+    assert_eq!(said["waiting"][0]["options"][1]["code"], "approve_review", "{said}");
+    assert!(said["since"].is_string() && said["text"].as_str().unwrap().contains("adj review t-1"), "{said}");
+    fleet.stop();
+
+    // The next fleet says it in its terminal. Whoever was told already is told of what comes next.
+    let fleet = here.start("run");
+    fleet.wait_for("the fleet stands still");
+    here.ok("review t-1 --approve");
+    assert_eq!(next(&messages).json()["task"], "t-2");
+    assert_eq!(next(&messages).json()["waiting"][0]["task"], "t-2");
+    fleet.stop();
+}
+
 #[test]
 fn an_address_that_others_could_read_is_refused() {
     for (url, said) in [
