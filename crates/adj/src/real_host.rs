@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::World;
+use kernel::rooms::Seat;
 use kernel::world::Task;
 use machines::names::{AgentName, TaskId};
 use machines::{Millis, Wire};
@@ -16,7 +17,7 @@ use runtime::keeper;
 use runtime::layout::Layout;
 use runtime::owner::VERSION;
 use runtime::prompts::{self, Prompts};
-use runtime::runner::Step;
+use runtime::runner::{For, Step};
 use runtime::settings::{self, Settings, SettingsError, trust};
 use runtime::transfer;
 use serde_json::{Value, json};
@@ -85,6 +86,10 @@ impl RealHost {
         let wanted = |step: &Step| match of {
             Of::Task(id) => step.file.is_for.task() == Some(id),
             Of::Worker(name) => step.file.is_for.worker() == Some(name),
+            Of::Replies(whose) => match &step.file.is_for {
+                For::Seat { seat } => whose.has(seat, &step.file.agent),
+                For::Task { .. } => false,
+            },
         };
         let mut steps: Vec<Step> =
             entries.filter_map(|entry| Step::read(&entry.path())).filter(wanted).collect();
@@ -538,7 +543,15 @@ fn entries_of(step: &Step, index: usize) -> Vec<Entry> {
         entries.push(Entry { cursor, at: at.map(time), kind: kind.to_owned(), text, raw: None });
     };
     let file = &step.file;
-    say(begun, "step", format!("{} {}, worker {}", file.order.task, file.order.kind, file.order.worker));
+    let what = match &file.is_for {
+        For::Task { .. } => format!("{} {}, worker {}", file.order.task, file.order.kind, file.order.worker),
+        For::Seat { seat: Seat::Architect } => {
+            format!("{}, the architect, on a {}", file.agent, file.order.kind)
+        }
+        // Who speaks, and where.
+        For::Seat { .. } => file.is_for.to_string(),
+    };
+    say(begun, "step", what);
     let Ok(mut reader) = step.reader() else { return entries };
     let Ok(mut out) = keeper::Tail::open(&keeper::client::out(&step.dir), 0) else { return entries };
     let clock = Clock::of(step);

@@ -1,5 +1,7 @@
 //! Why nothing happens: each guard with its value. The same guards decide; here they are put into words.
 
+mod architect;
+
 use crate::World;
 use crate::budget;
 use crate::choice::Choice;
@@ -559,17 +561,20 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             guards.push(question.map_or(undecided, |approval| asked(Condition::Decided, approval)));
         }
         Status::Review => {
+            let asked = architect::review_of(world, task).filter(|_| task.approved.is_none());
+            let (at_architect, help) = asked.and_then(|asked| architect::stands(world, asked)).unzip();
             guards.push(
                 guard(
                     Condition::Approved,
                     task.approved.is_some(),
-                    match (&task.approved, &task.needs_person) {
-                        (Some(approved), _) => format!("by {}", approved.by),
-                        (None, Some(reason)) => format!("a person must look at it ({})", reason.text()),
-                        (None, None) => format!("review = \"{}\"", world.config.fleet.review),
+                    match (&task.approved, &task.needs_person, at_architect) {
+                        (Some(approved), ..) => format!("by {}", approved.by),
+                        (None, Some(reason), _) => format!("a person must look at it ({})", reason.text()),
+                        (None, None, Some(stands)) => stands,
+                        (None, None, None) => format!("review = \"{}\"", world.config.fleet.review),
                     },
                 )
-                .next([Choice::ShowReview { task: id.clone() }]),
+                .next(help.flatten().into_iter().chain([Choice::ShowReview { task: id.clone() }])),
             );
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
@@ -732,9 +737,12 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
             guards.push(asked(Condition::Answered, approval));
         }
         if let Some(asked) = world.open_question(&run.id) {
-            let detail = format!("`{}`: {}", asked.id, first_line(&asked.text));
+            let (stands, help) = architect::stands(world, asked).unzip();
+            let stands = stands.map(|stands| format!("; {stands}")).unwrap_or_default();
+            let detail = format!("`{}`: {}{stands}", asked.id, first_line(&asked.text));
             let answer = Choice::AnswerQuestion { request: asked.id.clone() };
-            let unanswered = guard(Condition::Answered, false, detail).next([answer]);
+            let next = help.flatten().filter(|help| *help != answer).into_iter().chain([answer]);
+            let unanswered = guard(Condition::Answered, false, detail).next(next);
             guards.push(Guard { lasts: true, ..unanswered });
         }
         let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();

@@ -249,7 +249,8 @@ pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, P
     let list = kernel::waiting::waiting(&world, &call.site.host.facts(), call.request.at);
     let holds = list.into_iter().filter(|item| item.needs_someone() && item.blocks.contains(&id));
     let waiting = holds.map(Into::into).collect();
-    Ok(TaskWhy { id: id.to_string(), state, guards, waiting, call: asked.map(view::call) })
+    let spec = task.and_then(|task| world.spec_of(task)).map(|spec| spec.id.to_string());
+    Ok(TaskWhy { id: id.to_string(), state, spec, guards, waiting, call: asked.map(view::call) })
 }
 
 /// Where a person's shell in the task's tree would be, unless something runs there.

@@ -39,7 +39,7 @@ pub fn show(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<Ch
     Ok(shown(call, &world, &name, known(&world, &name)?))
 }
 
-fn known<'w>(world: &'w World, name: &ChannelName) -> Result<&'w rooms::Channel, Problem> {
+pub(super) fn known<'w>(world: &'w World, name: &ChannelName) -> Result<&'w rooms::Channel, Problem> {
     world.channel(name).ok_or_else(|| {
         Problem::not_found(format!("there is no channel `{name}`"))
             .hint("`adj channel ls` lists them, `adj channel create` makes one")

@@ -10,7 +10,9 @@ use super::{Call, Problem, time, view};
 use crate::cli::story::Story;
 use kernel::world::{Tariff, World};
 use kernel::{Event, budget};
-use machines::names::{AgentName, ApprovalId, EffectId, RunId, TaskId, WorkerName};
+use machines::names::{
+    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
+};
 use machines::run;
 use machines::suspended::Wrapped;
 use runtime::log::Record;
@@ -22,21 +24,31 @@ enum Of {
     Task(TaskId),
     Worker(WorkerName),
     Run(RunId),
+    /// With what was asked about it, and with all that happened to its stories.
+    Spec(SpecId),
+    Request(RequestId),
+    Channel(ChannelName),
 }
 
 impl Of {
-    /// Whether a stream of the log is its own. A run's id is the task's and a number.
-    fn has(&self, stream: &str) -> bool {
+    /// Whether a record of the log is its own.
+    fn has(&self, world: &World, record: &Record) -> bool {
+        let stream = record.stream.as_str();
+        let asked = || request_of(&Event::decode(&record.kind, &record.data).ok()?).cloned();
         match self {
             Of::All => true,
-            Of::Task(id) => {
-                let run = stream.strip_prefix("run/").and_then(|run| run.strip_prefix(id.as_str()));
-                let number = run.and_then(|rest| rest.strip_prefix('.'));
-                stream.strip_prefix("task/") == Some(id.as_str())
-                    || number.is_some_and(|number| !number.contains('.'))
-            }
+            Of::Task(id) => is_of_task(stream, id),
             Of::Worker(name) => stream.strip_prefix("worker/") == Some(name.as_str()),
             Of::Run(id) => stream.strip_prefix("run/") == Some(id.as_str()),
+            Of::Spec(id) => {
+                let stories = world.specs.get(id).into_iter().flat_map(|spec| &spec.stories);
+                let about = |request: &RequestId| world.requests.get(request)?.spec.clone();
+                stream.strip_prefix("spec/") == Some(id.as_str())
+                    || stories.into_iter().any(|story| is_of_task(stream, &story.task))
+                    || asked().and_then(|request| about(&request)).as_ref() == Some(id)
+            }
+            Of::Request(id) => asked().as_ref() == Some(id),
+            Of::Channel(name) => stream.strip_prefix("channel/") == Some(name.as_str()),
         }
     }
 
@@ -47,7 +59,32 @@ impl Of {
             Of::Task(id) => about.task.as_ref() == Some(id),
             Of::Worker(name) => about.worker.as_ref() == Some(name),
             Of::Run(id) => about.run.as_ref() == Some(id),
+            Of::Spec(id) => about.spec.as_ref() == Some(id),
+            Of::Request(id) => about.request.as_ref() == Some(id),
+            Of::Channel(name) => about.channel.as_ref() == Some(name),
         }
+    }
+}
+
+/// A run's id is the task's and a number.
+fn is_of_task(stream: &str, id: &TaskId) -> bool {
+    let run = stream.strip_prefix("run/").and_then(|run| run.strip_prefix(id.as_str()));
+    let number = run.and_then(|rest| rest.strip_prefix('.'));
+    stream.strip_prefix("task/") == Some(id.as_str()) || number.is_some_and(|number| !number.contains('.'))
+}
+
+/// The request that something happened to.
+fn request_of(event: &Event) -> Option<&RequestId> {
+    match event {
+        Event::Requested(e) => Some(&e.id),
+        Event::RequestAnswered(e) => Some(&e.id),
+        Event::AnswerTold(e) => Some(&e.id),
+        Event::RequestQueued(e) => Some(&e.id),
+        Event::RequestLeft(e) => Some(&e.id),
+        Event::RequestTried(e) => Some(&e.id),
+        Event::RequestNoted(e) => Some(&e.id),
+        Event::RequestForPerson(e) => Some(&e.id),
+        _ => None,
     }
 }
 
@@ -74,6 +111,21 @@ pub fn of_run(call: &Call, id: RunId, query: Query, _: Nothing) -> Result<Page<I
         return Err(super::runs::no_run(&id));
     }
     history(call, &query, &Of::Run(id))
+}
+
+pub fn of_spec(call: &Call, id: SpecId, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
+    super::specs::known(&call.world(), &id)?;
+    history(call, &query, &Of::Spec(id))
+}
+
+pub fn of_request(call: &Call, id: RequestId, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
+    super::requests::known(&call.world(), &id)?;
+    history(call, &query, &Of::Request(id))
+}
+
+pub fn of_channel(call: &Call, name: ChannelName, query: Query, _: Nothing) -> Result<Page<Item>, Problem> {
+    super::channels::known(&call.world(), &name)?;
+    history(call, &query, &Of::Channel(name))
 }
 
 /// What an agent made of its task: its last words, and how long it was at work.
@@ -113,7 +165,7 @@ fn history(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
     }
     let world = call.world();
     page(call, query.after, query.limit, &|record| {
-        if !of.has(&record.stream) {
+        if !of.has(&world, record) {
             return None;
         }
         match query.all {
@@ -129,12 +181,19 @@ struct About {
     task: Option<TaskId>,
     worker: Option<WorkerName>,
     run: Option<RunId>,
+    request: Option<RequestId>,
+    spec: Option<SpecId>,
+    channel: Option<ChannelName>,
 }
 
 impl About {
-    fn of(world: &World, stream: &str) -> About {
-        let mut about = About::default();
+    fn of(world: &World, stream: &str, event: &Event) -> About {
+        let mut about = About { request: request_of(event).cloned(), ..About::default() };
+        let asked = about.request.as_ref().and_then(|id| world.requests.get(id));
+        about.spec = asked.and_then(|asked| asked.spec.clone());
         match stream.split_once('/') {
+            Some(("spec", id)) => about.spec = id.parse().ok(),
+            Some(("channel", name)) => about.channel = name.parse().ok(),
             Some(("task", id)) => about.task = id.parse().ok(),
             Some(("run", id)) => about.run = id.parse().ok(),
             Some(("worker", name)) => about.worker = name.parse().ok(),
@@ -148,6 +207,7 @@ impl About {
         }
         about.task = about.task.or_else(|| Some(world.run(about.run.as_ref()?)?.task.clone()));
         let task = about.task.as_ref().and_then(|id| world.task(id));
+        about.spec = about.spec.or_else(|| Some(world.spec_of(task?)?.id.clone()));
         about.run = about.run.or_else(|| task?.run.clone());
         about.worker = about.worker.or_else(|| Some(world.worker_of(&task?.id)?.name.clone()));
         about
@@ -167,7 +227,7 @@ fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
             return ControlFlow::Break(());
         }
         let words = told.words(&world, &event).or_else(|| told.deed(&world, &event, &record.actor));
-        let mut about = About::of(&world, &record.stream);
+        let mut about = About::of(&world, &record.stream, &event);
         if let Some(task) = &about.task {
             match &about.worker {
                 Some(worker) => drop(had.insert(task.clone(), worker.clone())),

@@ -13,11 +13,12 @@ use super::types::host::{
 };
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging};
-use super::{Call, Problem, board, fleet, name, time};
+use super::{Call, Problem, board, channels, fleet, name, time};
 use kernel::World;
+use kernel::rooms::Seat;
 use kernel::world::Task;
 use machines::Millis;
-use machines::names::{AgentName, EffectId, TaskId, WorkerName};
+use machines::names::{AgentName, ChannelName, EffectId, TaskId, WorkerName};
 use machines::worker;
 use runtime::agents::AdapterKind;
 use serde_json::Value;
@@ -197,11 +198,45 @@ pub enum Restore {
     Folder(PathBuf),
 }
 
-/// Whose transcript: all steps of a task, whoever took them, or all that a worker took.
+/// Whose transcript: all steps of a task, whoever took them, or all that a worker took; or what agents said outside of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Of {
     Task(TaskId),
     Worker(WorkerName),
+    Replies(Replies),
+}
+
+/// Whose replies, of the agents that Adjutant hosts outside of tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replies {
+    Architect,
+    Channel(ChannelName),
+    Member(ChannelName, AgentName),
+    /// In every channel, and as the architect.
+    Agent(AgentName),
+}
+
+impl Replies {
+    /// Whether what `agent` says in a seat is among them.
+    pub fn has(&self, seat: &Seat, agent: &AgentName) -> bool {
+        match (self, seat) {
+            (Replies::Agent(of), _) => of == agent,
+            (Replies::Architect, seat) => *seat == Seat::Architect,
+            (Replies::Channel(of), Seat::Room { channel, .. }) => of == channel,
+            (Replies::Member(of, member), Seat::Room { channel, agent }) => of == channel && member == agent,
+            (Replies::Channel(_) | Replies::Member(..), Seat::Architect) => false,
+        }
+    }
+
+    /// Whether one of them is being said.
+    fn under_way(&self, world: &World) -> bool {
+        let architect = world.config.architect.as_ref().map(|architect| &architect.agent);
+        let speaks = |seat: &Seat| match seat {
+            Seat::Room { agent, .. } => self.has(seat, agent),
+            Seat::Architect => architect.is_some_and(|agent| self.has(seat, agent)),
+        };
+        world.seats.iter().any(|(seat, seated)| seated.reply.is_some() && speaks(seat))
+    }
 }
 
 /// Which part of a transcript.
@@ -312,6 +347,71 @@ pub(super) fn transcript_of_task(
         return Err(board::no_task(&id));
     }
     transcript(call, &query, &Of::Task(id.clone()), &|world| world.leaseholder(&id).is_some())
+}
+
+pub(super) fn transcript_of_architect(
+    call: &Call,
+    (): (),
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
+    let unknown = call.world_as_set().config.architect.is_none().then(|| {
+        Problem::not_found("there is no architect").hint("name an agent in [architect] of adjutant.toml")
+    });
+    replies(call, &query, Replies::Architect, unknown)
+}
+
+pub(super) fn transcript_of_channel(
+    call: &Call,
+    channel: ChannelName,
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
+    channels::known(&call.world(), &channel)?;
+    replies(call, &query, Replies::Channel(channel), None)
+}
+
+pub(super) fn transcript_of_member(
+    call: &Call,
+    (channel, agent): (ChannelName, AgentName),
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
+    let unknown = channels::known(&call.world(), &channel)?.place(&agent).is_none().then(|| {
+        Problem::not_found(format!("`{agent}` is not in channel `{channel}`"))
+            .hint(format!("`adj channel status {channel}` lists who is"))
+    });
+    replies(call, &query, Replies::Member(channel, agent), unknown)
+}
+
+pub(super) fn transcript_of_agent(
+    call: &Call,
+    agent: AgentName,
+    query: TranscriptQuery,
+    _: Nothing,
+) -> Result<Transcript, Problem> {
+    let unknown = (!call.world_as_set().config.agents.contains_key(&agent)).then(|| {
+        Problem::not_found(format!("there is no agent `{agent}`"))
+            .hint("`adj config show` has those of the settings")
+    });
+    replies(call, &query, Replies::Agent(agent), unknown)
+}
+
+/// `unknown`: what is wrong where they are nobody's that is known. What somebody said who is gone can be read all the same.
+fn replies(
+    call: &Call,
+    query: &TranscriptQuery,
+    whose: Replies,
+    unknown: Option<Problem>,
+) -> Result<Transcript, Problem> {
+    let of = Of::Replies(whose.clone());
+    let first = Span { after: None, limit: 1, wait: None, raw: false };
+    if let Some(problem) = unknown
+        && call.site.host.transcript(&of, &first)?.is_empty()
+    {
+        return Err(problem);
+    }
+    transcript(call, query, &of, &|world| whose.under_way(world))
 }
 
 /// `in_hand`: somebody is at work, so that more may follow.

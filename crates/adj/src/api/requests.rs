@@ -53,10 +53,13 @@ pub fn show(call: &Call, id: RequestId, query: ShowQuery, _: Nothing) -> Result<
     let known = call.world().requests.contains_key(&id);
     let _ = awaited(call, query.wait && known, answered);
     let world = call.world();
-    let asked = world.requests.get(&id).ok_or_else(|| {
+    Ok(shown(&world, self::known(&world, &id)?))
+}
+
+pub(super) fn known<'w>(world: &'w World, id: &RequestId) -> Result<&'w world::Request, Problem> {
+    world.requests.get(id).map(AsRef::as_ref).ok_or_else(|| {
         Problem::not_found(format!("there is no request `{id}`")).hint("`adj requests` lists the open ones")
-    })?;
-    Ok(shown(&world, asked))
+    })
 }
 
 pub fn shown(world: &World, asked: &world::Request) -> Request {

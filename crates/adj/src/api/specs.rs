@@ -32,11 +32,15 @@ pub fn submit(call: &Call, (): (), _: Nothing, new: NewSpec) -> Result<Spec, Pro
     show(call, id, ShowQuery::default(), Nothing {})
 }
 
+pub(super) fn known<'w>(world: &'w World, id: &SpecId) -> Result<&'w kernel::specs::Spec, Problem> {
+    world.specs.get(id).map(AsRef::as_ref).ok_or_else(|| {
+        Problem::not_found(format!("there is no spec `{id}`")).hint("`adj spec ls` lists them")
+    })
+}
+
 pub fn show(call: &Call, id: SpecId, query: ShowQuery, _: Nothing) -> Result<Spec, Problem> {
     let world = call.world();
-    let spec = world.specs.get(&id).ok_or_else(|| {
-        Problem::not_found(format!("there is no spec `{id}`")).hint("`adj spec ls` lists them")
-    })?;
+    let spec = known(&world, &id)?;
     let submitted = submitted(call, &id)?;
     let wanted = match query.version.as_deref() {
         None => None,

@@ -295,6 +295,7 @@ impl Host for Fake {
             Of::Worker(name) if name.as_str() == "Q" => return Ok(Vec::new()),
             Of::Worker(name) => name.to_string(),
             Of::Task(id) => id.to_string(),
+            Of::Replies(whose) => format!("{whose:?}"),
         };
         let all = (1..=5).map(|cursor| Entry {
             cursor,

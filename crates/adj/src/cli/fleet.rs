@@ -8,8 +8,11 @@ use super::text::{self, Money, Table, dash, visible};
 use super::{Context, Failure};
 use crate::api::types::Nothing;
 use crate::api::types::approval::{self, Approval};
+use crate::api::types::architect::Architect;
+use crate::api::types::channel::{self, Channel};
 use crate::api::types::cost::{self, Spend};
 use crate::api::types::fleet::{Fleet, MainState};
+use crate::api::types::request::WaitsFor;
 use crate::api::types::task::Queued;
 use crate::api::types::worker::{self, Activity, Worker};
 use clap::Args;
@@ -22,6 +25,7 @@ Example:
   adj ps
   adj ps --json | jq -r '.[] | select(.status == \"stuck\").name'
 
+Under the workers stand the architect, and the rooms in which an agent has the turn, where there are any.
 AGE is the time since the worker got its task, or since it was created. ~ marks a cost that is partly estimated (see \
 `adj cost --help`).";
 
@@ -79,12 +83,14 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         }
     }
     if table.is_empty() && !context.globals.quiet {
-        return Ok(writeln!(
+        writeln!(
             context.out,
             "no workers yet; `adj run` makes as many as adjutant.toml says, `adj spawn` makes one"
-        )?);
+        )?;
+        return others(&project, context.out);
     }
     write!(context.out, "{table}")?;
+    others(&project, context.out)?;
     // Beside the table, which stands without it.
     let fleet: Option<Fleet> = project.get("/fleet").ok();
     let waits = |fleet: &Fleet, main: MainState| {
@@ -103,6 +109,58 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// Who is at work outside of tasks: the architect, and agents in the rooms where one has the turn. Nothing where there is none.
+fn others(project: &Project, out: &mut dyn std::io::Write) -> Result<(), Failure> {
+    // Agents, which may not read them, are not told of them.
+    let architect: Option<Architect> = project.get("/architect").ok();
+    let rooms: Vec<Channel> =
+        project.get_all("/channels", &channel::ListQuery::default()).unwrap_or_default();
+    let rooms = rooms.iter().filter(|room| room.turn.is_some());
+    let rooms = rooms.map(|room| (visible(&room.name), super::channel::turn_words(room)));
+    let architect = architect.as_ref().and_then(|it| Some(("architect".to_owned(), architect_words(it)?)));
+    let lines: Vec<(String, String)> = architect.into_iter().chain(rooms).collect();
+    let wide = lines.iter().map(|(name, _)| terminal::columns(name)).max().unwrap_or(0);
+    if !lines.is_empty() {
+        writeln!(out)?;
+    }
+    for (name, doing) in lines {
+        writeln!(out, "{}", text::hanging(&format!("{}  ", terminal::column(&name, wide)), &doing))?;
+    }
+    Ok(())
+}
+
+/// Where the architect stands, in one line: what it has in hand, how much waits behind that, and for whom it waits. `None`
+/// where there is none, or where nothing was asked of it.
+fn architect_words(architect: &Architect) -> Option<String> {
+    architect.agent.as_ref()?;
+    let state = architect.state.as_deref()?;
+    let mut words = vec![state.trim_start_matches("architect.").to_owned()];
+    if let Some(service) = &architect.service {
+        words.push(format!("waits for {service}"));
+    }
+    let in_hand = architect.request.as_ref();
+    if let Some(request) = in_hand {
+        let about = request.task.as_ref().or(request.spec.as_ref());
+        let about = about.map(|about| format!(" of {about}")).unwrap_or_default();
+        let what = format!("{} ({}{about})", request.id, request.kind);
+        words.push(match request.waits_for {
+            Some(WaitsFor::Person) => format!("{what} waits for you: adj answer {} TEXT", request.id),
+            _ => format!("has {what} in hand"),
+        });
+    }
+    if let Some(cause) = &architect.cause {
+        words.push(format!("{}: adj retry architect", cause.lines().next().unwrap_or_default()));
+    }
+    let behind =
+        architect.queue.iter().filter(|waits| in_hand.is_none_or(|held| held.id != waits.id)).count();
+    match behind {
+        0 => {}
+        1 => words.push("1 more waits".to_owned()),
+        count => words.push(format!("{count} more wait")),
+    }
+    Some(visible(&words.join(", ")))
 }
 
 /// A terminal with fewer columns gets fewer columns of the table.

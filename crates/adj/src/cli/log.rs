@@ -24,12 +24,13 @@ use std::path::{Path, PathBuf};
 Example:
   adj history c-abc1
   adj history --machines c-abc1
+  adj history login                  a spec, with all that happened to its stories
   adj history --all --json | jq '.[-1]'
 
 With --json it prints the transitions of --machines, or with --all every event.")]
 pub struct History {
-    /// Task, worker or run [default: everything]
-    #[arg(value_name = "TASK|WORKER|RUN")]
+    /// Task, worker, run, spec, request or channel [default: everything]
+    #[arg(value_name = "NAME")]
     of: Option<String>,
     /// Print every state transition, and who requested it
     #[arg(long, short, conflicts_with = "all")]
@@ -45,9 +46,12 @@ pub fn history(command: &History, context: Context) -> Result<(), Failure> {
     let query = Query { all: command.all, story, ..Query::default() };
     let items: Vec<Item> = match &command.of {
         None => project.get_all("/history", &query)?,
-        Some(of) => first_found(of, "task, worker or run", &["tasks", "workers", "runs"], |kind| {
-            project.get_all(&format!("/{kind}/{of}/history"), &query)
-        })?,
+        Some(of) => {
+            let kinds = ["tasks", "workers", "runs", "specs", "requests", "channels"];
+            first_found(of, "task, worker, run, spec, request or channel", &kinds, |kind| {
+                project.get_all(&format!("/{kind}/{of}/history"), &query)
+            })?
+        }
     };
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&items))?);
@@ -144,7 +148,11 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         Explained::Fleet(why) => (&why.id, why.state.clone(), &why.guards),
     };
     let state = state.split_once('.').map_or(state.as_str(), |(_, state)| state);
-    writeln!(out, "{}  {}", paint.bold(visible(id)), visible(state))?;
+    let spec = match &why {
+        Explained::Task(TaskWhy { spec: Some(spec), .. }) => format!("  of spec {}", visible(spec)),
+        _ => String::new(),
+    };
+    writeln!(out, "{}  {}{}", paint.bold(visible(id)), visible(state), paint.dim(spec))?;
     let for_people = match &why {
         Explained::Task(why) => why.waiting.as_slice(),
         Explained::Fleet(why) => why.waiting.as_slice(),

@@ -13,10 +13,11 @@ use std::io::{IsTerminal, Write};
 #[command(after_help = "\
 Example:
   adj peek A -n 40
-  adj peek c-abc1")]
+  adj peek c-abc1
+  adj peek architect")]
 pub struct Peek {
-    /// Worker or task
-    #[arg(value_name = "WORKER|TASK")]
+    /// Worker, task, channel or agent; `architect` is the architect
+    #[arg(value_name = "NAME")]
     name: String,
     /// Number of lines
     #[arg(short = 'n', long, default_value_t = 20, value_name = "LINES", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -26,7 +27,7 @@ pub struct Peek {
 pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let query = TranscriptQuery { limit: Some(Limit(command.lines.into())), ..TranscriptQuery::default() };
-    let (_, Transcript { items: entries, .. }) = transcript(&project, &command.name, &query)?;
+    let (_, Transcript { items: entries, .. }) = transcript(&project, Some(&command.name), None, &query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&entries))?);
     }
@@ -41,15 +42,26 @@ pub fn peek(command: &Peek, context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The first page, and where the next ones are: of the worker of that name, or of the task.
+/// The first page, and where the next ones are: of the worker, task, channel or agent of that name, of a whole channel or of
+/// one agent in it.
 fn transcript(
     project: &Project,
-    name: &str,
+    name: Option<&str>,
+    channel: Option<&str>,
     query: &TranscriptQuery,
 ) -> Result<(String, Transcript), Failure> {
-    first_found(name, "worker or task", &["workers", "tasks"], |kind| {
-        let path = format!("/{kind}/{name}/transcript");
-        project.get_with(&path, query).map(|page| (path, page))
+    let ask = |path: String| project.get_with(&path, query).map(|page| (path, page));
+    let name = match (channel, name) {
+        (Some(channel), None) => return ask(format!("/channels/{channel}/transcript")),
+        (Some(channel), Some(agent)) => {
+            return ask(format!("/channels/{channel}/members/{agent}/transcript"));
+        }
+        (None, Some("architect")) => return ask("/architect/transcript".to_owned()),
+        (None, name) => name.unwrap_or_default(),
+    };
+    let kinds = ["workers", "tasks", "channels", "agents"];
+    first_found(name, "worker, task, channel or agent", &kinds, |kind| {
+        ask(format!("/{kind}/{name}/transcript"))
     })
 }
 
@@ -60,12 +72,17 @@ Example:
   adj logs A -f
   adj logs A --raw > transcript.jsonl
   adj logs c-abc1 --tests
+  adj logs architect
+  adj logs anna --channel design     what anna said and did in her turns there
 
 With --json and -f, each line is one JSON document.")]
 pub struct Logs {
-    /// Worker or task; removed workers too
-    #[arg(value_name = "WORKER|TASK")]
-    name: String,
+    /// Worker, task, channel or agent, removed workers too; `architect` is the architect
+    #[arg(value_name = "NAME", required_unless_present = "channel")]
+    name: Option<String>,
+    /// Show the turns of agents in a channel; with NAME, those of one agent
+    #[arg(long, value_name = "CHANNEL", conflicts_with_all = ["tests", "hooks"])]
+    channel: Option<String>,
     /// Follow new entries until no agent works on it
     #[arg(long, short)]
     follow: bool,
@@ -82,7 +99,7 @@ pub struct Logs {
 
 /// What the tests or hooks of a task printed.
 fn tests(project: &Project, command: &Logs, context: Context) -> Result<(), Failure> {
-    let task = super::named::task(project, &command.name)?;
+    let task = super::named::task(project, command.name.as_deref().unwrap_or_default())?;
     let path = format!("/tasks/{}/tests", task.line.id);
     let query = TestsQuery { hooks: command.hooks, ..TestsQuery::default() };
     let runs: Vec<TestRun> = project.get_all(&path, &query)?;
@@ -125,7 +142,8 @@ pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
         let page: Transcript = match &path {
             Some(path) => project.get_with(path, &query)?,
             None => {
-                let (found, page) = transcript(&project, &command.name, &query)?;
+                let (name, channel) = (command.name.as_deref(), command.channel.as_deref());
+                let (found, page) = transcript(&project, name, channel, &query)?;
                 path = Some(found);
                 page
             }

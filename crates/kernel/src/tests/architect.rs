@@ -381,3 +381,45 @@ fn an_outage_suspends_the_architect_and_its_end_restores_it() {
     assert_eq!(studio.stands(), "ERROR");
     assert_eq!(studio.table.world.architect_queue.len(), 1, "and nothing is lost");
 }
+
+/// Why a task waits that waits for the architect, and what a person can do about it.
+fn why_not_approved(studio: &Studio) -> (String, Vec<&'static str>) {
+    let guards = crate::why::of_task(&studio.table.world, &task("t1"), studio.table.now).unwrap();
+    let of = guards.into_iter().find(|guard| guard.guard == crate::words::Condition::Approved).unwrap();
+    (of.detail.clone(), of.next.iter().map(crate::choice::Choice::code).collect())
+}
+
+#[test]
+fn a_task_says_where_its_review_stands_with_the_architect() {
+    let mut studio = at_work();
+    studio.submit(None).unwrap();
+    let table = std::mem::replace(&mut studio.table, Table::new(config()));
+    studio.table = check(table, "done\ngreen");
+    let [spec, review] = [0, 1].map(|place| studio.table.world.architect_queue[place].clone());
+    let queued = format!("`{review}` is at place 2 of the architect's queue");
+    assert_eq!(why_not_approved(&studio), (queued.clone(), vec!["show_review"]));
+    studio.ready();
+    studio.says("ESCALATE: is it for this year?");
+    let waits = format!("{queued}, and the architect waits for a person about `{spec}`");
+    assert_eq!(why_not_approved(&studio), (waits, vec!["answer_question", "show_review"]));
+    studio.rings(&Timer::Escalation);
+    let (stopped, next) = why_not_approved(&studio);
+    assert!(
+        stopped.starts_with(&format!(
+            "`{review}` is at place 1 of the architect's queue, and the architect has stopped ("
+        )),
+        "{stopped}"
+    );
+    assert_eq!(next, ["recover_architect", "show_review"]);
+    studio.table.ann(Ask::RecoverArchitect).unwrap();
+    studio.ready();
+    assert_eq!(why_not_approved(&studio).0, format!("the architect has `{review}` in hand"));
+    let service = ServiceName::new("model").unwrap();
+    studio.comes(
+        "start_reply",
+        Happened::Outage { service, resets_at: None, error: None, refused: false, usage: Usage::default() },
+    );
+    let (suspended, next) = why_not_approved(&studio);
+    assert!(suspended.ends_with("and the architect is suspended: model is unavailable"), "{suspended}");
+    assert_eq!(next, ["retry_services", "show_review"]);
+}

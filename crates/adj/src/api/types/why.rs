@@ -34,6 +34,9 @@ impl From<kernel::why::Guard> for Guard {
 pub struct TaskWhy {
     pub id: String,
     pub state: Option<String>,
+    /// The spec that it is a story of.
+    #[serde(default)]
+    pub spec: Option<String>,
     pub guards: Vec<Guard>,
     /// What of it waits for a person, as `/waiting` has it: its own, and what it waits behind.
     pub waiting: Vec<Waiting>,

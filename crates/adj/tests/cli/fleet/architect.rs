@@ -159,6 +159,7 @@ fn a_request_that_is_given_up_leaves_the_spec_to_its_author() {
     repository.ok("spec submit login.md");
     let running = repository.start("run");
     wait_state(&repository, "ESCALATED");
+    running.wait_for("the architect leaves the spec to you: is this for this year? (adj answer ");
     // It waits in there, and t-1's review behind it.
     repository.wait_task("t-1", "REVIEW");
     let request = asked(&repository);
@@ -459,4 +460,74 @@ fn a_list_of_tasks_is_loaded_as_it_is() {
     assert_eq!(repository.json("spec show todo")["state"], "done");
     let prose = repository.adj("spec submit tests.sh");
     assert!(prose.code == 3 && prose.stderr.contains("[architect]"), "{}", prose.stderr);
+}
+
+/// Where it stands, what it said, what it keeps waiting and what became of it, each where somebody would look for it.
+#[test]
+fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
+    let lead = lead(&[("spec", &two()), ("review", "ESCALATE: I am not sure"), ("review", "APPROVE")]);
+    let repository = studio("studio-views", &lead, &scenario(&[BUILD]), &[], "");
+    assert!(!repository.ok("ps").contains("architect"), "nothing was asked of it");
+    repository.ok("spec submit login.md");
+    let running = repository.start("run");
+    wait_state(&repository, "ESCALATED");
+    let request = asked(&repository);
+    let stands =
+        format!("architect  ESCALATED, {request} (code of login-2) waits for you: adj answer {request} TEXT");
+    let ps = repository.ok("ps");
+    assert!(ps.lines().any(|line| line == stands), "{ps}");
+    let why = repository.ok("why login-2");
+    assert!(why.starts_with("login-2  REVIEW  of spec login\n"), "{why}");
+    assert!(
+        why.contains(&format!(
+            "the architect leaves `{request}` to a person; to continue: `adj answer {request} TEXT`"
+        )),
+        "{why}"
+    );
+    assert_eq!(repository.json("why login-2")["spec"], "login");
+
+    let logs = repository.ok("logs architect");
+    for part in
+        ["step     lead, the architect, on a spec", "text     Here they are.", "ESCALATE: I am not sure"]
+    {
+        assert!(logs.contains(part), "{part} is not in\n{logs}");
+    }
+    assert_eq!(repository.ok("logs lead"), logs, "it speaks nowhere else");
+    assert!(repository.ok("peek architect -n 3").contains("I am not sure"));
+    repository.ok(&format!("answer {request} take-it"));
+    repository.wait_task("login-1", "DONE");
+    wait_state(&repository, "DONE");
+    running.stop();
+
+    let history = repository.ok("history login");
+    for part in [
+        "the spec login was submitted by human:tester: Login",
+        "the spec login is split into tasks",
+        "login-1 was added",
+        "leaves the code to you: I am not sure",
+        "login-2 landed on main",
+        "the spec login is done",
+    ] {
+        assert!(history.contains(part), "{part} is not in\n{history}");
+    }
+    let moved = repository.json("history login");
+    assert!(
+        moved
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|moved| moved["machine"] == "task" && moved["id"] == "login-1"),
+        "{moved}"
+    );
+    let of_request = repository.ok(&format!("history {request}"));
+    assert!(of_request.contains("leaves the code to you: I am not sure"), "{of_request}");
+    assert!(of_request.contains(&format!("{request} was answered by agent:lead")), "{of_request}");
+    assert!(!of_request.contains("is split into tasks"), "{of_request}");
+
+    // The same from elsewhere.
+    let server = crate::ops::serve(&repository, "");
+    let told = server.command(&["logs", "architect"]).output().expect("adj runs");
+    let local = repository.ok("logs architect");
+    assert_eq!(String::from_utf8_lossy(&told.stdout), local);
+    assert!(local.starts_with(&logs), "{local}");
 }

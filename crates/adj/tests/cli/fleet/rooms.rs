@@ -315,3 +315,54 @@ fn turns_of_agents_from_outside_end_while_no_fleet_runs() {
     repository.wait_said("Here I am.");
     drop(server);
 }
+
+/// Who has the turn is seen beside the workers; what everybody did in their turns is kept.
+#[test]
+fn people_see_who_has_the_turn_and_what_each_agent_did_in_its_turns() {
+    let repository = project(
+        "logs",
+        &[
+            ("anna", "{ say = \"Tea.\" } | { hang = true }"),
+            ("ben", "{ say = \"Coffee.\" } | { say = \"PASS\" }"),
+        ],
+    );
+    let fleet = repository.start("run");
+    repository.talk(&[
+        "channel",
+        "create",
+        "talk",
+        "--topic",
+        "Tea?",
+        "--timeout",
+        "10m",
+        "--add",
+        "anna",
+        "--add",
+        "ben",
+    ]);
+    repository.wait_said("Coffee.");
+    wait("anna's second turn", || (repository.room()["turn"]["agent"] == "anna").then_some(()));
+    let ps = repository.ok("ps");
+    let line = ps.lines().find(|line| line.starts_with("talk  ")).unwrap_or_else(|| panic!("{ps}"));
+    assert!(line.starts_with("talk  anna has the turn, "), "{ps}");
+
+    let all = repository.ok("logs --channel talk");
+    for part in ["step     anna in talk", "text     Tea.", "step     ben in talk", "text     Coffee."] {
+        assert!(all.contains(part), "{part} is not in\n{all}");
+    }
+    let anna = repository.ok("logs anna --channel talk");
+    assert!(anna.contains("Tea.") && !anna.contains("ben in talk"), "{anna}");
+    assert_eq!((repository.ok("logs talk"), repository.ok("logs anna")), (all, anna));
+    for (line, said) in [
+        ("logs carl --channel talk", "`carl` is not in channel `talk`"),
+        ("logs --channel walk", "there is no channel `walk`"),
+        ("logs architect", "there is no architect"),
+        ("logs nobody", "there is no worker, task, channel or agent `nobody`"),
+    ] {
+        let ran = repository.adj(line);
+        assert!(ran.code == 4 && ran.stderr.contains(said), "{line}: {}", ran.stderr);
+    }
+    let history = repository.ok("history talk");
+    assert!(history.contains("talk anna: Tea.") && history.contains("talk ben: Coffee."), "{history}");
+    fleet.stop();
+}
