@@ -226,7 +226,7 @@ impl Host for RealHost {
         Ok(commits.into_iter().map(|(oid, subject)| Commit { oid: oid.to_string(), subject }).collect())
     }
 
-    fn revert(&self, task: &Task, by: &TaskId) -> Result<String, Problem> {
+    fn revert(&self, world: &World, task: &Task, by: &TaskId) -> Result<String, Problem> {
         let id = &task.id;
         let landed = task.landed.as_ref().filter(|landed| landed.merge != landed.old_main);
         let nothing =
@@ -248,7 +248,9 @@ impl Host for RealHost {
             dir.join(format!("{ticket}.md")).display().to_string()
         });
         let branch = kernel::undo_branch(by);
-        let made = repository.revert(by, &branch, &commit, ticket.as_deref(), &message, at);
+        let mark = runtime::runner::taken_back_with(world, task);
+        let mark = mark.as_ref().map(|(path, settle)| (path.as_str(), settle));
+        let made = repository.revert(by, &branch, &commit, ticket.as_deref(), mark, &message, at);
         match made.map_err(|error| of_git(error).hint(format!("by hand: {by_hand}")))? {
             Merged::Clean { commit, .. } => Ok(commit.to_string()),
             Merged::Nothing => {

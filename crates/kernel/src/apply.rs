@@ -126,6 +126,7 @@ impl World {
                 self.refresh_dependents(&e.of);
                 Ok(())
             }
+            Event::Undoes(e) => self.edit_task(&e.id, |task| task.undoes = Some(e.of.clone())),
             Event::ProposalAccepted(e) => self.edit_task(&e.id, |task| {
                 if let Some(proposed) = &mut task.proposed {
                     proposed.state = ProposalState::Accepted;
@@ -527,6 +528,7 @@ impl World {
             Event::RoomRests(e) => self.edit_channel(&e.channel, |channel| {
                 channel.rests = e.rests;
                 channel.quiet = imbl::OrdSet::new();
+                channel.late = imbl::OrdSet::new();
             }),
             Event::RoomStalls(e) => self.edit_channel(&e.channel, |channel| channel.stalled = true),
             Event::TurnShifted(e) => self.edit_channel(&e.channel, |channel| channel.turn_shifted(e)),
@@ -801,6 +803,7 @@ impl World {
             ticket: e.ticket.clone(),
             reopens: e.reopens.clone(),
             try_of: None,
+            undoes: None,
             agent: None,
             ticket_assignee: None,
             plan: e.plan.clone(),

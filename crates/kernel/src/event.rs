@@ -192,6 +192,8 @@ events! {
     } in |e| of_task(&e.id);
     /// The task is another try at `of`, the first of them.
     TryAdded = "try_added" { id: TaskId, of: TaskId } in |e| of_task(&e.id);
+    /// The task takes back what another one brought to main.
+    Undoes = "undoes" { id: TaskId, of: TaskId } in |e| of_task(&e.id);
     ProposalAccepted = "proposal_accepted" { id: TaskId, by: SmolStr, at: Millis } in |e| of_task(&e.id);
     TaskEdited = "task_edited" {
         id: TaskId, title: Option<String>, body: Option<String>, priority: Option<u8>, plan: Option<Vec<String>>, reviewer: Option<SmolStr>,
@@ -381,8 +383,11 @@ events! {
     MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| of_channel(&e.channel);
     /// An agent joins the ring of those who take turns, or leaves it.
     RingChanged = "ring_changed" { channel: ChannelName, agent: AgentName, joined: bool } in |e| of_channel(&e.channel);
-    /// Who holds the turn.
-    TurnHeld = "turn_held" { channel: ChannelName, agent: Option<AgentName> } in |e| of_channel(&e.channel);
+    /// Who holds the turn. `late`: the time of whoever held it was over before it said anything, and that is not silence yet.
+    TurnHeld = "turn_held" {
+        channel: ChannelName, agent: Option<AgentName>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] late: bool,
+    } in |e| of_channel(&e.channel);
     /// What the channel itself says: to all, or to one agent.
     ChannelSaid = "channel_said" { channel: ChannelName, at: Millis, to: Option<AgentName>, kind: SaidKind, text: String } in |e| of_channel(&e.channel);
     /// A person or a member said something. `held`: it is passed on when the turn that it came into is over, but for `to`, who has it at once.

@@ -37,6 +37,7 @@ machines::wire_enum! {
         ProposalsWait = "what an agent proposed and nobody accepted is in INBOX or CANCELED, and nobody works on it",
         NoCycles = "dependencies have no cycle",
         RoomsAgree = "who has the turn is who holds it, who takes turns is in the queue, and whoever speaks is in the outbox",
+        RoomsComeToRest = "a turn without a word is counted, once as late and then as silence, and whoever was silent does not have the turn again before somebody speaks",
         RequestsKept = "what waits for the architect is open and waits once, and the one in its hand is the first",
         StandstillIsSaid = "while the fleet runs and does nothing, what it stands still for was said, or a timer says it in a while",
         RequestsStay = "no request is lost or answered twice, and the architect's queue keeps its order",
@@ -101,6 +102,7 @@ pub fn check_commit(before: &World, after: &World) -> Vec<Violation> {
         }
     }
     violations.extend(requests_stay(before, after));
+    violations.extend(turns_are_counted(before, after));
     violations
 }
 
@@ -121,6 +123,21 @@ fn requests_stay(before: &World, after: &World) -> Option<Violation> {
         None => return None,
     };
     Some(Violation { invariant: Invariant::RequestsStay, detail })
+}
+
+fn turns_are_counted(before: &World, after: &World) -> Option<Violation> {
+    before.channels.iter().find_map(|(name, was)| {
+        let (holder, is) = (was.current.as_ref()?, after.channels.get(name)?);
+        let spoken = was.posted || is.said > was.said;
+        let joined = is.ring.iter().any(|agent| !was.ring.contains(agent));
+        if spoken || joined || is.rests || is.current.as_ref() == Some(holder) || !is.ring.contains(holder) {
+            return None;
+        }
+        let late = is.late.contains(holder) && !was.late.contains(holder);
+        let counted = is.quiet.contains(holder) || late;
+        let detail = || format!("in `{name}` the turn of {holder} ended without a word, and is not counted");
+        (!counted).then(|| Violation { invariant: Invariant::RoomsComeToRest, detail: detail() })
+    })
 }
 
 impl Check<'_> {
@@ -152,6 +169,19 @@ impl Check<'_> {
                 .collect();
             self.that(Invariant::RoomsAgree, strangers.is_empty(), || {
                 format!("in `{name}` these are in the queue or in the ring, and not in both: {strangers:?}")
+            });
+            let gone: Vec<_> = channel
+                .quiet
+                .iter()
+                .chain(&channel.late)
+                .filter(|agent| !channel.ring.contains(agent))
+                .collect();
+            self.that(Invariant::RoomsComeToRest, gone.is_empty(), || {
+                format!("in `{name}` these take no turns, and are counted: {gone:?}")
+            });
+            let again = channel.current.as_ref().filter(|holder| channel.quiet.contains(*holder));
+            self.that(Invariant::RoomsComeToRest, again.is_none(), || {
+                format!("in `{name}` {again:?} has the turn again, and nobody spoke since it was silent")
             });
         }
         for (seat, seated) in &self.world.seats {

@@ -23,6 +23,7 @@ mod handle;
 pub mod invariants;
 pub mod probe;
 pub mod published;
+mod reading;
 pub mod rooms;
 mod rules;
 mod shell;

@@ -64,6 +64,9 @@ pub struct Channel {
     /// Who has had a turn since the last message and said nothing in it.
     #[serde(default)]
     pub quiet: OrdSet<AgentName>,
+    /// Whose turn ended by time since the last message, without a word: each has one more before that is silence.
+    #[serde(default)]
+    pub late: OrdSet<AgentName>,
     /// Whoever holds the turn has posted in it.
     #[serde(default)]
     pub posted: bool,
@@ -393,6 +396,7 @@ impl Channel {
         }
         self.ring.retain(|agent| *agent != e.agent);
         self.quiet.remove(&e.agent);
+        self.late.remove(&e.agent);
         if e.joined {
             self.ring.push_back(e.agent.clone());
             self.expected.remove(&e.agent);
@@ -411,6 +415,7 @@ impl Channel {
                 self.last = Some(agent.clone());
                 self.skipped.remove(agent);
             }
+            None if e.late => self.late.extend(self.current.clone()),
             None if !self.posted => self.quiet.extend(self.current.clone()),
             None => {}
         }
@@ -420,6 +425,7 @@ impl Channel {
     pub(crate) fn was_posted(&mut self, e: &Posted) {
         self.said = e.number;
         self.quiet = OrdSet::new();
+        self.late = OrdSet::new();
         self.posted |= e.agent.is_some() && e.agent == self.current;
         let message = Message {
             number: e.number,

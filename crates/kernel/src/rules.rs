@@ -167,13 +167,15 @@ rules! {
     MessagePosted: "a person says something in a channel, or the agent whose turn it is" => "it is kept with a receipt for each member; an agent's own words wake nobody";
     MessageInjected: "a person says something while a hosted agent speaks, in mode inject or parallel" => "the agent's program is told at once where it can hear it, otherwise with its next turn";
     TurnInterrupted: "a person says something while an agent has the turn, in mode interrupt" => "turn WAITING until the person gives it back or takes it away, or the wait is over; what a hosted agent was saying is ended, and is begun again with what the person said";
-    RoomRests: "a full cycle went by in which nobody posted, or the only agent said nothing" => "nobody is given the turn before somebody says something";
+    RoomRests: "a full cycle went by in which nobody posted, and nobody whose time was over has another turn to come" => "nobody is given the turn before somebody says something";
+    TurnExcused: "the time of a turn or of a wait is over before its agent said anything, for the first time since the last message" => "it is not silence yet: the agent has one more turn before the room rests";
     RoomStalls: "nobody in the queue of a channel can be given the turn: the fleet does not run, a service is away, or a budget has no room" => "the channel waits, and goes on as soon as one of them can; a person is asked about the budget";
     RoomWoken: "a person says something in a channel that rests" => "the next in the ring has the turn; agents that rested alone join it again";
     ReplyBegun: "a hosted agent has the turn, and there is something that it has not heard" => "its program is started with what was said since its last turn";
     NothingToSay: "a hosted agent has the turn, and nothing was said since its last" => "TURN_COMPLETE (auto); nothing is spent";
     ReplyPosted: "a hosted agent's reply ends, and it has posted nothing itself" => "its last message is posted for it; the turn ends with it where the channel's turns do, or where it says TURN_COMPLETE";
     ReplyRetried: "the session of a hosted agent is lost" => "the same once more, in a fresh session";
+    ReplySpent: "a hosted agent uses the turns or the money that it has for a reply, and is not finished" => "what it said itself is posted, the room is told that it is not all, and the turn ends; from the architect it is no answer, and it is asked again";
     MemberCrashed: "a hosted agent's program ends badly in its turn" => "turn OFFLINE, announced, the next has the turn; a fresh session when it is added again";
     MemberSuspended: "a service is away for a hosted agent in its turn" => "turn WAITING (service) for as long as a suspension lasts; it holds the turn";
     MemberRestored: "the service is back" => "turn ACTIVE with the time that it had left, and its reply is begun again";

@@ -121,6 +121,10 @@ machines::wire_enum! {
         /// The agent says DONE.
         Done = "done",
         NotDone = "not_done",
+        /// The agent used the turns that it had, and was not finished.
+        OutOfTurns = "out_of_turns",
+        /// The agent used the money that it had, and was not finished.
+        OutOfMoney = "out_of_money",
         /// The fleet stopped in the middle of a turn.
         CutOff = "cut_off",
     }

@@ -136,6 +136,9 @@ pub struct Task {
     /// The first of several tries, of which this is another.
     #[serde(default)]
     pub try_of: Option<TaskId>,
+    /// The task whose landing this one takes back.
+    #[serde(default)]
+    pub undoes: Option<TaskId>,
     /// Whose workers are to do it, as a person said.
     #[serde(default)]
     pub agent: Option<AgentName>,

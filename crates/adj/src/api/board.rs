@@ -11,7 +11,7 @@ use super::types::task::{
 };
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
-use super::{Call, Problem, field, time, view, word, wrong};
+use super::{Call, Problem, field, scope, time, view, word, wrong};
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
@@ -119,7 +119,7 @@ pub fn show(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
 pub fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
     let world = call.world_as_set();
     let task = world.task(id).ok_or_else(|| no_ticket(call, id))?;
-    match call.sees(&world, task) {
+    match scope::sees_work(&world, call.request, task) {
         true => Ok(view::task(&world, task, &call.request.actor)),
         false => Ok(Shown { line: view::task_line(&world, task), whole: None }),
     }
@@ -311,7 +311,7 @@ pub fn undo(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
     let by = kernel::next_task_id(&world);
     // What was not landed is refused by the rules.
     let tip = match &task.landed {
-        Some(_) => call.site.host.revert(task, &by)?,
+        Some(_) => call.site.host.revert(&world, task, &by)?,
         None => String::new(),
     };
     call.submit(Ask::UndoTask { id, by: by.clone(), tip: SmolStr::new(tip) })?;

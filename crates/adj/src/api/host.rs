@@ -66,7 +66,7 @@ pub trait Host: Send + Sync {
     fn config(&self) -> Result<Configured, Problem>;
 
     /// Makes the commit that takes back what a task has landed, as the tip of the task `by`.
-    fn revert(&self, task: &Task, by: &TaskId) -> Result<String, Problem>;
+    fn revert(&self, world: &World, task: &Task, by: &TaskId) -> Result<String, Problem>;
 
     /// The settings in force, as the rules read them; `None` where they cannot be read.
     fn rules(&self) -> Option<Arc<kernel::Config>> {

@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 use Method::{Delete, Get, Patch, Post, Put};
 use Who::{
     Everyone, ItsPart, Kernel, People, ReadsApproval, ReadsChannel, ReadsRequest, ReadsRun, ReadsTask,
-    ReadsWorker,
+    ReadsWork, ReadsWorker,
 };
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
@@ -49,7 +49,7 @@ fn table() -> Vec<Subject> {
             creates(Post, "/tasks/{task}/undo",              People,        board::undo,                "Take back what a task brought to main, as a task of its own"),
             route(Get,    "/tasks/{task}/why",               ReadsTask,     board::why,                 "Explain what a task is waiting for"),
             route(Get,    "/tasks/{task}/history",           ReadsTask,     history::of_task,           "List what happened to a task"),
-            route(Get,    "/tasks/{task}/diff",              ReadsTask,     host::diff,                 "Show what a task would change in main"),
+            route(Get,    "/tasks/{task}/diff",              ReadsWork,     host::diff,                 "Show what a task would change in main"),
             route(Get,    "/tasks/{task}/transcript",        ReadsTask,     host::transcript_of_task,   "Read what agents said and did for a task"),
             route(Get,    "/tasks/{task}/tests",             ReadsTask,     host::tests,                "Read what the last tests or hooks of a task printed"),
             route(Get,    "/tasks/{task}/prompt/{prompt}",   ReadsTask,     host::task_prompt,          "Show the prompt that a task's agent would get now"),
@@ -57,7 +57,7 @@ fn table() -> Vec<Subject> {
         ]),
         subject("Review and landing", vec![
             route(Get,    "/reviews",                        ItsPart,       board::reviews,             "List the tasks that wait for a review"),
-            route(Get,    "/tasks/{task}/review",            ReadsTask,     board::reviewed,            "Show what a reviewer needs to know of a task"),
+            route(Get,    "/tasks/{task}/review",            ReadsWork,     board::reviewed,            "Show what a reviewer needs to know of a task"),
             route(Post,   "/tasks/{task}/review",            Kernel,        board::review,              "Approve a task in REVIEW, or ask for changes"),
             route(Get,    "/queue",                          Everyone,      board::queue,               "List what is approved and not on main yet"),
         ]),
@@ -189,6 +189,8 @@ pub enum Who {
     ItsPart,
     /// Whoever may read the task that the path names, or the task of the run or question.
     ReadsTask,
+    /// The same, and the agents in the channel in which the task is reviewed.
+    ReadsWork,
     ReadsRun,
     ReadsApproval,
     ReadsRequest,
@@ -208,6 +210,9 @@ impl Who {
             ItsPart => "anyone with a token; an agent is told of others only what stands on the board",
             ReadsTask => {
                 "people, and agents that may read the task: its own, its reviewer, whoever proposed it"
+            }
+            ReadsWork => {
+                "people, agents that may read the task, and those in the channel in which it is reviewed"
             }
             ReadsRun => "people, and agents that may read the run's task",
             ReadsApproval | ReadsRequest => "people, and agents that may read the question's task",

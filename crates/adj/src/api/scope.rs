@@ -1,7 +1,8 @@
 //! What the word in a route's row means for a caller.
 //!
 //! A person reads everything. An agent reads what its work takes: its own task with its changes, output and history, the
-//! tasks that it reviews, and of the others what stands on a board. Everything that an agent prints is in a transcript, so
+//! tasks that it reviews, and of the others what stands on a board. In the channel in which work is reviewed it also reads
+//! that work: what the task says, and what it changes. Everything that an agent prints is in a transcript, so
 //! one that reads another's reads whatever that one was shown. Who may change what is for the kernel to say.
 
 use super::routes::{Route, Who};
@@ -37,6 +38,10 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
         Who::ReadsTask => {
             let task = world.tasks.iter().find(|(known, _)| known.as_str() == named);
             task.is_none_or(|(_, task)| sees(world, request, task))
+        }
+        Who::ReadsWork => {
+            let task = world.tasks.iter().find(|(known, _)| known.as_str() == named);
+            task.is_none_or(|(_, task)| sees_work(world, request, task))
         }
         Who::ReadsWorker => {
             let known = world.workers.iter().find(|(known, _)| known.as_str() == named);
@@ -81,8 +86,8 @@ fn refusal(world: &World, request: &Request) -> Problem {
     let run = request.run.as_ref().and_then(|run| world.run(run));
     let own = run.map(|run| format!(" (`{}`)", run.task)).unwrap_or_default();
     Problem::new(403, "FORBIDDEN", "the caller's role may not read this").hint(format!(
-        "an agent reads its own task{own} with its changes, output and history, the tasks that it reviews, and the titles, \
-         states and dependencies of the others"
+        "an agent reads its own task{own} with its changes, output and history, the tasks that it reviews, the work that is \
+         reviewed in a channel that it is in, and the titles, states and dependencies of the others"
     ))
 }
 
@@ -114,6 +119,24 @@ pub fn sees(world: &World, request: &Request, task: &Task) -> bool {
         }
     };
     own || proposed || reviews
+}
+
+/// Whether the caller may read what a task says and what its work changes.
+pub fn sees_work(world: &World, request: &Request, task: &Task) -> bool {
+    sees(world, request, task) || reviews_in_room(world, request, task)
+}
+
+/// Whether the caller is in the channel in which the task is reviewed, for as long as it is open.
+fn reviews_in_room(world: &World, request: &Request, task: &Task) -> bool {
+    let Actor::Agent { name, .. } = &request.actor else { return false };
+    let Some((room, channel)) = world.room_of(&task.id) else { return false };
+    // Who is at work on another task, or speaks elsewhere, has its token for that.
+    let by_its_token = match &request.seat {
+        Some(Seat::Room { channel, .. }) => channel == room,
+        Some(Seat::Architect) => false,
+        None => request.run.is_none(),
+    };
+    by_its_token && channel.place(name).is_some()
 }
 
 /// Whether a worker is the caller's own, or the caller a person.

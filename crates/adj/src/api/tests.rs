@@ -276,7 +276,12 @@ impl Host for Fake {
         Ok("+x".into())
     }
 
-    fn revert(&self, task: &kernel::world::Task, _: &machines::names::TaskId) -> Result<String, Problem> {
+    fn revert(
+        &self,
+        _: &World,
+        task: &kernel::world::Task,
+        _: &machines::names::TaskId,
+    ) -> Result<String, Problem> {
         Err(Problem::new(409, "CONFLICT", format!("{} cannot be taken back", task.id)))
     }
 

@@ -224,6 +224,7 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                     Who::Everyone | Who::ItsPart => true,
                     Who::People => caller.role.is_none(),
                     Who::ReadsTask
+                    | Who::ReadsWork
                     | Who::ReadsWorker
                     | Who::ReadsRun
                     | Who::ReadsApproval

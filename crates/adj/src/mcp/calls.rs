@@ -237,6 +237,12 @@ pub fn show_task(desk: &Desk, input: Input) -> Answer {
     Ok(desk.get(&format!("/tasks/{task}"), Vec::new())?.into())
 }
 
+pub fn show_diff(desk: &Desk, input: Input) -> Answer {
+    let inputs::OneTask { task } = read(input)?;
+    let task = named("task", &desk.task(task)?)?;
+    Ok(desk.get(&format!("/tasks/{task}/diff"), Vec::new())?.into())
+}
+
 pub fn create_task(desk: &Desk, input: Input) -> Answer {
     Ok(desk.send(Post, "/tasks", Value::Object(input))?.into())
 }

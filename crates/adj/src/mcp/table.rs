@@ -36,7 +36,7 @@ const MEMBERS: &[&str] = &["channel_read", "channel_post", "turn_complete", "tur
 /// Only whoever speaks as the architect has any use for these.
 const ARCHITECTS: &[&str] = &["submit_stories", "spec_feedback", "escalate"];
 /// The architect answers requests and looks; it is at work on no task and in no channel there.
-const OF_ARCHITECT: &[&str] = &["review_decision", "answer", "list_tasks", "show_task", "why"];
+const OF_ARCHITECT: &[&str] = &["review_decision", "answer", "list_tasks", "show_task", "show_diff", "why"];
 /// A person, and the architect.
 const ANSWERING: &[Role] = &[Role::Specialist, Role::Lead, Role::Human];
 
@@ -60,6 +60,8 @@ fn table() -> Vec<Tool> {
             "List the tasks of the project with their status. Long lists come in pages: send `next` as `after` for the next one."),
         tool::<inputs::OneTask>(       "show_task",    ALL,         Reads,   calls::show_task,    "Show a task",
             "Show a task: what it says, its plan, status, branch, review, comments and cost, and where it may be moved. Of a task that is not its own an agent is told what stands on the board."),
+        tool::<inputs::OneTask>(       "show_diff",    ALL,         Reads,   calls::show_diff,    "Show what a task changes",
+            "Show what the work on a task would change in main, as a patch. An agent sees its own work, what it reviews, and what is reviewed in a channel that it is in."),
         tool::<types::task::Add>(      "create_task",  NOT_INTERNS, Changes, calls::create_task,  "Create a task",
             "Add a task to the inbox. What an agent adds is a proposal: a person accepts it before anybody works on it."),
         tool::<inputs::MoveTask>(      "move_task",    LEADS,       Changes, calls::move_task,    "Move a task",

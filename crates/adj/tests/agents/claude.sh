@@ -71,7 +71,7 @@ ok "it can be told something while it works"
 
 stage "$(same "{\"tools\":[$(bash_ 'echo tick')]}")"
 step new --turns 2
-said "the turns are used" 'The agent used the turns that it had left.'
+said "the turns are used" 'Spent { what: Turns'
 ok "it stops at its turns"
 
 stage "$(same '{"status":529,"type":"overloaded_error"}')"

@@ -167,3 +167,22 @@ grep -q '"completion_claimed"' "$work/log.jsonl" || fail "it says by the tool th
 [ "$(grep '"effect":"start_step"' "$work/log.jsonl" | grep -c '"task":"t-2"')" = 1 ] || fail "one step is enough"
 fleet verify || fail "the log is whole"
 ok "it submits its plan, asks a person and is done by the tools of Adjutant"
+
+# In a room: it reads by commands, which are let through without a setting; what would change something is not done.
+serve "[{\"tools\":[$(script "$(bash_ 'cat base.check && git log --oneline -1')$(bash_ 'touch made')")]},{\"text\":\"The check says true.\"}]"
+sed -i "s|^command = .*codex.*|command = [\"$codex\", \"-c\", '$(address)']|" "$project/adjutant.toml"
+git -C "$project" add -A && git -C "$project" commit -q -m "a room"
+fleet config trust || fail "the settings are trusted"
+OPENAI_API_KEY=sk-none "$adj" --project "$project" run >"$work/told" 2>&1 &
+running=$!
+fleet channel create talk --topic 'What does the check say?' --timeout 5m --add coder || fail "a room"
+until fleet channel history talk && grep -qF 'The check says true.' "$work/said"; do
+    kill -0 "$running" 2>/dev/null || { cp "$work/told" "$work/said"; fail "it speaks before the fleet ends"; }
+done
+fleet stop || fail "the fleet stops"
+wait "$running" || true
+cat "$project"/.git/adjutant/steps/*/out >"$work/said"
+grep -F '"item/completed"' "$work/said" | grep -F 'cat base.check' | grep -qF '"exitCode":0' || fail "it reads without being allowed to"
+grep -F '"item/completed"' "$work/said" | grep -F 'touch made' | grep -qF '"declined"' || fail "it changes nothing"
+[ ! -e "$project.agents/.seats/room+talk+coder/made" ] || fail "nothing was made"
+ok "it talks in a room: it looks by commands, and changes nothing"

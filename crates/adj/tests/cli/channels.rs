@@ -537,3 +537,40 @@ fn what_is_wrong_with_a_request_is_said_by_its_field() {
     assert_eq!(turn(json!({ "action": "override", "agent": "x" })).status, 400);
     assert_eq!(turn(json!({ "action": "resume", "agent": "x", "seconds": 5 })).status, 400);
 }
+
+/// Who talks about work sees it, for as long as it is asked to: what the task says and what it changes, and nothing else.
+#[test]
+fn members_of_a_review_room_see_the_work_and_nobody_else_does() {
+    let work = "{ write = \"work.check\", text = \"true\\n\" }, { commit = \"Work\" }, { done = true }";
+    let scenario = format!("[[scenario]]\n[[scenario.step]]\ndo = [ {work} ]\n");
+    let repository = Repository::new("channels-review", &scenario, &["c-1"]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    let server = serve(&repository);
+    let scene = Scene { server, repository };
+    scene.repository.wait_task("c-1", "REVIEW");
+    let (guest, other) = (scene.agent("guest"), scene.agent("other"));
+    scene.ok(&["review", "c-1", "--room", "looks", "--add", "guest"]);
+    let sees = |agent: &Agent, path: &str| agent.ask(&format!("GET /api/v1/tasks/c-1{path}"), &Value::Null);
+    let (status, diff) = sees(&guest, "/diff");
+    assert_eq!(status, 200, "{diff}");
+    assert!(diff["diff"].as_str().unwrap().contains("+++ b/work.check"), "{diff}");
+    assert_eq!(sees(&guest, "/review").0, 200);
+    let is_whole = |agent: &Agent| sees(agent, "").1.get("body").is_some();
+    assert!(
+        is_whole(&guest) && !is_whole(&other),
+        "of others' tasks an agent is told what stands on the board"
+    );
+    for path in ["/transcript", "/history", "/tests", "/why"] {
+        assert_eq!(sees(&guest, path).0, 403, "what was said at work is not what is reviewed: {path}");
+    }
+    let (status, refused) = sees(&other, "/diff");
+    assert_eq!(status, 403, "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("a channel that it is in"), "{refused}");
+    // Not any more, when it is not in the room any more.
+    scene.ok(&["channel", "remove", "looks", "guest"]);
+    assert_eq!((sees(&guest, "/diff").0, is_whole(&guest)), (403, false));
+    scene.ok(&["channel", "add", "looks", "guest"]);
+    assert_eq!(sees(&guest, "/diff").0, 200);
+    scene.ok(&["channel", "close", "looks"]);
+    assert_eq!((sees(&guest, "/diff").0, is_whole(&guest)), (403, false));
+}

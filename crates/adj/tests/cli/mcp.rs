@@ -162,7 +162,7 @@ fn the_revision_without_sessions_is_spoken_from_the_first_line() {
 
 #[test]
 fn tools_are_listed_by_role_and_what_is_not_listed_is_refused() {
-    let everyone = ["list_tasks", "show_task", "why"];
+    let everyone = ["list_tasks", "show_task", "show_diff", "why"];
     let at_work =
         ["submit_plan", "ask", "report_progress", "request_approval", "submit_for_review", "task_done"];
     let channels = ["channel_read", "channel_post", "list_channels", "show_channel"];
@@ -433,6 +433,8 @@ fn a_review_is_decided_in_its_channel_by_whoever_may_review_in_its_turn() {
     let (mut anna, mut lena) = (outside(&here, "anna", &anna), outside(&here, "lena", &lena));
     here.ok(&["review", "c-1", "--room", "looks", "--add", "anna", "--reviewer", "lena"]);
     assert_eq!(anna.call("channel_read", json!({})).1, "ann: Review of c-1: x");
+    let (refused, text, _) = anna.call("show_diff", json!({ "task": "c-1" }));
+    assert!(refused && !text.contains("may not"), "there is no work of it, and it may look: {text}");
     let changes = json!({ "approve": false, "note": "name the file" });
     assert!(anna.call("review_decision", changes.clone()).0, "an intern reviews nothing");
     assert!(lena.call("review_decision", changes.clone()).0, "it is not its turn");

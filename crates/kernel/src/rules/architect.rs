@@ -676,6 +676,11 @@ pub(super) fn reply_over(d: &mut Draft, said: &Said) -> Ruled {
                 Err(refusal) => refused(d, &request.id, &refusal.message),
             }
         }
+        // Its last words are those of somebody who is not finished.
+        Said::Spent(_, what) => {
+            d.rule(Rule::ReplySpent);
+            refused(d, &request.id, &format!("it used the {what} that it had for a reply before it answered"))
+        }
         Said::Stopped => Ok(()),
         Said::Crashed(error) => {
             seats::renew(d, &Seat::Architect, false);

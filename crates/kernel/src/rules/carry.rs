@@ -191,9 +191,10 @@ pub(crate) fn carry_out_turn(
                 d.emit(RingChanged { channel, agent, joined: false });
                 lost = to == turn::State::Offline;
             }
-            turn::Effect::SetCurrent => d.emit(TurnHeld { channel, agent: Some(agent) }),
+            turn::Effect::SetCurrent => d.emit(TurnHeld { channel, agent: Some(agent), late: false }),
             turn::Effect::FreeTurn => {
-                d.emit(TurnHeld { channel: channel.clone(), agent: None });
+                let late = rooms::is_excused(d, &channel, &agent, event);
+                d.emit(TurnHeld { channel: channel.clone(), agent: None, late });
                 rooms::turn_freed(d, &channel, &agent);
             }
             turn::Effect::StartTimer { due } => d.set_timer(timer.clone(), due),

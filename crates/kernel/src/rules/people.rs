@@ -21,7 +21,9 @@ use crate::command::{Actor, Refusal, Reply};
 use crate::dispatch::{check_text, run_reply, spawn};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
-use crate::event::{AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded};
+use crate::event::{
+    AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded, Undoes,
+};
 use crate::why;
 use crate::words::{CommentKind, PersonNeeded, Verdict};
 use crate::world::Holder;
@@ -470,6 +472,7 @@ pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ru
         plan_source: None,
         proposed: None,
     });
+    d.emit(Undoes { id: by.clone(), of: id.clone() });
     // Whoever mends it where it cannot land is the fleet's agent.
     let assignee_ids = Some(vec![SmolStr::new(d.world.config.fleet.agent.as_str())]);
     d.move_task(by, &actor, Status::Assigned, Payload { assignee_ids, ..Payload::default() })?;

@@ -588,8 +588,9 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
     };
     match said {
         Said::Text(text) if state == turn::State::Active => spoken(d, name, agent, text),
+        Said::Spent(text, what) if state == turn::State::Active => spent(d, name, agent, text, what),
         // It waits, and goes on with another reply; or its turn is over.
-        Said::Text(_) => Ok(()),
+        Said::Text(_) | Said::Spent(..) => Ok(()),
         // The turn goes on when the fleet does.
         Said::Stopped => go_on(d, name, agent),
         Said::Crashed(error) if matches!(state, turn::State::Active | turn::State::Waiting) => {
@@ -615,24 +616,41 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
 
 /// The last message of a hosted agent is posted for it, if it posted nothing by itself.
 fn spoken(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Ruled {
+    let ends = post_for(d, name, agent, text)?;
+    if ends || channel_of(d, name)?.about.ends == TurnEnd::Reply {
+        return ends_by_reply(d, name, agent);
+    }
+    Ok(())
+}
+
+/// Posts what a hosted agent said, without the words that are for us. True: they say that its turn is over.
+fn post_for(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Result<bool, Refusal> {
     let said_so = text.lines().any(|line| line.trim() == TURN_COMPLETE);
     let lines: Vec<&str> = text.lines().filter(|line| line.trim() != TURN_COMPLETE).collect();
     let text = lines.join("\n");
     let text = text.trim();
-    let channel = channel_of(d, name)?;
-    let ends = said_so || text == PASS || channel.about.ends == TurnEnd::Reply;
-    if !channel.posted && !text.is_empty() && text != PASS {
+    if !channel_of(d, name)?.posted && !text.is_empty() && text != PASS {
         d.rule(Rule::ReplyPosted);
         let limit = d.world.config.limits.text_bytes;
         say(d, name, Some(agent), cut(text, limit))?;
     }
-    if ends {
-        let event = completes(d, name, agent, false)?;
-        return d
-            .move_turn(name, agent, &event, Caller { role: system_for(agent).role(), own: true })
-            .map(drop);
-    }
-    Ok(())
+    Ok(said_so || text == PASS)
+}
+
+fn ends_by_reply(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
+    let event = completes(d, name, agent, false)?;
+    d.move_turn(name, agent, &event, Caller { role: system_for(agent).role(), own: true }).map(drop)
+}
+
+/// A hosted agent had no more for its reply: what it said itself is posted, and the room hears that it is not all.
+fn spent(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str, what: &str) -> Ruled {
+    d.rule(Rule::ReplySpent);
+    post_for(d, name, agent, text)?;
+    let (channel, at) = (name.clone(), d.at());
+    let text = format!("⚠️ {agent} used the {what} that it had for a reply, and was not finished");
+    d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+    // Whatever ends turns here: nothing more of it comes.
+    ends_by_reply(d, name, agent)
 }
 
 /// As much of a text as is kept; the rest is in the transcript.
@@ -642,6 +660,17 @@ fn cut(text: &str, bytes: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// Whether a turn that ends without a word is not silence yet: its time was over, for the first time since the last message.
+pub(super) fn is_excused(d: &mut Draft, name: &ChannelName, agent: &AgentName, event: &turn::Event) -> bool {
+    let by_time = matches!(event, turn::Event::Timeout { .. } | turn::Event::WaitTimeout);
+    let Some(channel) = d.world.channel(name) else { return false };
+    let excused = by_time && !channel.posted && !channel.late.contains(agent);
+    if excused {
+        d.rule(Rule::TurnExcused);
+    }
+    excused
 }
 
 /// The turn is not a turn any more: what came into it is passed on, and what the agent was saying is ended.

@@ -17,11 +17,14 @@ use crate::event::{
     SeatTaken, SeatUnreserved,
 };
 use crate::probe::Probe;
+use crate::reading;
 use crate::rooms::Seat;
 use crate::words::{EffectEnd, StepEnding};
 
 /// Whoever speaks outside of a task looks and changes nothing, where its settings do not name its tools.
 const READING: &[&str] = &["Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite"];
+/// The tool that runs a command line, whoever's program it is.
+const SHELL: &str = "Bash";
 /// Our own tools are for everybody: each checks by itself who calls it.
 const OUR_TOOLS: &str = "mcp__adjutant__";
 
@@ -29,6 +32,8 @@ const OUR_TOOLS: &str = "mcp__adjutant__";
 pub(super) enum Said<'a> {
     /// Its last message.
     Text(&'a str),
+    /// It used the turns or the money that it had: what the agent itself said last, and what it ran out of.
+    Spent(&'a str, &'static str),
     /// The fleet stopped in the middle of it.
     Stopped,
     Crashed(&'a str),
@@ -62,11 +67,17 @@ pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentNa
         let amount = budget::share(&d.world, agent);
         d.emit(SeatReserved { seat: seat.clone(), day: d.day(), amount });
     }
-    let turns_left = known.max_turns.or(d.world.config.max_turns).unwrap_or(known.kind.turn_limit());
+    let turns_left = turns_of(d, agent);
     let (seat, agent) = (seat.clone(), agent.clone());
     begins(d, &agent, Probe::Seat(seat.clone()));
     let effect = d.ask(Effect::StartReply { seat: seat.clone(), agent, session, resume, prompt, turns_left });
     d.emit(ReplyUnderWay { seat, effect: Some(effect) });
+}
+
+/// How many turns of its model an agent may use for one reply.
+fn turns_of(d: &Draft, agent: &machines::names::AgentName) -> u32 {
+    let known = d.world.config.agent(agent);
+    known.max_turns.or(d.world.config.max_turns).unwrap_or(known.kind.turn_limit())
 }
 
 /// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
@@ -150,6 +161,8 @@ pub(super) fn reply_outcome(
             let said = match ending {
                 StepEnding::CutOff => Said::Stopped,
                 StepEnding::Done | StepEnding::NotDone => Said::Text(output),
+                StepEnding::OutOfTurns => Said::Spent(output, "turns"),
+                StepEnding::OutOfMoney => Said::Spent(output, "money"),
             };
             probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             finished(d, id, seat, *usage);
@@ -212,8 +225,15 @@ fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<
     let known = d.world.config.agent(&agent);
     let allowed = match &known.allowed_tools {
         Some(tools) => tools.contains(tool),
-        None => READING.contains(&tool.as_str()),
+        None => READING.contains(&tool.as_str()) || tool == SHELL && reading::only_reads(argument),
     };
+    if !allowed && tool == SHELL && known.allowed_tools.is_none() {
+        return Some(
+            "commands that could change something are not for conversations; to look, use cat, sed -n '1,80p', rg, grep, \
+             find, ls, git log, git show or git diff, alone or joined by |, && and ;, without variables or files to write to"
+                .to_owned(),
+        );
+    }
     if !allowed {
         return Some(format!("`{tool}` is not for conversations: look, and change nothing"));
     }

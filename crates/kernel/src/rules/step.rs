@@ -84,7 +84,7 @@ pub(super) fn step_outcome(
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
             }
             // A step that was cut off says nothing of the work, whatever was claimed before.
-            let claimed = *ending == StepEnding::NotDone && has_claimed(d, run, effect)?;
+            let claimed = *ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
             step_finished(d, id, worker, run, *ending == StepEnding::Done || claimed, output)?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {

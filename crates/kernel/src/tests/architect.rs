@@ -12,6 +12,7 @@ use machines::task::{Payload, Status};
 use serde_json::json;
 
 pub(super) const ALL: &[fn()] = &[
+    an_architect_that_runs_out_of_turns_has_not_answered_and_is_asked_again,
     a_spec_becomes_stories_and_is_done_when_they_have_landed,
     a_set_of_stories_that_goes_round_is_sent_back_three_times_and_then_to_a_person,
     a_spec_that_is_not_clear_goes_back_to_its_author,
@@ -72,8 +73,12 @@ impl Studio {
     }
 
     fn says(&mut self, text: &str) {
+        self.says_as(StepEnding::NotDone, text);
+    }
+
+    fn says_as(&mut self, ending: StepEnding, text: &str) {
         let usage = Usage { cost: Some(5), input_tokens: 1, output_tokens: 1 };
-        let (ending, output) = (StepEnding::NotDone, text.to_owned());
+        let output = text.to_owned();
         self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage });
     }
 
@@ -122,6 +127,22 @@ const TWO: &str = r#"```json
 {"stories": [{"key": "form", "title": "The form", "acceptance": ["it has two fields"], "dependsOn": ["db"]},
              {"key": "db", "title": "The table", "infrastructure": true}]}
 ```"#;
+
+/// What somebody says who is not finished is no answer, whatever it looks like.
+#[test]
+fn an_architect_that_runs_out_of_turns_has_not_answered_and_is_asked_again() {
+    let mut studio = Studio::new();
+    studio.submit(None).unwrap();
+    studio.ready();
+    for tried in 1..=2 {
+        studio.says_as(StepEnding::OutOfTurns, TWO);
+        assert_eq!((studio.stands(), studio.spec().state), ("REQUEST", SpecState::Submitted));
+        let asked = studio.asked().expect("it is asked again");
+        assert_eq!(studio.table.world.requests[&asked].tries, tried);
+    }
+    studio.says_as(StepEnding::OutOfMoney, TWO);
+    assert_eq!((studio.stands(), studio.asked()), ("ESCALATED", None), "the third time a person is asked");
+}
 
 #[test]
 fn a_spec_becomes_stories_and_is_done_when_they_have_landed() {

@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 pub(super) const ALL: &[fn()] = &[
     turns_go_round_and_end_by_time,
+    whoever_timed_out_is_heard_once_more_before_the_room_rests,
     hosted_agents_answer_a_person_in_turn_and_then_the_room_rests,
     a_person_is_heard_by_the_mode_of_the_room,
     a_room_waits_for_the_fleet_and_goes_on_with_it,
+    a_reply_that_runs_out_of_turns_or_money_ends_the_turn_and_is_announced,
     a_hosted_agent_that_crashes_is_announced_and_comes_back_only_by_a_person,
     an_outage_pauses_the_turn_of_a_hosted_agent_and_its_end_gives_it_back,
     a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it,
+    a_hosted_agent_may_look_by_commands_and_change_nothing,
     only_whoever_has_the_turn_speaks,
     a_review_room_decides_about_its_task,
     a_wait_keeps_the_turn,
@@ -31,7 +34,8 @@ fn said(commit: &Commit) -> String {
         Event::TurnMoved(e) => Some(format!("{} {}", e.agent, e.to)),
         Event::RingChanged(e) => Some(format!("{}{}", if e.joined { '+' } else { '-' }, e.agent)),
         Event::TurnHeld(e) => {
-            Some(format!("held by {}", e.agent.as_ref().map_or("nobody", AgentName::as_str)))
+            let late = if e.late { ", late" } else { "" };
+            Some(format!("held by {}{late}", e.agent.as_ref().map_or("nobody", AgentName::as_str)))
         }
         Event::ChannelSaid(e) => Some(format!("{} \"{}\"", e.kind, e.text)),
         Event::Posted(e) => Some(format!("{}: \"{}\"{}", e.by, e.text, if e.held { " held" } else { "" })),
@@ -140,6 +144,7 @@ fn turns_go_round_and_end_by_time() {
            b agent_starts -> b IDLE
            b assigned_to_channel -> b QUEUED, +b
            a TURN_COMPLETE alone=false itself -> a QUEUED, timer off, held by nobody, b ACTIVE, held by b, timer 60 s, turn "it is your turn"
+           b rings -> timer off, b QUEUED, held by nobody, late, log "b: turn timed out", announcement "⏱️ b turn timed out", b ACTIVE, held by b, timer 60 s, turn "it is your turn"
            b rings -> timer off, b QUEUED, held by nobody, log "b: turn timed out", announcement "⏱️ b turn timed out", rests
            b says=hello by-ann -> human:ann: "hello", woken, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a TURN_COMPLETE alone=true itself -> a IDLE, timer off, held by nobody, -a"#,
@@ -159,7 +164,40 @@ fn a_wait_keeps_the_turn() {
            a human_override at to=QUEUED by-ann -> a QUEUED, timer off, held by nobody, rests
            a says=hello by-ann -> human:ann: "hello", woken, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
+           a rings -> timer off, a QUEUED, held by nobody, late, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
            a rings -> timer off, a QUEUED, held by nobody, rests"#,
+    );
+}
+
+/// 000, edge case 2: whoever timed out has its turn again in the next cycle, and only then does a silent room rest.
+#[test]
+fn whoever_timed_out_is_heard_once_more_before_the_room_rests() {
+    let both = r#"a agent_starts -> a IDLE
+        a assigned_to_channel -> a QUEUED, +a, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+        b agent_starts -> b IDLE
+        b assigned_to_channel -> b QUEUED, +b"#;
+    let late = r#"a rings -> timer off, a QUEUED, held by nobody, late, log "a: turn timed out", announcement "⏱️ a turn timed out", b ACTIVE, held by b, timer 60 s, turn "it is your turn""#;
+    let again = r#"b TURN_COMPLETE alone=false itself -> b QUEUED, timer off, held by nobody, a ACTIVE, held by a, timer 60 s, turn "it is your turn""#;
+    let mut room = Room::new();
+    room.play(both);
+    room.play(late);
+    room.play(again);
+    room.play(
+        r#"a rings -> timer off, a QUEUED, held by nobody, log "a: turn timed out", announcement "⏱️ a turn timed out", rests
+           a says=hello by-ann -> human:ann: "hello", woken, b ACTIVE, held by b, timer 60 s, turn "it is your turn"
+           b TURN_COMPLETE alone=false itself -> b QUEUED, timer off, held by nobody, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a rings -> timer off, a QUEUED, held by nobody, late, log "a: turn timed out", announcement "⏱️ a turn timed out", a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a TURN_COMPLETE alone=false itself -> a QUEUED, timer off, held by nobody, rests"#,
+    );
+    // It has something to say after all, and what it says is silence for nobody.
+    let mut room = Room::new();
+    room.play(both);
+    room.play(late);
+    room.play(again);
+    room.play(
+        r#"a says=well itself -> agent:a: "well"
+           a TURN_COMPLETE alone=false itself -> a QUEUED, a consumed 1, timer off, held by nobody, b ACTIVE, held by b, timer 60 s, turn "it is your turn""#,
     );
 }
 
@@ -298,9 +336,19 @@ impl Talk {
     }
 
     fn replies(&mut self, text: &str) -> String {
+        self.replies_as(StepEnding::NotDone, text)
+    }
+
+    fn replies_as(&mut self, ending: StepEnding, text: &str) -> String {
         let usage = Usage { cost: Some(7), input_tokens: 1, output_tokens: 1 };
-        let (ending, output) = (StepEnding::NotDone, text.to_owned());
+        let output = text.to_owned();
         self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage })
+    }
+
+    /// The reply that is under way.
+    fn channel_reply(&self) -> machines::names::EffectId {
+        let replies = self.table.world.effects.iter().filter(|(_, effect)| effect.kind() == "start_reply");
+        replies.map(|(id, _)| id.clone()).next().expect("somebody speaks")
     }
 
     fn channel(&self) -> &crate::rooms::Channel {
@@ -426,6 +474,26 @@ fn a_person_is_heard_by_the_mode_of_the_room() {
     assert_eq!(talk.comes("end_reply", gone), "coder has 2, coder speaks 0..2 again");
 }
 
+/// The program's word that the limit is reached is nobody's; what the agent said before is, and ends its turn.
+#[test]
+fn a_reply_that_runs_out_of_turns_or_money_ends_the_turn_and_is_announced() {
+    let turns = "announcement \"⚠️ coder used the turns that it had for a reply, and was not finished\"";
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("begin");
+    let after = talk.replies_as(StepEnding::OutOfTurns, "I look at it first.");
+    let expected = format!("agent:coder: \"I look at it first.\", {turns}, coder QUEUED, coder consumed 2");
+    assert!(after.starts_with(&expected), "{after}");
+    let after = talk.replies_as(StepEnding::OutOfMoney, "");
+    let money = "announcement \"⚠️ intern used the money that it had for a reply, and was not finished\"";
+    assert!(after.starts_with(&format!("{money}, intern QUEUED, intern consumed 2")), "{after}");
+
+    // Nothing more comes, so that there is no signal to wait for either.
+    let mut talk = Talk::with("coder intern", json!({}), json!({"ends": "signal"}));
+    talk.post("begin");
+    let after = talk.replies_as(StepEnding::OutOfTurns, "");
+    assert!(after.starts_with(&format!("{turns}, coder QUEUED, coder consumed 1")), "{after}");
+}
+
 #[test]
 fn a_hosted_agent_that_crashes_is_announced_and_comes_back_only_by_a_person() {
     let mut talk = Talk::new("coder intern", "inject");
@@ -542,6 +610,48 @@ fn a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it() {
     let effect = turn.unwrap().1.clone();
     let after = talk.tell(Actor::System, Ask::Outcome(Outcome { effect, what: Happened::TimerDue }));
     assert!(after.contains("log \"intern: Agent completed response without TURN_COMPLETE\""), "{after}");
+}
+
+/// Nobody has to allow an agent of any program to look.
+#[test]
+fn a_hosted_agent_may_look_by_commands_and_change_nothing() {
+    let mut talk = Talk::new("coder intern", "inject");
+    let mut config = super::table::config();
+    let rule = json!({"pattern": "Bash(cat secret*)", "colour": "red"});
+    config.policy.tools.push(serde_json::from_value(rule).unwrap());
+    config.agents.get_mut(&AgentName::new("coder").unwrap()).unwrap().allowed_tools = None;
+    talk.tell(Actor::System, Ask::Configure { config: Box::new(config) });
+    talk.post("begin");
+    let mut turn = 0;
+    let mut asks = |talk: &mut Talk, tool: &str, argument: &str| {
+        turn += 1;
+        let (call, tool, argument) = (format!("c{turn}").into(), tool.into(), argument.to_owned());
+        let input = Default::default();
+        let effect = talk.channel_reply();
+        let what = Happened::CallAsked { call, tool, argument, input, turn };
+        let commit = talk.table.commit(Actor::System, Ask::Outcome(Outcome { effect, what }), None).unwrap();
+        let answer = commit.events.iter().find_map(|event| match event {
+            Event::EffectAsked(asked) => match &asked.what {
+                Effect::AnswerInReply { allow, note, .. } => Some((*allow, note.clone())),
+                _ => None,
+            },
+            _ => None,
+        });
+        answer.expect("every call is answered")
+    };
+    for (tool, argument, allowed) in [
+        ("Read", "src/a.rs", true),
+        ("Bash", "cat src/a.rs | head -n 5", true),
+        ("Bash", "cat src/a.rs > b", false),
+        ("Edit", "src/a.rs", false),
+    ] {
+        let (allow, note) = asks(&mut talk, tool, argument);
+        assert_eq!(allow, allowed, "{tool}({argument}): {note}");
+        assert_eq!(note.contains("not for conversations"), !allowed, "{tool}({argument}): {note}");
+    }
+    // What the policy asks a person about is asked of nobody here, though it only reads.
+    let (allow, note) = asks(&mut talk, "Bash", "cat secrets.txt");
+    assert!(!allow && note.contains("the policy would ask a person"), "{note}");
 }
 
 #[test]

@@ -70,6 +70,12 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             let channel = Channel { current: Some(AgentName::new("a").unwrap()), ..Channel::default() };
             world.channels.insert(ChannelName::new("room").unwrap(), Arc::new(channel));
         }
+        Invariant::RoomsComeToRest => {
+            let quiet = [AgentName::new("a").unwrap()].into_iter().collect();
+            world
+                .channels
+                .insert(ChannelName::new("room").unwrap(), Arc::new(Channel { quiet, ..Channel::default() }));
+        }
         Invariant::RequestsKept => {
             world.architect_queue.push_back(machines::names::RequestId::new("r99").unwrap());
         }

@@ -373,6 +373,12 @@ pub enum Ended {
         output: String,
         usage: Usage,
     },
+    /// The agent used what it had before it was finished. `said`: its own last words, and none of the program's.
+    Spent {
+        what: Spent,
+        said: String,
+        usage: Usage,
+    },
     Failed {
         error: String,
         why: StepFailure,
@@ -390,13 +396,21 @@ pub enum Ended {
     },
 }
 
+/// What an agent has for a step, and can run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spent {
+    Turns,
+    Money,
+}
+
 impl Ended {
     /// What no turn has reported, however it ended.
     pub fn usage(&self) -> Usage {
         match self {
-            Ended::Finished { usage, .. } | Ended::Failed { usage, .. } | Ended::Outage { usage, .. } => {
-                *usage
-            }
+            Ended::Finished { usage, .. }
+            | Ended::Spent { usage, .. }
+            | Ended::Failed { usage, .. }
+            | Ended::Outage { usage, .. } => *usage,
         }
     }
 }

@@ -29,9 +29,13 @@ pub struct Edit {
     pub path: String,
     /// What becomes of what the merge has there. `None` leaves it as it is.
     pub change: Rewrite,
+    /// What the branch's own version is merged as, where a part of it is decided by a rule and not by a merge.
+    pub merged_as: Option<Settle>,
 }
 
 type Rewrite = Box<dyn Fn(Option<&[u8]>) -> Option<Vec<u8>> + Send + Sync>;
+/// One version of a file with a part of it as another version has it: `(from, to)`. `None` leaves `to` as it is.
+pub type Settle = Box<dyn Fn(&[u8], &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +105,8 @@ impl Repository {
     ) -> Result<Merged, GitError> {
         let carried = self.carried(tip, main)?;
         let base = carried.as_ref().map(|carried| &carried.base);
-        let mut tree = match self.merged_tree(main, base, tip)? {
+        let settled = self.settled(main, base, tip, edits, at)?;
+        let mut tree = match self.merged_tree(main, base, settled.as_ref().unwrap_or(tip))? {
             Ok(tree) => tree,
             Err(files) => {
                 let dropped = carried.map(|carried| carried.named()).unwrap_or_default();
@@ -117,7 +122,11 @@ impl Repository {
         };
         // A squashed tip is never in main itself; what it changed is.
         let need_not_be_in_main = squashed.is_some() || carried.is_some();
-        if tree == self.known_tree_of(main)? && (need_not_be_in_main || self.is_ancestor(tip, main)?) {
+        // Where only such a part was changed, what the rule makes of it is still to come.
+        if settled.is_none()
+            && tree == self.known_tree_of(main)?
+            && (need_not_be_in_main || self.is_ancestor(tip, main)?)
+        {
             return Ok(Merged::Nothing);
         }
         let tip = match &carried {
@@ -137,6 +146,54 @@ impl Repository {
             self.signed(unsigned, |call| commit_tree(by.name(self, call), &tree, parents, message, at))?;
         *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
         Ok(Merged::Clean { commit, tree })
+    }
+
+    /// The tip as it is merged: without what it changed in parts of files that a rule decides. `None`: as it is. The commit is
+    /// for the merge alone, and in no history.
+    fn settled(
+        &self,
+        main: &Oid,
+        base: Option<&Oid>,
+        tip: &Oid,
+        edits: &[Edit],
+        at: i64,
+    ) -> Result<Option<Oid>, GitError> {
+        let mut files = Vec::new();
+        for edit in edits {
+            let Some(settle) = &edit.merged_as else { continue };
+            let base = match base {
+                Some(base) => base.clone(),
+                None => self.plain_merge_base(tip, main)?,
+            };
+            files.push((edit.path.as_str(), settle, base));
+        }
+        let files: Vec<(&str, &Settle, &Oid)> =
+            files.iter().map(|(path, settle, base)| (*path, *settle, base)).collect();
+        self.with_settled(tip, &files, at)
+    }
+
+    /// A commit with parts of its files as other commits have them, on top of it. `None`: nothing differs.
+    fn with_settled(
+        &self,
+        commit: &Oid,
+        files: &[(&str, &Settle, &Oid)],
+        at: i64,
+    ) -> Result<Option<Oid>, GitError> {
+        let mut entries = Vec::new();
+        for (path, settle, from) in files {
+            let (Some(was), Some(is)) = (self.file_in(from, path)?, self.file_in(commit, path)?) else {
+                continue;
+            };
+            let Some(content) = settle(&was, &is) else { continue };
+            let blob = self.write_blob(&content)?;
+            let entry = self.entry(commit, path)?.map(|entry| Entry { oid: blob, ..entry });
+            entries.push((path.as_bytes().to_vec(), entry));
+        }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let tree = self.with_entries(&self.tree_of(commit)?, entries)?;
+        self.commit(&tree, std::slice::from_ref(commit), "What a rule decides", at, By::Person).map(Some)
     }
 
     /// Main with the changes that lead from `base` to `other`, as a tree; or the files in which they conflict. Without a
@@ -172,23 +229,37 @@ impl Repository {
     }
 
     /// A commit on main that takes back what one of its commits brought: against the first parent, where it is a merge. It
-    /// becomes the tip of the task, under its branch. `kept` is a file that stays as main has it.
+    /// becomes the tip of the task, under its branch. `kept` is a file that stays as main has it. Of the file `settled`, a part
+    /// is as it was before, whatever stands around it now.
     pub fn revert(
         &self,
         task: &TaskId,
         branch: &str,
         landed: &Oid,
         kept: Option<&str>,
+        settled: Option<(&str, &Settle)>,
         message: &str,
         at: i64,
     ) -> Result<Merged, GitError> {
         let main = self.main_tip()?;
         let before = self.land("looking for what was before").args(["rev-parse", "--verify", "--quiet"]);
         let before = before.arg(format!("{landed}^1")).oid()?;
-        let mut tree = match self.merged_tree(&main, Some(landed), &before)? {
+        let parts: Vec<(&str, &Settle, &Oid)> =
+            settled.into_iter().map(|(path, settle)| (path, settle, &before)).collect();
+        let without = self.with_settled(landed, &parts, at)?;
+        let mut tree = match self.merged_tree(&main, Some(without.as_ref().unwrap_or(landed)), &before)? {
             Ok(tree) => tree,
             Err(files) => return Ok(Merged::Conflict { files, dropped: Vec::new() }),
         };
+        if let Some((path, settle)) = settled {
+            let was = self.file_in(&before, path)?.unwrap_or_default();
+            let edit = |merged: Option<&[u8]>| settle(&was, merged?);
+            if let Some(content) = edit(self.file_in(&tree, path)?.as_deref()) {
+                let blob = self.write_blob(&content)?;
+                let entry = self.entry(&tree, path)?.map(|entry| Entry { oid: blob, ..entry });
+                tree = self.with_entries(&tree, vec![(path.as_bytes().to_vec(), entry)])?;
+            }
+        }
         if let Some(path) = kept {
             check_path(path)?;
             let entry = self.entry(&main, path)?;

@@ -90,7 +90,8 @@ pub(super) async fn tested(
     let ticket = known.ticket.clone();
     // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
     let merges = in_force.settings.landing.by == LandBy::Merge;
-    let mark = merges.then(|| marks::of(&world, known)).flatten();
+    let mark = merges.then(|| marks::InLanding::of(&world, known)).flatten();
+    let undone = marks::undone_by(&world, known);
     let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
@@ -100,7 +101,10 @@ pub(super) async fn tested(
                 None => Vec::new(),
             };
             if let Some(mark) = &mark {
-                edits.extend(marks::tick_in_landing(&repository, mark, at / 1000)?);
+                edits.push(mark.edit(&repository, at / 1000)?);
+            }
+            if let Some(undone) = &undone {
+                edits.extend(marks::untick(&repository, undone, &tip)?);
             }
             let merged = match &squash {
                 Some(agent) => {
@@ -117,9 +121,8 @@ pub(super) async fn tested(
             if let Merged::Clean { commit, .. } = &merged {
                 repository.keep(&format!("landing-{name}"), commit)?;
                 distrust(&desk.layout, &repository, commit)?;
-                if let Some(said) =
-                    mark.map(|mark| marks::left(&repository, &mark, commit)).transpose()?.flatten()
-                {
+                let said = mark.map(|mark| mark.said(&repository, commit)).transpose()?;
+                for said in said.into_iter().flatten() {
                     desk.notice_once(format!("{name}: {said}"));
                 }
             }

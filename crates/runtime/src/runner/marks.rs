@@ -1,16 +1,24 @@
 //! Marks of stories in the files of their spec: a box is ticked in the commit that lands the story, and nowhere else.
+//!
+//! Whether a story is done is not merged: what a branch did to marks is left out before it is merged, and the landing sets the
+//! one that is its own. So two stories whose boxes stand side by side never conflict, and nobody ticks the box of another.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::World;
 use kernel::specs;
 use kernel::world::Task;
+use machines::names::TaskId;
 use smol_str::SmolStr;
 
-use crate::git::{Edit, GitError, Oid, Repository};
-use crate::specs::{Tick, Ticked, tick};
+use crate::git::{Edit, GitError, Oid, Repository, Settle};
+use crate::specs::{Restore, Tick, Ticked, restore, tick};
 
 /// The mark of a story, with what it takes to find it again.
 #[derive(Clone)]
 pub struct Mark {
+    pub task: TaskId,
     pub format: SmolStr,
     pub key: SmolStr,
     pub at: specs::Mark,
@@ -20,8 +28,30 @@ pub struct Mark {
 pub fn of(world: &World, task: &Task) -> Option<Mark> {
     let spec = world.spec_of(task)?;
     let story = spec.stories.iter().find(|story| story.task == task.id)?;
+    mark(spec, story)
+}
+
+fn mark(spec: &specs::Spec, story: &specs::Loaded) -> Option<Mark> {
     let at = story.mark.clone()?;
-    Some(Mark { format: spec.format.clone(), key: story.key.clone(), at })
+    Some(Mark { task: story.task.clone(), format: spec.format.clone(), key: story.key.clone(), at })
+}
+
+/// The mark of the story that a task takes back, or brings again by taking that back.
+pub fn undone_by(world: &World, task: &Task) -> Option<Mark> {
+    let undone = world.task(task.undoes.as_ref()?)?;
+    of(world, undone).or_else(|| undone_by(world, undone))
+}
+
+/// The file and the part of it that is a task's mark, for taking back what it landed.
+pub fn taken_back_with(world: &World, task: &Task) -> Option<(String, Settle)> {
+    let mark = of(world, task).or_else(|| undone_by(world, task))?;
+    Some((mark.at.path.clone(), settle(&mark)))
+}
+
+/// The marks of other stories in the same file.
+fn others(world: &World, own: &Mark) -> Vec<Mark> {
+    let all = world.specs.values().flat_map(|spec| spec.stories.iter().filter_map(|story| mark(spec, story)));
+    all.filter(|mark| mark.at.path == own.at.path && mark.task != own.task).collect()
 }
 
 impl Mark {
@@ -33,37 +63,100 @@ impl Mark {
             None => Ticked::No("main does not have it"),
         }
     }
+
+    /// One version of the file with this mark as another version has it.
+    fn restored(&self, from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+        let (from, to) = (std::str::from_utf8(from).ok()?, std::str::from_utf8(to).ok()?);
+        restore(&self.format, &Restore { mark: &self.at, key: &self.key, from, to }).map(String::into_bytes)
+    }
 }
 
-/// The tick for the landing's own commit. Nothing where the user's copy of the file was changed: their checkout could not
-/// take it.
-pub fn tick_in_landing(repository: &Repository, mark: &Mark, at: i64) -> Result<Option<Edit>, GitError> {
-    let path = mark.at.path.clone();
-    if repository.file_on_main(&path)?.is_none() || is_changed(repository, &path)? {
-        return Ok(None);
-    }
+/// The part of a file that is this mark.
+pub fn settle(mark: &Mark) -> Settle {
     let mark = mark.clone();
-    let change = move |merged: Option<&[u8]>| match mark.tick(merged, at) {
-        Ticked::Now(content) => Some(content.into_bytes()),
-        Ticked::Before | Ticked::No(_) => None,
-    };
-    Ok(Some(Edit { path, change: Box::new(change) }))
+    Box::new(move |from, to| mark.restored(from, to))
+}
+
+/// What a landing does with the file of its story.
+pub struct InLanding {
+    own: Mark,
+    others: Vec<Mark>,
+    /// The marks of others that the branch had changed.
+    put_back: Arc<Mutex<BTreeSet<usize>>>,
+}
+
+impl InLanding {
+    pub fn of(world: &World, task: &Task) -> Option<InLanding> {
+        let own = of(world, task)?;
+        let others = others(world, &own);
+        Some(InLanding::new(own, others))
+    }
+
+    pub fn new(own: Mark, others: Vec<Mark>) -> InLanding {
+        InLanding { own, others, put_back: Arc::default() }
+    }
+
+    /// The tick for the landing's own commit. None is set where the user's copy of the file was changed: their checkout could
+    /// not take it.
+    pub fn edit(&self, repository: &Repository, at: i64) -> Result<Edit, GitError> {
+        let path = self.own.at.path.clone();
+        let left = repository.file_on_main(&path)?.is_none() || is_changed(repository, &path)?;
+        let own = self.own.clone();
+        let change = move |merged: Option<&[u8]>| match own.tick(merged, at) {
+            Ticked::Now(content) if !left => Some(content.into_bytes()),
+            _ => None,
+        };
+        let (own, others, put_back) = (self.own.clone(), self.others.clone(), self.put_back.clone());
+        let merged_as = move |from: &[u8], to: &[u8]| {
+            let mut content = own.restored(from, to);
+            for (number, other) in others.iter().enumerate() {
+                if let Some(new) = other.restored(from, content.as_deref().unwrap_or(to)) {
+                    put_back.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+                    content = Some(new);
+                }
+            }
+            content
+        };
+        Ok(Edit { path, change: Box::new(change), merged_as: Some(Box::new(merged_as)) })
+    }
+
+    /// What people should know of a merge: why it does not have the tick, and which marks it does not change.
+    pub fn said(&self, repository: &Repository, merge: &Oid) -> Result<Vec<String>, GitError> {
+        let path = &self.own.at.path;
+        let put_back = self.put_back.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let foreign = put_back.into_iter().filter_map(|number| self.others.get(number)).map(|other| {
+            let (line, task) = (shown(other), &other.task);
+            format!("its agent changed the mark of `{line}` in {path}; that is for {task} to do, and lands as it was")
+        });
+        Ok(self.left(repository, merge)?.into_iter().chain(foreign).collect())
+    }
+
+    /// Why a merge does not have the tick, in words for people. Nothing where it does.
+    fn left(&self, repository: &Repository, merge: &Oid) -> Result<Option<String>, GitError> {
+        let path = &self.own.at.path;
+        let why = match self.own.tick(repository.file_in(merge, path)?.as_deref(), 0) {
+            Ticked::Before => return Ok(None),
+            Ticked::No(why) => why,
+            Ticked::Now(_) => "your checkout has local changes in it",
+        };
+        let line = shown(&self.own);
+        Ok(Some(format!("{path} is left as it is, and `{line}` in it is yours to mark as done: {why}")))
+    }
+}
+
+/// What the landing of an undo does with the file of the story that it takes back: the mark is as the undo has it, whatever
+/// was ticked around it meanwhile.
+pub fn untick(repository: &Repository, mark: &Mark, tip: &Oid) -> Result<Option<Edit>, GitError> {
+    let path = mark.at.path.clone();
+    let Some(undone) = repository.file_in(tip, &path)? else { return Ok(None) };
+    let own = mark.clone();
+    let change = move |merged: Option<&[u8]>| own.restored(&undone, merged?);
+    Ok(Some(Edit { path, change: Box::new(change), merged_as: Some(settle(mark)) }))
 }
 
 fn is_changed(repository: &Repository, path: &str) -> Result<bool, GitError> {
     let has_copy = !repository.bare() && repository.stands_on_main();
     Ok(has_copy && !repository.checkout_copy_unchanged(path)?)
-}
-
-/// Why a merge does not have the tick, in words for people. Nothing where it does.
-pub fn left(repository: &Repository, mark: &Mark, merge: &Oid) -> Result<Option<String>, GitError> {
-    let path = &mark.at.path;
-    let why = match mark.tick(repository.file_in(merge, path)?.as_deref(), 0) {
-        Ticked::Before => return Ok(None),
-        Ticked::No(why) => why,
-        Ticked::Now(_) => "your checkout has local changes in it",
-    };
-    Ok(Some(format!("{path} is left as it is, and `{}` in it is yours to mark as done: {why}", shown(mark))))
 }
 
 fn shown(mark: &Mark) -> String {

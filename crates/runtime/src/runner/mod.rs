@@ -67,6 +67,7 @@ use words::Word;
 
 pub use after_commit::{STANDSTILL, is_news, notice_id, standstill_id};
 pub use kept_command::{KeptRun, runs_of};
+pub use marks::taken_back_with;
 pub use prompt_text::prompt_now;
 pub use repository::open_repository;
 pub use sandbox_notes::{sandbox_held, sandbox_note, sandbox_refusal, worktree_note};

@@ -342,7 +342,7 @@ pub fn close_in_landing(shared: &Shared, ticket: &str) -> Result<Option<Edit>, G
     }
     // What the agent wrote into its text stays. What is no ticket that we can read is left as it is.
     let change = |merged: Option<&[u8]>| tickets::set_status(merged?, Status::Closed).ok();
-    Ok(Some(Edit { path: name, change: Box::new(change) }))
+    Ok(Some(Edit { path: name, change: Box::new(change), merged_as: None }))
 }
 
 /// What somebody changed.

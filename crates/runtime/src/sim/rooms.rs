@@ -44,7 +44,8 @@ pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, Str
         return Ok(Some(Happened::Outage { service, resets_at, error, refused, usage }));
     }
     let failed = |why| Happened::StepFailed { error: "exit 1".to_owned(), why, usage };
-    match stage.random.below(24) {
+    let odd = stage.random.below(24);
+    match odd {
         0 => return Ok(Some(failed(StepFailure::Failed))),
         1 => return Ok(Some(failed(StepFailure::Session))),
         2 => {
@@ -58,6 +59,11 @@ pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, Str
         }
         _ => {}
     }
+    let ending = match odd {
+        3 => StepEnding::OutOfTurns,
+        4 => StepEnding::OutOfMoney,
+        _ => StepEnding::NotDone,
+    };
     let text = match (seat, prompt) {
         (Seat::Room { .. }, _) => in_room(stage),
         (Seat::Architect, Say::Request { request }) => {
@@ -70,7 +76,7 @@ pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, Str
         }
         (Seat::Architect, Say::Turn { .. }) => String::new(),
     };
-    Ok(Some(Happened::StepFinished { ending: StepEnding::NotDone, output: text, tip: None, usage }))
+    Ok(Some(Happened::StepFinished { ending, output: text, tip: None, usage }))
 }
 
 fn in_room(stage: &mut Stage) -> String {

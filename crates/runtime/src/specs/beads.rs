@@ -14,7 +14,7 @@ use super::list::{Item, List, State};
 use super::place::Place;
 use super::task_master::{outline, span};
 use super::text::criteria;
-use super::{Found, Line, ReadError, Tick, Ticked, boxes};
+use super::{Found, Line, ReadError, Restore, Tick, Ticked, boxes, put_back};
 
 /// Closed issues stay in the file.
 const BYTES_MAX: usize = 32 << 20;
@@ -242,6 +242,22 @@ pub fn tick(tick: &Tick<'_>) -> Ticked {
         Ticked::No(_) if is_closed(tick) => Ticked::Before,
         other => other,
     }
+}
+
+/// Sets the whole line of the issue as another version of the file has it, where the two do not agree on its state: a closed
+/// one has more members than an open one.
+pub fn restore(restore: &Restore<'_>) -> Option<String> {
+    let of = |content: &str| {
+        let issue =
+            |line: &str| serde_json::from_str::<Issue>(line).ok().filter(|issue| issue.id == restore.key);
+        let mut found = content.lines().filter_map(|line| Some((span(content, line), issue(line)?.state())));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let (there, here) = (of(restore.from)?, of(restore.to)?);
+    if there.1 == here.1 {
+        return None;
+    }
+    put_back(restore, |content| of(content).map(|(place, _)| vec![place]))
 }
 
 /// Whether the file has the issue as closed, in whatever line.

@@ -10,7 +10,7 @@ use kernel::specs::Mark;
 use super::list::{Item, List, State};
 use super::place::{Place, Source, joined};
 use super::text::{self, TextLine, strip_word};
-use super::{Found, Line, ReadError, Tick, Ticked, boxes};
+use super::{Found, Line, ReadError, Restore, Tick, Ticked, boxes, put_back};
 
 const STATUS_FILE: &str = "sprint-status.yaml";
 /// Where the files of a project lie, seen from one of these folders.
@@ -322,13 +322,21 @@ fn status_of_file(file: &Source) -> Option<Entry> {
 /// The word after the colon becomes `done`; what is around it stays.
 pub fn tick(tick: &Tick<'_>) -> Ticked {
     let line = &tick.mark.line;
-    let Some(colon) = line.find(':') else { return Ticked::No("the line has no status") };
+    let Some((before, after)) = around_status(line) else { return Ticked::No("the line has no status") };
+    boxes::replaced(tick.content, line, &[before, "done", after].concat())
+}
+
+/// What stands before and after the word of a status.
+fn around_status(line: &str) -> Option<(&str, &str)> {
+    let colon = line.find(':')?;
     let value = line[colon + 1..].split(" #").next().unwrap_or_default();
-    let word = unquoted(value);
-    if word.is_empty() {
-        return Ticked::No("the line has no status");
-    }
+    let word = Some(unquoted(value)).filter(|word| !word.is_empty())?;
     let at = colon + 1 + value.find(word).unwrap_or_default();
-    let new = [&line[..at], "done", &line[at + word.len()..]].concat();
-    boxes::replaced(tick.content, line, &new)
+    Some((&line[..at], &line[at + word.len()..]))
+}
+
+/// Sets the status as another version of the file has it.
+pub fn restore(restore: &Restore<'_>) -> Option<String> {
+    let around = around_status(&restore.mark.line)?;
+    put_back(restore, |content| boxes::between(content, around).map(|place| vec![place]))
 }

@@ -1,12 +1,43 @@
 //! Ticking a box: one sign of one line, and only where that line stands there as it was read, and once.
 
+use std::ops::Range;
+
 use super::text::sign;
-use super::{Tick, Ticked};
+use super::{Restore, Tick, Ticked, put_back};
 
 pub fn tick(tick: &Tick<'_>) -> Ticked {
     let line = &tick.mark.line;
     let Some(ticked) = ticked(line) else { return Ticked::No("the line has no box") };
     replaced(tick.content, line, &ticked)
+}
+
+/// Sets the box as another version of the file has it.
+pub fn restore(restore: &Restore<'_>) -> Option<String> {
+    let line = &restore.mark.line;
+    let (at, sign) = sign(line)?;
+    let around = (&line[..at], &line[at + sign.len_utf8()..]);
+    put_back(restore, |content| between(content, around).map(|place| vec![place]))
+}
+
+/// What stands between the two in the one line that begins and ends so.
+pub fn between(content: &str, (before, after): (&str, &str)) -> Option<Range<usize>> {
+    let mut found = None;
+    let mut at = 0;
+    for part in content.split_inclusive('\n') {
+        let text = without_end(part);
+        let mark = if at == 0 && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let inner = text[mark..].strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        if let Some(inner) =
+            inner.filter(|inner| !inner.is_empty() && !inner.contains(char::is_whitespace) || *inner == " ")
+        {
+            let start = at + mark + before.len();
+            if found.replace(start..start + inner.len()).is_some() {
+                return None;
+            }
+        }
+        at += part.len();
+    }
+    found
 }
 
 /// The line with its box ticked.

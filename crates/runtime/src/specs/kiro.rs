@@ -11,7 +11,7 @@ use super::list::{Item, List, State};
 use super::place::{Place, Source, joined};
 use super::plain::{SIGN, state, told};
 use super::text::{self, Entry, TaskBox, TextLine, Tick, strip_word};
-use super::{Found, ReadError, Ticked, boxes};
+use super::{Found, ReadError, Restore, Ticked, boxes, put_back};
 
 const NO_NUMBER: &str = "a task has a number such as 2.1 after its box";
 
@@ -208,14 +208,7 @@ pub fn tick(tick: &super::Tick<'_>) -> Ticked {
     let mut number = tick.key;
     while !above(number).is_empty() {
         let parent = above(number);
-        let numbered: Vec<(TaskBox<'_>, &str, &str)> = text::lines(&content)
-            .into_iter()
-            .filter(|line| !line.quiet)
-            .filter_map(|line| {
-                let task = text::task_box(line.text)?;
-                Some((task, said(task.text)?.0, line.text))
-            })
-            .collect();
+        let numbered = numbered(&content);
         let below = |number: &str| number.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'));
         let open = |task: &TaskBox<'_>| task.tick != Tick::Done && !task.star;
         if numbered.iter().any(|(task, number, _)| below(number) && open(task)) {
@@ -233,4 +226,34 @@ pub fn tick(tick: &super::Tick<'_>) -> Ticked {
         number = parent;
     }
     Ticked::Now(content)
+}
+
+/// The boxes that have a number, with it and their whole line.
+fn numbered(content: &str) -> Vec<(TaskBox<'_>, &str, &str)> {
+    let loud = text::lines(content).into_iter().filter(|line| !line.quiet);
+    let boxes = loud.filter_map(|line| {
+        let task = text::task_box(line.text)?;
+        Some((task, said(task.text)?.0, line.text))
+    });
+    boxes.collect()
+}
+
+/// Sets the box of the task, and those of its parents, as another version of the file has them.
+pub fn restore(restore: &Restore<'_>) -> Option<String> {
+    let own = text::sign(&restore.mark.line)?;
+    let around = (&restore.mark.line[..own.0], &restore.mark.line[own.0 + own.1.len_utf8()..]);
+    put_back(restore, |content| {
+        let mut places = vec![boxes::between(content, around)?];
+        let numbered = numbered(content);
+        let mut number = above(restore.key);
+        while !number.is_empty() {
+            let mut parents = numbered.iter().filter(|(_, known, _)| *known == number);
+            let (Some((.., line)), None) = (parents.next(), parents.next()) else { break };
+            let (at, sign) = text::sign(line)?;
+            let start = super::task_master::span(content, line).start + at;
+            places.push(start..start + sign.len_utf8());
+            number = above(number);
+        }
+        Some(places)
+    })
 }

@@ -18,6 +18,7 @@ mod task_master;
 mod tests;
 mod text;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use kernel::specs::{Mark, SPEC_BYTES_MAX, Story};
@@ -90,18 +91,20 @@ struct Format {
     read: fn(&Place) -> Result<Found, ReadError>,
     /// The file with the mark of one story set to done.
     tick: fn(&Tick<'_>) -> Ticked,
+    /// The file with the mark of one story as another version of the file has it.
+    restore: fn(&Restore<'_>) -> Option<String>,
 }
 
 /// The first that a place looks like is the one. Plain Markdown is any other file.
 #[rustfmt::skip]
 const FORMATS: &[Format] = &[
-    Format { name: "kiro",        looks_like: kiro::looks_like,        read: kiro::read,        tick: kiro::tick        },
-    Format { name: "openspec",    looks_like: open_spec::looks_like,   read: open_spec::read,   tick: boxes::tick       },
-    Format { name: "task-master", looks_like: task_master::looks_like, read: task_master::read, tick: task_master::tick },
-    Format { name: "beads",       looks_like: beads::looks_like,       read: beads::read,       tick: beads::tick       },
-    Format { name: "bmad",        looks_like: bmad::looks_like,        read: bmad::read,        tick: bmad::tick        },
-    Format { name: "spec-kit",    looks_like: spec_kit::looks_like,    read: spec_kit::read,    tick: boxes::tick       },
-    Format { name: "markdown",    looks_like: plain::looks_like,       read: plain::read,       tick: boxes::tick       },
+    Format { name: "kiro",        looks_like: kiro::looks_like,        read: kiro::read,        tick: kiro::tick,        restore: kiro::restore        },
+    Format { name: "openspec",    looks_like: open_spec::looks_like,   read: open_spec::read,   tick: boxes::tick,       restore: boxes::restore       },
+    Format { name: "task-master", looks_like: task_master::looks_like, read: task_master::read, tick: task_master::tick, restore: task_master::restore },
+    Format { name: "beads",       looks_like: beads::looks_like,       read: beads::read,       tick: beads::tick,       restore: beads::restore       },
+    Format { name: "bmad",        looks_like: bmad::looks_like,        read: bmad::read,        tick: bmad::tick,        restore: bmad::restore        },
+    Format { name: "spec-kit",    looks_like: spec_kit::looks_like,    read: spec_kit::read,    tick: boxes::tick,       restore: boxes::restore       },
+    Format { name: "markdown",    looks_like: plain::looks_like,       read: plain::read,       tick: boxes::tick,       restore: boxes::restore       },
 ];
 
 /// What a format has found.
@@ -189,4 +192,39 @@ pub enum Ticked {
 pub fn tick(format: &str, tick: &Tick<'_>) -> Ticked {
     let known = FORMATS.iter().find(|known| known.name == format);
     known.map_or(Ticked::No("its format is not known"), |known| (known.tick)(tick))
+}
+
+/// The mark of a story in two versions of its file.
+pub struct Restore<'a> {
+    pub mark: &'a Mark,
+    /// What the spec calls the story.
+    pub key: &'a str,
+    /// The version that has the mark as it is to be.
+    pub from: &'a str,
+    pub to: &'a str,
+}
+
+/// The file with the mark of a story as another version of it has it, and nothing else changed. `None`: they agree, or one of
+/// them does not have it once.
+pub fn restore(format: &str, restore: &Restore<'_>) -> Option<String> {
+    let known = FORMATS.iter().find(|known| known.name == format)?;
+    (known.restore)(restore)
+}
+
+/// Puts pieces of one text in the place of their like in another. `places` finds them, each kind in the same order.
+fn put_back(restore: &Restore<'_>, places: impl Fn(&str) -> Option<Vec<Range<usize>>>) -> Option<String> {
+    let Restore { from, to, .. } = restore;
+    let (there, here) = (places(from)?, places(to)?);
+    let pairs = here.into_iter().zip(there.into_iter().map(|place| &from[place]));
+    let mut changed: Vec<(Range<usize>, &str)> =
+        pairs.filter(|(place, old)| to[place.clone()] != **old).collect();
+    if changed.is_empty() {
+        return None;
+    }
+    changed.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    let mut new = (*to).to_owned();
+    for (place, old) in changed {
+        new.replace_range(place, old);
+    }
+    Some(new)
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::list::{Item, List, State};
 use super::place::{Place, Source};
-use super::{Found, Line, ReadError, Tick, Ticked};
+use super::{Found, Line, ReadError, Restore, Tick, Ticked, put_back};
 
 /// Details of many tasks make a large file.
 const BYTES_MAX: usize = 8 << 20;
@@ -276,33 +276,54 @@ fn line_at(text: &str, at: usize) -> &str {
     super::boxes::without_end(text[start..].split_inclusive('\n').next().unwrap_or_default())
 }
 
-/// Sets the status of the entry, and that of its parent with its last subtask. The entry is found by its number: its line
-/// stands there as often as there are tasks.
-pub fn tick(tick: &Tick<'_>) -> Ticked {
-    let text = tick.content;
-    let Ok(tags) = tags(text) else { return Ticked::No("the file is no list of tasks now") };
-    let (tag, number) = match tick.key.rsplit_once('/') {
-        Some((tag, number)) => (tag, number),
-        None => (MASTER, tick.key),
-    };
+/// The entry with this key: the task, or the parent and its subtask.
+fn entry<'t, 'a>(
+    tags: &'t BTreeMap<String, Tag<'a>>,
+    key: &str,
+) -> Result<(&'t Task<'a>, Option<&'t Task<'a>>), &'static str> {
+    let (tag, number) = key.rsplit_once('/').unwrap_or((MASTER, key));
     let tag = tags.get(tag).or_else(|| tags.values().next().filter(|_| tags.len() == 1));
-    let Some(tag) = tag else { return Ticked::No("its tag is gone") };
+    let tag = tag.ok_or("its tag is gone")?;
     let (parent, child) = match number.split_once('.') {
         Some((parent, child)) => (parent, Some(child)),
         None => (number, None),
     };
     let mut parents = tag.tasks.iter().filter(|task| id(&task.id) == parent);
     let (Some(parent), None) = (parents.next(), parents.next()) else {
-        return Ticked::No("there is not one task with its number");
+        return Err("there is not one task with its number");
+    };
+    let Some(child) = child else { return Ok((parent, None)) };
+    let mut found = parent.subtasks().iter().filter(|task| id(&task.id) == child);
+    let (Some(task), None) = (found.next(), found.next()) else {
+        return Err("there is not one subtask with its number");
+    };
+    Ok((parent, Some(task)))
+}
+
+/// Sets the status of the entry, and that of its parent, as another version of the file has them.
+pub fn restore(restore: &Restore<'_>) -> Option<String> {
+    put_back(restore, |content| {
+        let tags = tags(content).ok()?;
+        let (parent, child) = entry(&tags, restore.key).ok()?;
+        let place = |task: &Task<'_>| task.status.map(|raw| span(content, raw.get()));
+        let own = place(child.unwrap_or(parent))?;
+        Some([own].into_iter().chain(child.and_then(|_| place(parent))).collect())
+    })
+}
+
+/// Sets the status of the entry, and that of its parent with its last subtask. The entry is found by its number: its line
+/// stands there as often as there are tasks.
+pub fn tick(tick: &Tick<'_>) -> Ticked {
+    let text = tick.content;
+    let Ok(tags) = tags(text) else { return Ticked::No("the file is no list of tasks now") };
+    let (parent, child) = match entry(&tags, tick.key) {
+        Ok(found) => found,
+        Err(why) => return Ticked::No(why),
     };
     let mut set: Vec<Range<usize>> = Vec::new();
     let task = match child {
         None => parent,
-        Some(child) => {
-            let mut found = parent.subtasks().iter().filter(|task| id(&task.id) == child);
-            let (Some(task), None) = (found.next(), found.next()) else {
-                return Ticked::No("there is not one subtask with its number");
-            };
+        Some(task) => {
             let others = parent.subtasks().iter().filter(|other| !std::ptr::eq(*other, task));
             if others.clone().all(Task::is_over) && !parent.is_over() {
                 set.extend(parent.status.map(|raw| span(text, raw.get())));

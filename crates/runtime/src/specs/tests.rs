@@ -49,6 +49,12 @@ fn check_tick(sample: &str, read: &Read, key: &str, expected: &[(&str, &str)]) {
     let mark = story(read, key).mark.as_ref().unwrap();
     let again = tick(read.format, &Tick { mark, key, content: &after, at: 1_900_000_000 });
     assert_eq!(again, Ticked::Before, "it is ticked once");
+    // And set back, as it was before.
+    let back = |from: &str, to: &str| restore(read.format, &Restore { mark, key, from, to });
+    assert_eq!(back(&before, &after).as_deref(), Some(before.as_str()));
+    assert_eq!(back(&after, &before).as_deref(), Some(after.as_str()));
+    assert_eq!(back(&before, &before), None, "there is nothing to do");
+    assert_eq!(back("", &after), None, "what is not there says nothing");
 }
 
 #[test]
@@ -266,6 +272,11 @@ fn beads_wait_for_what_blocks_them_and_epics_stand_for_their_children() {
     let mark = story(&read, "b-2").mark.as_ref().unwrap();
     let again = Tick { mark, key: "b-2", content: &after, at: 1 };
     assert_eq!(tick("beads", &again), Ticked::Before);
+    let back = Restore { mark, key: "b-2", from: &before, to: &after };
+    assert_eq!(restore("beads", &back).as_deref(), Some(before.as_str()));
+    let noted = before.replace(line, &line.replace("Pillars", "Pillars of stone"));
+    let back = Restore { mark, key: "b-2", from: &before, to: &noted };
+    assert_eq!(restore("beads", &back), None, "what is not about its state is not a mark");
 }
 
 #[test]

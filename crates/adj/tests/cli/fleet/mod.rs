@@ -23,6 +23,7 @@ mod limits;
 mod live;
 mod main_tests;
 mod many;
+mod marks;
 mod mcp;
 mod model_api;
 mod odd;

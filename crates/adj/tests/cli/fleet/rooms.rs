@@ -207,6 +207,83 @@ fn a_message_reaches_claude_in_the_middle_of_its_turn() {
     fleet.stop();
 }
 
+/// An agent whose time was over is given its turn once more, though the others have nothing to say.
+#[test]
+fn an_agent_that_timed_out_is_heard_in_the_next_round_before_the_room_rests() {
+    let slow = "{ turn = \"Let me think.\" }, { hang = true } | { say = \"Now I know.\" }";
+    let repository = project("late", &[("anna", slow), ("ben", "{ say = \"PASS\" }")]);
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk"]);
+    repository.talk(&["channel", "add", "talk", "anna", "--timeout", "8s"]);
+    repository.talk(&["channel", "add", "talk", "ben"]);
+    repository.talk(&["channel", "post", "talk", "Well?"]);
+    repository.wait_said("agent:anna: Now I know.");
+    repository.wait_rest();
+    assert_eq!(repository.announced(), ["⏱️ anna turn timed out"]);
+    fleet.stop();
+}
+
+/// What Claude Code says at its limit is not what the agent says.
+#[test]
+fn an_agent_that_runs_out_of_turns_is_announced_and_only_its_own_words_are_posted() {
+    let repository = project("spent", &[]);
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    let agent = format!(
+        "\n[agents.coder]\nadapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]\nmax_turns = 1\n"
+    );
+    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + &agent));
+    let looks = json!({ "name": "Read", "input": { "file_path": "base.check" } });
+    let replies = json!([[{ "text": "I look first.", "tools": [looks] }, { "text": "It is true." }]]);
+    repository.write("replies.json", &replies.to_string());
+    repository.commit("Claude");
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--timeout", "10m", "--add", "coder"]);
+    repository.wait_said("agent:coder");
+    repository.wait_rest();
+    assert_eq!(repository.said(), ["human:tester: Well?", "agent:coder: I look first."]);
+    assert_eq!(
+        repository.announced(),
+        ["⚠️ coder used the turns that it had for a reply, and was not finished"]
+    );
+    fleet.stop();
+}
+
+/// Codex reads by commands. Those that only look are let through without a setting, and no others.
+#[test]
+fn codex_looks_around_in_a_room_and_changes_nothing() {
+    let repository = project("codex", &[]);
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    let agent = format!(
+        "\n[agents.coder]\nadapter = \"codex\"\ncommand = [{adj:?}, \"internal\", \"replay-codex\", {file:?}]\n"
+    );
+    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + &agent));
+    let bash = |command: &str| json!({ "name": "Bash", "input": { "command": command } });
+    let tools = json!([bash("cat base.check | head -n 1"), bash("echo changed > made.txt")]);
+    repository.write("replies.json", &json!([[{ "tools": tools }, { "text": "It says true." }]]).to_string());
+    repository.commit("Codex");
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--timeout", "10m", "--add", "coder"]);
+    repository.wait_said("agent:coder: It says true.");
+    repository.wait_rest();
+    let steps = std::fs::read_dir(repository.state("steps")).unwrap().flatten();
+    let printed: String = steps.map(|step| repository.read(&step.path().join("out"))).collect();
+    let ended = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ended: Vec<(String, String)> = ended
+        .filter(|said| {
+            said["method"] == "item/completed" && said["params"]["item"]["type"] == "commandExecution"
+        })
+        .map(|said| {
+            let text =
+                |name: &str| said["params"]["item"][name].as_str().unwrap_or_default().trim().to_owned();
+            (text("status"), text("aggregatedOutput"))
+        })
+        .collect();
+    let expected = [("completed", "true"), ("declined", "")];
+    assert_eq!(ended, expected.map(|(status, said)| (status.to_owned(), said.to_owned())), "{printed}");
+    assert!(!repository.tree(".seats/room+talk+coder/made.txt").exists());
+    fleet.stop();
+}
+
 #[test]
 fn a_service_that_is_away_pauses_the_turn_until_it_is_back() {
     let repository = project(

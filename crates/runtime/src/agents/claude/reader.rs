@@ -5,8 +5,8 @@
 
 use super::super::transcript::argument;
 use super::super::{
-    Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
-    TEXT_BYTES_MAX, inside, keep_error, micros, not_understood, said_done, shortened,
+    Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, Spent,
+    StopReason, TEXT_BYTES_MAX, inside, keep_error, micros, not_understood, said_done, shortened,
 };
 use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
 use kernel::Millis;
@@ -39,6 +39,8 @@ pub(super) struct Claude {
     said_message: Option<String>,
     /// The message that came piece by piece, last of all such.
     written: Option<String>,
+    /// The agent's own words, last of all.
+    last: String,
     /// Questions that overtook their message.
     held: Vec<Question>,
     /// Calls that wait for an answer or a result.
@@ -166,6 +168,7 @@ impl Claude {
             streaming: false,
             said_message: None,
             written: None,
+            last: String::new(),
             held: Vec::new(),
             calls: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -439,6 +442,9 @@ impl Claude {
             }
             return;
         }
+        if let Some(text) = texts.clone().rfind(|text| !text.trim().is_empty()) {
+            self.last = shortened(text, TEXT_BYTES_MAX);
+        }
         if self.written.as_deref() != Some(id) {
             // A message that came whole.
             out.extend(texts.clone().map(|text| Said::Token(shortened(text, TEXT_BYTES_MAX))));
@@ -562,7 +568,7 @@ impl Claude {
         let errors = result["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
         let first = errors.iter().find_map(Value::as_str).unwrap_or(said);
         let failed = |error: String, why| Ended::Failed { error: shortened(&error, 4096), why, usage };
-        let spent = |text: &str| Ended::Finished { done: false, output: text.to_owned(), usage };
+        let spent = |what| Ended::Spent { what, said: self.last.clone(), usage };
         let reason = result["terminal_reason"].as_str().unwrap_or_default();
         let subtype = result["subtype"].as_str().unwrap_or_default();
 
@@ -575,10 +581,10 @@ impl Claude {
             }
             // No failure: the limit was ours, and the kernel has counted.
             ("max_turns", _) | (_, "error_max_turns") => {
-                return spent("The agent used the turns that it had left.");
+                return spent(Spent::Turns);
             }
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
-                return spent("The agent used the money that it had left.");
+                return spent(Spent::Money);
             }
             // A session that has grown too long can only be left; a first prompt that is too long stays so.
             ("prompt_too_long", _) => {

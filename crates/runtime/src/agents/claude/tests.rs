@@ -72,6 +72,7 @@ fn told(name: &str, resume: bool, exit: &Exit) -> String {
         said.iter().map(|said| if let Said::Turn { calls, .. } = said { calls.len() } else { 0 }).sum();
     let how = match &ended {
         Ended::Finished { done, output, .. } => format!("finished done={done} {output:?}"),
+        Ended::Spent { what, said, .. } => format!("spent {what:?} {said:?}"),
         Ended::Failed { error, why, .. } => {
             format!("failed {why} {:?}", error.chars().take(60).collect::<String>())
         }
@@ -144,9 +145,9 @@ fn how_recorded_steps_end() {
         ("api-connection-dropped", false, &one,
          "0 turns, 0 calls, 0 asked, 0 results, 0 µ$: outage \"API Error: Connection dropped (ECONNRESET). Check the gatewa\""),
         ("budget", false, &one,
-         "3 turns, 3 calls, 0 asked, 2 results, 1260000 µ$: finished done=false \"The agent used the money that it had left.\""),
+         "3 turns, 3 calls, 0 asked, 2 results, 1260000 µ$: spent Money \"s\""),
         ("maxturns", false, &one,
-         "2 turns, 2 calls, 0 asked, 2 results, 10000 µ$: finished done=false \"The agent used the turns that it had left.\""),
+         "2 turns, 2 calls, 0 asked, 2 results, 10000 µ$: spent Turns \"step\""),
         ("signal-int-tool", false, &zero,
          "1 turns, 1 calls, 0 asked, 1 results, 5000 µ$: failed failed \"the agent was interrupted\""),
         ("signal-term-tool", false, &term,

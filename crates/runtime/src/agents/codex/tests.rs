@@ -76,6 +76,7 @@ fn told(name: &str, resume: bool) -> String {
     let start = |text: &str| text.chars().take(40).collect::<String>();
     let how = match &ended {
         Ended::Finished { done, output, .. } => format!("finished done={done} {output:?}"),
+        Ended::Spent { what, said, .. } => format!("spent {what:?} {said:?}"),
         Ended::Failed { error, why, .. } => format!("failed {why} {:?}", start(error)),
         Ended::Outage { service_error, refused, .. } => {
             format!("outage refused={refused} {:?}", start(service_error))

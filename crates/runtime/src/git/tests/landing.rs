@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::*;
-use crate::runner::marks::{self, Mark};
+use crate::runner::marks::{InLanding, Mark};
 
 const AT: i64 = 1_700_000_000;
 
@@ -126,6 +126,7 @@ fn edits_travel_in_the_merge_and_change_nothing_else() {
     let edit = |path: &str, change: fn(Option<&[u8]>) -> Option<Vec<u8>>| Edit {
         path: path.to_owned(),
         change: Box::new(change),
+        merged_as: None,
     };
     let edits = [
         edit("tickets/deep/c1.md", |before| before.is_none().then(|| b"closed\n".to_vec())),
@@ -159,28 +160,30 @@ fn the_box_of_a_story_is_ticked_in_its_merge_and_left_where_that_cannot_be() {
     let main = project.repository.main_tip().unwrap();
     let line = "  - [ ] 1.2 Leaf".to_owned();
     let mark = |path: &str| Mark {
+        task: TaskId::new("door-1").unwrap(),
         format: "kiro".into(),
         key: "1.2".into(),
         at: kernel::specs::Mark { path: path.to_owned(), line: line.clone() },
     };
-    let edit = |path: &str| marks::tick_in_landing(&project.repository, &mark(path), AT).unwrap();
+    let landing = |path: &str| InLanding::new(mark(path), Vec::new());
+    let edit = |path: &str| landing(path).edit(&project.repository, AT).unwrap();
     let merge = |edits: &[Edit]| match project.repository.merge(&main, &tip, "Land", edits, AT).unwrap() {
         Merged::Clean { commit, .. } => commit,
         other => panic!("{other:?}"),
     };
-    let left = |path: &str, merge: &Oid| marks::left(&project.repository, &mark(path), merge).unwrap();
+    let said = |path: &str, merge: &Oid| landing(path).said(&project.repository, merge).unwrap().join("\n");
     let unmarked = merge(&[]);
-    assert!(edit("none.md").is_none(), "what main does not have is not made");
-    assert!(left("none.md", &unmarked).unwrap().contains("main does not have it"));
+    assert_eq!(merge(&[edit("none.md")]), unmarked, "what main does not have is not made");
+    assert!(said("none.md", &unmarked).contains("main does not have it"));
 
     // The user is at work on the file: the landing could not be brought into their checkout.
     write(&project.root().join(path), "mine\n");
-    assert!(edit(path).is_none());
-    assert!(left(path, &unmarked).unwrap().contains("local changes"), "{:?}", left(path, &unmarked));
+    assert_eq!(merge(&[edit(path)]), unmarked);
+    assert!(said(path, &unmarked).contains("local changes"), "{}", said(path, &unmarked));
 
     write(&project.root().join(path), tasks);
-    let ticked = merge(&[edit(path).unwrap()]);
-    assert_eq!(left(path, &ticked), None);
+    let ticked = merge(&[edit(path)]);
+    assert_eq!(said(path, &ticked), "");
     assert_eq!(project.repository.move_main(&ticked, &main).unwrap(), Moved::Moved);
     assert_eq!(project.git(&["diff", "--name-only", main.as_str(), "main"]), format!("{path}\nnew"));
     let after = fs::read_to_string(project.root().join(path)).unwrap();

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::{FirstInput, Step, StepError, cut_off, failed, reader_of};
-use crate::agents::{self, Ended, Input, Reader, Said, Silence};
+use crate::agents::{self, Ended, Input, Reader, Said, Silence, Spent};
 use crate::files::FileError;
 use crate::keeper::{self, Connection, Exit, Found, News, Reason, Tail};
 use crate::log::Fence;
@@ -483,6 +483,13 @@ impl<'a> Follower<'a> {
             (Ended::Finished { done, output, usage }, _) => {
                 let ending = if done { StepEnding::Done } else { StepEnding::NotDone };
                 Happened::StepFinished { ending, output, tip, usage }
+            }
+            (Ended::Spent { what, said, usage }, _) => {
+                let ending = match what {
+                    Spent::Turns => StepEnding::OutOfTurns,
+                    Spent::Money => StepEnding::OutOfMoney,
+                };
+                Happened::StepFinished { ending, output: said, tip, usage }
             }
             (_, reason @ (Reason::Processes(_) | Reason::Memory(_))) => {
                 let passed = endings::passed(&reason).unwrap_or_default();

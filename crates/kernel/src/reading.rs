@@ -1,0 +1,355 @@
+//! Command lines that look at things and change nothing, for agents that speak outside of any task.
+//!
+//! Invariant: whatever is not understood, or not in the table, is not reading. The table is about what a command can do by
+//! its arguments: write a file, or run another program.
+
+use Judge::{Always, NoFiles, Only, Script, Unless};
+
+/// When a command only reads.
+enum Judge {
+    Always,
+    /// Unless one of these options is among its words. `--output` stands for every beginning of it too, as programs take
+    /// those, and `-o` for every word of short options with that letter.
+    Unless(&'static [&'static str]),
+    /// If it has no other words than these.
+    Only(&'static [&'static str]),
+    /// If it is given options alone: a file that it names may be written.
+    NoFiles,
+    /// `sed -n` with lines to be printed.
+    Script,
+}
+
+#[rustfmt::skip]
+const COMMANDS: &[(&str, Judge)] = &[
+    ("basename",  Always),
+    ("cat",       Always),
+    ("cd",        Always),
+    ("cmp",       Always),
+    ("comm",      Always),
+    ("cut",       Always),
+    ("diff",      Always),
+    ("dirname",   Always),
+    ("du",        Always),
+    ("echo",      Always),
+    ("egrep",     Always),
+    ("fgrep",     Always),
+    ("file",      Unless(&["-C", "--compile"])),
+    ("find",      Unless(&["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"])),
+    ("fold",      Always),
+    ("grep",      Always),
+    ("head",      Always),
+    ("jq",        Always),
+    ("ls",        Always),
+    ("md5sum",    Always),
+    ("nl",        Always),
+    ("od",        Always),
+    ("paste",     Always),
+    ("printf",    Always),
+    ("pwd",       Always),
+    ("readlink",  Always),
+    ("realpath",  Always),
+    ("rg",        Unless(&["--hostname-bin", "--pre"])),
+    ("sed",       Script),
+    ("sha256sum", Always),
+    ("sort",      Unless(&["-T", "-o", "--compress-program", "--output", "--temporary-directory"])),
+    ("stat",      Always),
+    ("tac",       Always),
+    ("tail",      Always),
+    ("test",      Always),
+    ("tr",        Always),
+    ("true",      Always),
+    ("type",      Always),
+    ("uniq",      NoFiles),
+    ("wc",        Always),
+    ("which",     Always),
+];
+
+/// What a diff can be told to write or to run.
+const DIFFING: Judge = Unless(&["--ext-diff", "--output", "--textconv"]);
+
+#[rustfmt::skip]
+const GIT: &[(&str, Judge)] = &[
+    ("blame",        Always),
+    ("branch",       Only(&["--all", "--list", "--remotes", "--show-current", "-a", "-r", "-v", "-vv"])),
+    ("cat-file",     Unless(&["--filters", "--textconv"])),
+    ("describe",     Always),
+    ("diff",         DIFFING),
+    ("diff-tree",    DIFFING),
+    ("for-each-ref", Always),
+    ("grep",         Unless(&["-O", "--open-files-in-pager", "--textconv"])),
+    ("log",          DIFFING),
+    ("ls-files",     Always),
+    ("ls-tree",      Always),
+    ("merge-base",   Always),
+    ("name-rev",     Always),
+    ("remote",       Only(&["-v"])),
+    ("rev-list",     Always),
+    ("rev-parse",    Always),
+    ("shortlog",     DIFFING),
+    ("show",         DIFFING),
+    ("show-ref",     Always),
+    ("status",       Always),
+    ("tag",          Only(&["--list", "-l"])),
+];
+
+/// Whether every command of a line only reads.
+pub fn only_reads(line: &str) -> bool {
+    commands(line)
+        .is_some_and(|commands| !commands.is_empty() && commands.iter().all(|command| reads(command)))
+}
+
+/// A word as the program gets it. `is_pattern`: it begins with what the shell puts names of files in the place of.
+#[derive(Default)]
+struct Word {
+    text: String,
+    is_pattern: bool,
+}
+
+fn reads(command: &[Word]) -> bool {
+    let Some((name, rest)) = command.split_first() else { return false };
+    if name.text == "git" {
+        return git_reads(rest);
+    }
+    is_judged(COMMANDS, &name.text, rest)
+}
+
+fn git_reads(mut words: &[Word]) -> bool {
+    loop {
+        match words {
+            [option, rest @ ..] if matches!(option.text.as_str(), "--no-pager" | "-P") => words = rest,
+            [option, _, rest @ ..] if option.text == "-C" => words = rest,
+            [name, rest @ ..] => return is_judged(GIT, &name.text, rest),
+            [] => return false,
+        }
+    }
+}
+
+fn is_judged(table: &[(&str, Judge)], name: &str, words: &[Word]) -> bool {
+    let Some((_, judge)) = table.iter().find(|(known, _)| *known == name) else { return false };
+    match judge {
+        Always => true,
+        // A file can be called as an option is.
+        Unless(options) => !words
+            .iter()
+            .any(|word| word.is_pattern || options.iter().any(|option| is_option(&word.text, option))),
+        Only(known) => words.iter().all(|word| known.contains(&word.text.as_str())),
+        NoFiles => {
+            words.iter().all(|word| !word.is_pattern && word.text.starts_with('-') && word.text.len() > 1)
+        }
+        Script => {
+            let [quiet, script, files @ ..] = words else { return false };
+            let plain = |word: &Word| !word.is_pattern && !word.text.starts_with('-');
+            quiet.text == "-n" && prints_lines(&script.text) && files.iter().all(plain)
+        }
+    }
+}
+
+fn is_option(word: &str, option: &str) -> bool {
+    if option.starts_with("--") {
+        let stem = word.split('=').next().unwrap_or_default();
+        return stem.len() > 2 && stem.starts_with("--") && option.starts_with(stem);
+    }
+    if option.len() > 2 {
+        return word == option;
+    }
+    word.starts_with('-') && !word.starts_with("--") && word[1..].contains(&option[1..])
+}
+
+/// `12p` or `1,40p`, and several of them.
+fn prints_lines(script: &str) -> bool {
+    let number =
+        |text: &str| text == "$" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    script.split(';').map(str::trim).all(|part| {
+        let Some(lines) = part.strip_suffix('p') else { return false };
+        match lines.split_once(',') {
+            Some((from, to)) => number(from) && number(to),
+            None => number(lines),
+        }
+    })
+}
+
+/// The commands of a line, word by word; nothing where one of them is not plain: what the shell would put in, run or write
+/// cannot be seen here.
+fn commands(line: &str) -> Option<Vec<Vec<Word>>> {
+    let mut all: Vec<Vec<Word>> = Vec::new();
+    let mut command: Vec<Word> = Vec::new();
+    let mut word: Option<Word> = None;
+    let mut rest = line.trim();
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        match letter {
+            ' ' | '\t' => command.extend(word.take()),
+            ';' | '\n' | '|' | '&' => {
+                command.extend(word.take());
+                let doubled = rest.starts_with(letter);
+                // Alone it is left running, and what follows it may be a file.
+                if letter == '&' && !doubled || letter == '|' && rest.starts_with('&') {
+                    return None;
+                }
+                if doubled && matches!(letter, '&' | '|') {
+                    rest = &rest[1..];
+                }
+                let nothing = command.is_empty();
+                if nothing && letter != '\n' {
+                    return None;
+                }
+                if !nothing {
+                    all.push(std::mem::take(&mut command));
+                }
+            }
+            '>' => {
+                let stream = word.take();
+                if stream.is_some_and(|stream| stream.text != "1" && stream.text != "2") {
+                    return None;
+                }
+                rest = nowhere(rest)?;
+            }
+            '\'' => {
+                let (text, after) = rest.split_once('\'')?;
+                word.get_or_insert_default().text.push_str(text);
+                rest = after;
+            }
+            '"' => rest = quoted(rest, &mut word.get_or_insert_default().text)?,
+            '\\' => {
+                let escaped = rest.chars().next().filter(|escaped| *escaped != '\n')?;
+                word.get_or_insert_default().text.push(escaped);
+                rest = &rest[escaped.len_utf8()..];
+            }
+            '$' | '`' | '(' | ')' | '{' | '}' | '<' => return None,
+            '!' | '#' if word.is_none() => return None,
+            _ => {
+                let is_pattern = matches!(letter, '*' | '?' | '[') && word.is_none();
+                let word = word.get_or_insert_default();
+                word.is_pattern |= is_pattern;
+                word.text.push(letter);
+            }
+        }
+    }
+    command.extend(word);
+    if !command.is_empty() {
+        all.push(command);
+    }
+    Some(all)
+}
+
+/// What follows a `>` that leads to nothing or to another stream.
+fn nowhere(rest: &str) -> Option<&str> {
+    let ends = |after: &str| after.is_empty() || after.starts_with([' ', '\t', '\n', ';', '|', '&']);
+    let streams = ["&1", "&2"].into_iter().find_map(|to| rest.strip_prefix(to));
+    let null = || rest.trim_start_matches(['>', ' ']).strip_prefix("/dev/null");
+    streams.or_else(null).filter(|after| ends(after))
+}
+
+/// Takes a text in double quotes in, if the shell leaves it as it is.
+fn quoted<'a>(rest: &'a str, text: &mut String) -> Option<&'a str> {
+    let mut letters = rest.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some(&rest[at + 1..]),
+            '$' | '`' => return None,
+            '\\' => match letters.next()?.1 {
+                '\n' => return None,
+                escaped @ ('"' | '\\' | '$' | '`') => text.push(escaped),
+                other => text.extend(['\\', other]),
+            },
+            letter => text.push(letter),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_looks_is_known_as_such() {
+        for line in [
+            "ls",
+            "ls -la src && cat 'a b.rs' | head -n 20; pwd",
+            "cd crates/kernel && rg -n \"fn main|fn \\(\" src",
+            "sed -n '1,40p' README.md",
+            "sed -n '1,10p;$p' a b",
+            "sed -n 200,260p src/lib.rs\nnl -ba x",
+            "grep -rn TODO --include=*.rs . 2>/dev/null | wc -l",
+            "cat a 2>&1 >/dev/null || echo none",
+            "find . -name '*.toml' -not -path './target/*'",
+            "git log --oneline -5 -- src/a.rs",
+            "git --no-pager -C .. show HEAD:README.md",
+            "git diff main...work --stat",
+            "git status --short && git branch -a",
+            "sort a.txt | uniq -c | sort -rn | head",
+            "cat src/*.rs",
+            "echo \"it costs \\$5\"",
+        ] {
+            assert!(only_reads(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_could_change_or_run_something_is_not_reading() {
+        for line in [
+            "",
+            "rm -r .",
+            "cat a > b",
+            "cat a >>b",
+            "cat a 3>/dev/null",
+            "cat a >/dev/nullx",
+            "cat <(rm a)",
+            "cat $(rm a)",
+            "cat `rm a`",
+            "cat \"$(rm a)\"",
+            "echo $HOME",
+            "ls & rm a",
+            "ls &&& rm a",
+            "ls |& sh",
+            "cat a | sh",
+            "ls; rm a",
+            "ls\nrm a",
+            "X=1 ls",
+            "env ls",
+            "(ls)",
+            "! ls",
+            "ls # and so on",
+            "cat 'open",
+            "cat \"open",
+            "cat a\\",
+            "/tmp/cat a",
+            "sed -i s/a/b/ x",
+            "sed -n 'w out' x",
+            "sed -n '1e rm a' x",
+            "sed -n 1p -i x",
+            "sed s/a/b/w x",
+            "find . -delete",
+            "find . -exec rm {} +",
+            "find . -fprint out",
+            "sort -o out a",
+            "sort -uo out a",
+            "sort --out=x a",
+            "sort --o'utput'=x a",
+            "sort *",
+            "uniq a b",
+            "rg --pre ./evil x",
+            "git -c core.pager=evil log",
+            "git --exec-path=. log",
+            "git diff --output=x",
+            "git log --outp=x",
+            "git grep -O./evil x",
+            "git grep --open=./evil x",
+            "git branch new",
+            "git branch -D work",
+            "git tag v1",
+            "git checkout main",
+            "git commit -m x",
+            "git push",
+            "git",
+            "awk '{system(\"rm a\")}' x",
+            "xargs rm",
+            "python3 -c pass",
+            "| ls",
+            "ls | | cat",
+        ] {
+            assert!(!only_reads(line), "{line}");
+        }
+    }
+}
