@@ -208,7 +208,8 @@ pub(crate) fn answer_request(d: &mut Draft, id: &RequestId, text: &str) -> Resul
         return Err(Refusal::field("text", "an answer must not be empty"));
     }
     d.rule(Rule::QuestionAnswered);
-    if d.world.config.architect.is_some() && (d.world.is_queued(id) || asked.for_person) {
+    // Also where the settings have lost their architect meanwhile: what it has in hand, and its queue, are kept.
+    if d.world.is_queued(id) || asked.for_person {
         return architect::person_answers(d, &asked, text);
     }
     let by = SmolStr::new(d.command.actor.to_string());

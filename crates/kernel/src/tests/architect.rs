@@ -17,6 +17,7 @@ pub(super) const ALL: &[fn()] = &[
     a_set_of_stories_that_goes_round_is_sent_back_three_times_and_then_to_a_person,
     a_spec_that_is_not_clear_goes_back_to_its_author,
     a_question_is_answered_by_the_architect_or_by_the_person_whom_it_asks,
+    what_a_person_answers_while_there_is_no_architect_waits_for_the_next_one,
     nobody_who_answers_in_time_is_an_error_that_keeps_everything,
     the_architect_reviews_the_tip_that_it_was_shown_and_no_other,
     requests_are_served_in_order_of_arrival,
@@ -268,6 +269,29 @@ fn a_question_is_answered_by_the_architect_or_by_the_person_whom_it_asks() {
     studio.table.ann(Ask::AnswerRequest { id: third.clone(), text: "go on".to_owned() }).unwrap();
     studio.ready();
     assert_eq!((studio.stands(), studio.asked()), ("WAITING", None), "a person was faster");
+}
+
+/// The settings lose their architect while a person is asked: what the person says is kept for the next one, which goes on.
+#[test]
+fn what_a_person_answers_while_there_is_no_architect_waits_for_the_next_one() {
+    let mut studio = Studio::new();
+    studio.submit(None).unwrap();
+    studio.ready();
+    studio.says("ESCALATE: which people?");
+    let id = studio.table.world.architect_queue.front().unwrap().clone();
+    let with = (*studio.table.world.config).clone();
+    let mut without = with.clone();
+    (without.architect, without.fleet.review) = (None, crate::config::Review::Human);
+    let set = |studio: &mut Studio, config: crate::Config| {
+        studio.table.tell(Actor::System, Ask::Configure { config: Box::new(config) }).unwrap();
+    };
+    set(&mut studio, without);
+    studio.table.ann(Ask::AnswerRequest { id: id.clone(), text: "all of them".to_owned() }).unwrap();
+    assert_eq!((studio.asked(), studio.spec().state), (None, SpecState::Submitted));
+    set(&mut studio, with);
+    assert_eq!(studio.asked(), Some(id.clone()), "it goes on with what the person said");
+    let notes = &studio.table.world.requests[&id].notes;
+    assert!(notes.iter().any(|note| note.contains("all of them")), "{notes:?}");
 }
 
 #[test]

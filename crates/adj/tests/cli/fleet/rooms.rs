@@ -226,7 +226,7 @@ fn an_agent_that_timed_out_is_heard_in_the_next_round_before_the_room_rests() {
 /// What Claude Code says at its limit is not what the agent says.
 #[test]
 fn an_agent_that_runs_out_of_turns_is_announced_and_only_its_own_words_are_posted() {
-    let repository = project("spent", &[]);
+    let repository = project("spent", &[("anna", "{ say = \"PASS\" }")]);
     let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
     let agent = format!(
         "\n[agents.coder]\nadapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]\nmax_turns = 1\n"
@@ -251,7 +251,7 @@ fn an_agent_that_runs_out_of_turns_is_announced_and_only_its_own_words_are_poste
 /// Codex reads by commands. Those that only look are let through without a setting, and no others.
 #[test]
 fn codex_looks_around_in_a_room_and_changes_nothing() {
-    let repository = project("codex", &[]);
+    let repository = project("codex", &[("anna", "{ say = \"PASS\" }")]);
     let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
     let agent = format!(
         "\n[agents.coder]\nadapter = \"codex\"\ncommand = [{adj:?}, \"internal\", \"replay-codex\", {file:?}]\n"
