@@ -5,6 +5,7 @@
 //! guess why nothing happens.
 
 use crate::effect::{Effect, Timer};
+use crate::probe::Probe;
 use crate::waiting::{About, Facts, Kind, Waiting, waiting};
 use crate::{Millis, World};
 use machines::names::{RunId, TaskId};
@@ -67,7 +68,10 @@ pub fn is_at_work(world: &World) -> bool {
     world.effects.values().any(|effect| match effect.as_ref() {
         Effect::Timer { timer, .. } => soon(world, timer),
         Effect::CheckHealth { .. } => false,
-        Effect::StartStep { run, .. } => !waits_for_answer(world, run) && !is_probe(world, run),
+        Effect::StartStep { run, .. } => {
+            !waits_for_answer(world, run) && !is_probe(world, &Probe::Run(run.clone()))
+        }
+        Effect::StartReply { seat, .. } => !is_probe(world, &Probe::Seat(seat.clone())),
         Effect::TestMerge { task, .. } | Effect::MoveMain { task, .. } => {
             world.task(task).is_none_or(|task| task.tried_again.is_none())
         }
@@ -101,8 +105,8 @@ fn waits_for_answer(world: &World, run: &RunId) -> bool {
     world.run(run).is_some_and(|run| run.question.is_some())
 }
 
-fn is_probe(world: &World, run: &RunId) -> bool {
-    world.health.values().any(|health| !health.healthy && health.probe.as_ref() == Some(run))
+fn is_probe(world: &World, who: &Probe) -> bool {
+    world.health.values().any(|health| !health.healthy && health.probe.as_ref() == Some(who))
 }
 
 /// Whether something that was to be done waits because of it.
