@@ -264,7 +264,7 @@ pub fn messages(
         }
         from = from.max(last_read(call, &world, &name, end));
         let grown = |world: &World| (world.seq != end).then_some(());
-        if requests::awaited(call, true, grown).is_none() {
+        if requests::awaited_until(call, deadline, grown).is_none() {
             return Ok(Page { items: Vec::new(), next: None });
         }
     }

@@ -18,10 +18,15 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Looks, and where that is wanted looks again for a while, as long as somebody could change something.
 pub fn awaited<T>(call: &Call, wait: bool, found: impl Fn(&World) -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + WAIT_MAX;
+    let wait = if wait { WAIT_MAX } else { Duration::ZERO };
+    awaited_until(call, Instant::now() + wait, found)
+}
+
+/// The same, up to a moment.
+pub fn awaited_until<T>(call: &Call, deadline: Instant, found: impl Fn(&World) -> Option<T>) -> Option<T> {
     loop {
         let there = found(&call.world());
-        if there.is_some() || !wait || call.site.control.is_none() || Instant::now() >= deadline {
+        if there.is_some() || call.site.control.is_none() || Instant::now() >= deadline {
             return there;
         }
         std::thread::sleep(LOOK);
