@@ -27,6 +27,7 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude.sh
 	crates/adj/tests/agents/claude_room.sh
 	crates/adj/tests/agents/claude_architect.sh
+	crates/adj/tests/agents/claude_outage.sh
 	crates/adj/tests/agents/codex.sh
 
 conformance: ## Run the public suites of Durable Streams, OpenAPI and MCP against adj serve (needs npm, python3 and a network)
