@@ -153,6 +153,8 @@ const NOTHING_LOST: &[Promise] = &[
             "a_service_that_is_away_is_waited_for_and_costs_no_error",
             "an_outage_that_goes_on_is_told_once_and_tried_by_one_run",
             "an_outage_suspends_and_the_health_command_restores",
+            "a_model_that_goes_away_under_a_fleet_is_tried_by_one_alone_and_nothing_is_lost",
+            "a_limit_is_waited_for_by_rooms_and_the_architect_of_which_one_goes_first",
         ],
     ),
     (

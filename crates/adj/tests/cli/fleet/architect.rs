@@ -441,6 +441,31 @@ fn the_architect_answers_by_its_tools_and_reads_why_it_was_refused() {
     running.stop();
 }
 
+/// In no other commit, and nothing else of the file.
+#[test]
+fn the_box_of_a_story_is_ticked_in_the_commit_that_lands_it() {
+    let repository = Repository::new("studio-boxes", &scenario(&[BUILD]), &[]);
+    let list = "# Todo\n\n- [ ] Paint it\n- [x] Buy paint\n- [ ] Dry it\n";
+    repository.write("todo.md", list);
+    repository.commit("A list");
+    repository.set(&[("workers = 2", "workers = 1")]);
+    repository.ok("spec submit todo.md --yes");
+    repository.ok("run --until-idle");
+    let landed = repository.git("log --first-parent --merges --reverse --format=%H main");
+    let landed: Vec<&str> = landed.lines().collect();
+    let of = |commit: &str| repository.git(&format!("show {commit}:todo.md"));
+    let painted = list.replace("[ ] Paint", "[x] Paint");
+    let dried = painted.replace("[ ] Dry", "[x] Dry");
+    let after: Vec<String> = landed.iter().map(|commit| of(commit)).collect();
+    assert_eq!(after, [painted.trim(), dried.trim()]);
+    for (commit, own) in landed.iter().zip(["[ ] Paint", "[ ] Dry"]) {
+        assert!(of(&format!("{commit}^2")).contains(own), "the agent has ticked nothing");
+    }
+    assert_eq!(repository.read("todo.md"), dried, "the checkout has it too");
+    assert_eq!(repository.git("status --porcelain"), "");
+    assert_eq!(repository.json("spec show todo")["state"], "done");
+}
+
 /// A list of tasks needs no judgement: it is shown, and loaded when a person says so, with or without an architect.
 #[test]
 fn a_list_of_tasks_is_loaded_as_it_is() {

@@ -1,4 +1,4 @@
-//! The live view on a real terminal: what waits is answered by keys, without a second terminal.
+//! Commands on a real terminal. The live view: what waits is answered by keys, without a second terminal.
 
 use super::Repository;
 use super::background::wait;
@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 const DOWN: &str = "\u{1b}[B";
-const ENTER: &str = "\r";
+pub(super) const ENTER: &str = "\r";
 const CTRL_C: &str = "\u{3}";
 
-/// `adj run` on a terminal of its own, with somebody at the keyboard.
-struct Live<'r> {
+/// A command on a terminal of its own, with somebody at the keyboard.
+pub(super) struct Live<'r> {
     repository: &'r Repository,
     child: Child,
     seen: PathBuf,
@@ -20,6 +20,9 @@ struct Live<'r> {
 
 impl Drop for Live<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("on the terminal: {:?}", self.text());
+        }
         let _ = self.repository.adj("stop --now");
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -29,12 +32,16 @@ impl Drop for Live<'_> {
 }
 
 impl Repository {
-    /// The shell around it says whether the terminal is afterwards as it was.
     fn live(&self) -> Live<'_> {
+        self.on_terminal("run")
+    }
+
+    /// The shell around it says whether the terminal is afterwards as it was.
+    pub(super) fn on_terminal(&self, command: &str) -> Live<'_> {
         let seen = self.dir().with_extension("seen");
         let adj = env!("CARGO_BIN_EXE_adj");
         let line = format!(
-            "stty rows 40 cols 110; before=$(stty -g); {adj} run; test \"$before\" = \"$(stty -g)\" && echo same-terminal"
+            "stty rows 40 cols 110; before=$(stty -g); {adj} {command}; test \"$before\" = \"$(stty -g)\" && echo same-terminal"
         );
         let mut command = Command::new("script");
         command.args(["--quiet", "--flush", "--return", "--command", &line]).arg(&seen);
@@ -45,7 +52,7 @@ impl Repository {
 }
 
 impl Live<'_> {
-    fn press(&mut self, keys: &str) {
+    pub(super) fn press(&mut self, keys: &str) {
         let stdin = self.child.stdin.as_mut().expect("a keyboard");
         stdin.write_all(keys.as_bytes()).expect("somebody reads it");
         stdin.flush().expect("somebody reads it");
@@ -56,7 +63,7 @@ impl Live<'_> {
     }
 
     #[track_caller]
-    fn wait_for(&self, text: &str) {
+    pub(super) fn wait_for(&self, text: &str) {
         wait(&format!("`{text}` on the terminal"), || self.text().contains(text).then_some(()));
     }
 

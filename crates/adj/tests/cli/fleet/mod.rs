@@ -47,6 +47,7 @@ mod socket;
 mod spoken;
 mod standstill;
 mod stopping;
+mod tail;
 mod tickets;
 mod waiting;
 mod way_in;

@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 /// A repository without tickets, whose agents play these scenarios in rooms.
-fn project(name: &str, agents: &[(&str, &str)]) -> Repository {
+pub(super) fn project(name: &str, agents: &[(&str, &str)]) -> Repository {
     let repository = Repository::new(&format!("rooms-{name}"), "", &[]);
     let mut settings = repository.read("adjutant.toml");
     for (agent, actions) in agents {
@@ -27,17 +27,17 @@ fn project(name: &str, agents: &[(&str, &str)]) -> Repository {
 
 impl Repository {
     #[track_caller]
-    fn talk(&self, arguments: &[&str]) {
+    pub(super) fn talk(&self, arguments: &[&str]) {
         let ran: crate::Ran = self.command("").args(arguments).output().unwrap().into();
         assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
     }
 
-    fn room(&self) -> Value {
+    pub(super) fn room(&self) -> Value {
         self.json("channel status talk")
     }
 
     /// What was said, by whom.
-    fn said(&self) -> Vec<String> {
+    pub(super) fn said(&self) -> Vec<String> {
         let all = self.json("channel history talk");
         let said = all.as_array().unwrap().iter().filter(|entry| entry["event"] == "message");
         let part = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -175,6 +175,74 @@ fn a_fleet_that_is_killed_in_the_middle_of_a_turn_goes_on_with_it_and_the_reply_
     assert_eq!(repository.said(), ["human:tester: Well?", "human:tester: And?", "agent:anna: I heard it."]);
     assert_eq!(repository.events("start_reply"), 1);
     fleet.stop();
+}
+
+/// The program of the agent speaks on, and what it says is heard when its turn goes on.
+#[test]
+fn a_person_pauses_the_turn_of_an_agent_and_nobody_else_gets_it_until_they_let_it_go_on() {
+    let repository = project(
+        "paused",
+        &[("anna", "{ listen = 60 }, { say = \"I heard it.\" }"), ("ben", "{ say = \"PASS\" }")],
+    );
+    let fleet = repository.start("run");
+    let create = "channel create talk --topic Well? --timeout 10m --add anna --add ben";
+    repository.ok(create);
+    wait("anna at work", || (keepers(&repository).len() == 1).then_some(()));
+    let refused = repository.adj("turn wait talk --as ben");
+    assert_eq!(refused.code, 3, "who has no turn cannot wait in it: {}", refused.stderr);
+    repository.ok("turn wait talk --as anna --note tea --for 5m");
+    let turn = repository.room()["turn"].clone();
+    assert_eq!((&turn["agent"], &turn["state"]), (&json!("anna"), &json!("WAITING")), "{turn}");
+    let waiting = repository.ok("waiting");
+    assert!(waiting.contains("tea") && waiting.contains("adj turn resume talk --as anna"), "{waiting}");
+    repository.ok("turn resume talk --as anna");
+    assert_eq!(repository.room()["turn"]["state"], "ACTIVE");
+    repository.talk(&["channel", "post", "talk", "And?"]);
+    repository.wait_said("I heard it.");
+    repository.wait_rest();
+    assert_eq!(repository.said(), ["human:tester: Well?", "human:tester: And?", "agent:anna: I heard it."]);
+    let moves = |record: &Value| {
+        let moved = record["kind"] == "turn_moved" && record["data"]["agent"] == "anna";
+        moved.then(|| record["data"]["to"].as_str().unwrap().to_owned())
+    };
+    let moves: Vec<String> = repository.log().iter().filter_map(moves).collect();
+    assert_eq!(moves[..6], ["IDLE", "QUEUED", "ACTIVE", "WAITING", "ACTIVE", "QUEUED"], "{moves:?}");
+    fleet.stop();
+}
+
+/// Of what the agent said before, nothing is posted; it speaks again, and its turn is the one that it had.
+#[test]
+fn a_turn_goes_on_when_the_fleet_of_a_server_is_switched_off_and_on_again() {
+    let repository = project(
+        "switched",
+        &[("anna", "{ listen = 60 }, { say = \"Too early.\" } | { listen = 60 }, { say = \"I heard it.\" }")],
+    );
+    let mut command = repository.command("serve --port 0 --json");
+    command.stderr(Stdio::null());
+    let server = Server::begin(command, &repository.state("token"), None);
+    let token = repository.read(&repository.state("token"));
+    let switch = |word: &str| {
+        let answer = server.ask(&format!("POST /api/v1/fleet/{word}"), token.trim(), &json!({}));
+        assert!(answer.status < 300, "{word}: {}", answer.json());
+    };
+    switch("start");
+    repository.ok("channel create talk --topic Well? --timeout 10m --add anna");
+    wait("anna at work", || (keepers(&repository).len() == 1).then_some(()));
+    switch("stop");
+    wait("nobody at work", || keepers(&repository).is_empty().then_some(()));
+    let turn = repository.room()["turn"].clone();
+    assert_eq!((&turn["agent"], &turn["state"]), (&json!("anna"), &json!("ACTIVE")), "{turn}");
+    assert_eq!(repository.said().len(), 1, "nothing was said meanwhile");
+    switch("start");
+    wait("anna at work again", || (keepers(&repository).len() == 1).then_some(()));
+    repository.talk(&["channel", "post", "talk", "And?"]);
+    repository.wait_said("I heard it.");
+    repository.wait_rest();
+    assert_eq!(repository.said(), ["human:tester: Well?", "human:tester: And?", "agent:anna: I heard it."]);
+    assert_eq!(repository.events("turn_granted"), 1, "it is the turn that it had");
+    assert_eq!(repository.events("turn_shifted"), 1, "with the time that was left");
+    assert_eq!(repository.announced(), Vec::<String>::new());
+    drop(server);
 }
 
 #[test]
