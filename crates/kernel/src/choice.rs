@@ -41,6 +41,11 @@ choices! {
     AnswerQuestion { request: RequestId } = "answer_question", "tells whoever asked, and it goes on";
     ResumeTurn { channel: ChannelName, agent: AgentName } = "resume_turn", "lets the agent go on with its turn";
     TakeTurnAway { channel: ChannelName, agent: AgentName } = "take_turn_away", "ends its turn; the next in the room has it";
+    ShowChannel { channel: ChannelName } = "show_channel", "says who is in it, who has the turn, or why nobody has it";
+    ReadChannel { channel: ChannelName } = "read_channel", "shows what was said there";
+    AddMember { channel: ChannelName, agent: AgentName } = "add_member", "lets the agent in";
+    MakeChannel = "make_channel", "makes another one";
+    ListChannels = "list_channels", "lists the channels";
     AbandonRequest { request: RequestId } = "abandon_request", "gives it up: nobody waits for it any more";
     RecoverArchitect = "recover_architect", "lets the architect take up what waits for it";
     ListRequests = "list_requests", "lists the open ones";

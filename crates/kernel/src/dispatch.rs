@@ -509,5 +509,5 @@ pub(crate) fn channel_of<'d>(
         .channels
         .get(name)
         .map(|channel| channel.as_ref())
-        .ok_or_else(|| Refusal::not_found("channel", name))
+        .ok_or_else(|| Refusal::not_found("channel", name).next([Choice::ListChannels]))
 }

@@ -42,6 +42,13 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::TakeTurnAway { channel, agent } => {
             vec!["adj", "turn", "skip", channel.as_str(), "--as", agent.as_str()]
         }
+        Choice::ShowChannel { channel } => vec!["adj", "channel", "status", channel.as_str()],
+        Choice::ReadChannel { channel } => vec!["adj", "channel", "history", channel.as_str()],
+        Choice::AddMember { channel, agent } => {
+            vec!["adj", "channel", "add", channel.as_str(), agent.as_str()]
+        }
+        Choice::MakeChannel => vec!["adj", "channel", "create", NAME],
+        Choice::ListChannels => vec!["adj", "channel", "ls"],
         Choice::ListRequests => vec!["adj", "requests"],
         Choice::ExplainTask { task } => vec!["adj", "why", task.as_str()],
         Choice::ExplainWorker { worker } => vec!["adj", "why", worker.as_str()],

@@ -487,8 +487,14 @@ fn meant(call: &Call, name: &ChannelName) -> Result<AgentName, Problem> {
     let world = call.world();
     let channel = known(&world, name)?;
     channel.current.clone().ok_or_else(|| {
-        Problem::new(409, "NO_TURN", format!("nobody has the turn in `{name}`"))
-            .hint("name the agent that is meant, by `agent` or `--as`")
+        let why = why(call, &world, channel).map(|why| format!(": {why}")).unwrap_or_default();
+        let problem = Problem::new(409, "NO_TURN", format!("nobody has the turn in `{name}`{why}"));
+        match channel.is_closed() {
+            true => problem.hint(format!("`adj channel history {name}` shows what was said there")),
+            false => problem.hint(format!(
+                "`adj channel status {name}` says who is in it; what is said of another's turn names the agent (`--as`)"
+            )),
+        }
     })
 }
 

@@ -73,6 +73,11 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
     };
     match (may, route.method) {
         (true, _) => Ok(()),
+        (false, Method::Get) if route.who == Who::ReadsChannel => {
+            let detail = format!("agent `{}` is not in the channel, and may not read it", request.actor.id());
+            Err(Problem::new(403, "FORBIDDEN", detail)
+                .hint("an agent reads the channels that it is in; a person lets it in"))
+        }
         (false, Method::Get) => Err(refusal(world, request)),
         (false, _) => {
             let what = route.about;

@@ -574,3 +574,76 @@ fn members_of_a_review_room_see_the_work_and_nobody_else_does() {
     scene.ok(&["channel", "close", "looks"]);
     assert_eq!((sees(&guest, "/diff").0, is_whole(&guest)), (403, false));
 }
+
+/// What was wrong, and what to do next, in the words of whoever typed it.
+#[test]
+fn who_speaks_out_of_turn_or_from_outside_is_told_what_to_do() {
+    let scene = Scene::new("words");
+    let (anna, ben) = (scene.agent("anna"), scene.agent("ben"));
+    let (carl, room) = (scene.agent("carl"), "POST /api/v1/channels/talk");
+    scene.ok(&["channel", "create", "talk", "--topic", "Well?", "--add", "anna", "--add", "ben"]);
+    let by_person = |line: &str| scene.adj(&line.split(' ').collect::<Vec<_>>()).stderr;
+    for (line, said) in [
+        (
+            "channel create talk",
+            "error: there is a channel `talk` already\nhint: choose another name; `adj channel status talk` says",
+        ),
+        (
+            "channel post talks hello",
+            "error: there is no channel `talks`\nhint: `adj channel ls` lists the channels",
+        ),
+        (
+            "turn pass talk --as ben",
+            "error: it is not the turn of `ben` in `talk`: `anna` has it\nhint: `adj channel status talk` says",
+        ),
+        ("turn resume talk --as ben", "error: it is not the turn of `ben` in `talk`: `anna` has it"),
+        ("turn resume talk", "error: `anna` has the turn in `talk` and waits for nothing"),
+        (
+            "turn pass talk --as carl",
+            "error: agent `carl` is not in `talk`\nhint: anna, ben are in it; `adj channel add talk carl` lets the agent in",
+        ),
+    ] {
+        let stderr = by_person(line);
+        assert!(stderr.starts_with(said), "{line}:\n{stderr}");
+    }
+    let words = |(status, refused): (u16, Value)| {
+        let part = |name: &str| refused[name].as_str().unwrap_or_default().to_owned();
+        format!("{status} {}; {}", part("detail"), part("hint"))
+    };
+    let wait = "only whoever has the turn speaks; read, and wait for it";
+    let (message, pass) = (json!({ "text": "me" }), json!({ "action": "pass" }));
+    let not_ben = format!("409 it is not the turn of `ben` in `talk`: `anna` has it; {wait}");
+    assert_eq!(words(ben.ask(&format!("{room}/messages"), &message)), not_ben);
+    assert_eq!(words(ben.ask(&format!("{room}/turn"), &pass)), not_ben);
+    let outside = "404 agent `carl` is not in `talk`; a person lets agents in";
+    assert_eq!(words(carl.ask(&format!("{room}/messages"), &message)), outside);
+    assert_eq!(words(carl.ask(&format!("{room}/turn"), &pass)), outside);
+    assert_eq!(
+        words(carl.ask("GET /api/v1/channels/talk/messages", &Value::Null)),
+        "403 agent `carl` is not in the channel, and may not read it; an agent reads the channels that it is in; a person lets it in"
+    );
+    // It has paused: a person lets it go on, or takes the turn away.
+    anna.turn("talk", json!({ "action": "wait" }));
+    let stderr = by_person("turn complete talk");
+    assert!(stderr.starts_with("error: `anna` has paused its turn in `talk`, and goes on before it ends\nhint: `adj turn resume talk --as anna`"), "{stderr}");
+    assert!(
+        words(anna.ask(&format!("{room}/messages"), &message)).starts_with("409 `anna` has paused its turn")
+    );
+    scene.ok(&["channel", "close", "talk"]);
+    for line in
+        ["channel post talk hello", "turn pass talk --as anna", "channel add talk carl", "channel close talk"]
+    {
+        let stderr = by_person(line);
+        assert!(stderr.starts_with("error: channel `talk` is closed; what was said there can still be read\nhint: `adj channel history talk` shows what was said there; `adj channel create NAME` makes another one"), "{line}:\n{stderr}");
+    }
+    let stderr = by_person("turn pass talk");
+    assert!(
+        stderr.starts_with(
+            "error: nobody has the turn in `talk`: it is closed\nhint: `adj channel history talk`"
+        ),
+        "{stderr}"
+    );
+    let closed = "409 channel `talk` is closed; what was said there can still be read; it takes nothing more: go on without it";
+    assert_eq!(words(anna.ask(&format!("{room}/messages"), &message)), closed);
+    assert_eq!(words(anna.ask(&format!("{room}/turn"), &pass)), closed);
+}

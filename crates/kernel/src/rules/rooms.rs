@@ -41,7 +41,11 @@ fn open<'d>(d: &'d Draft, name: &ChannelName) -> Result<&'d Channel, Refusal> {
     let channel = channel_of(d, name)?;
     if channel.is_closed() {
         let message = format!("channel `{name}` is closed; what was said there can still be read");
-        return Err(Refusal::new(409, "CHANNEL_CLOSED", message));
+        let refusal = Refusal::new(409, "CHANNEL_CLOSED", message);
+        return Err(match d.command.actor.is_human() {
+            true => refusal.next([Choice::ReadChannel { channel: name.clone() }, Choice::MakeChannel]),
+            false => refusal.hint("it takes nothing more: go on without it"),
+        });
     }
     Ok(channel)
 }
@@ -49,10 +53,18 @@ fn open<'d>(d: &'d Draft, name: &ChannelName) -> Result<&'d Channel, Refusal> {
 fn member<'d>(d: &'d Draft, name: &ChannelName, agent: &AgentName) -> Result<&'d turn::Turn, Refusal> {
     let channel = open(d, name)?;
     channel.place(agent).ok_or_else(|| {
+        let refusal = Refusal::new(404, "NOT_FOUND", format!("agent `{agent}` is not in `{name}`"));
+        if !d.command.actor.is_human() {
+            return refusal.hint("a person lets agents in");
+        }
         let members: Vec<&str> = channel.members.iter().map(AgentName::as_str).collect();
-        let known = if members.is_empty() { "nobody".to_owned() } else { members.join(", ") };
-        Refusal::new(404, "NOT_FOUND", format!("agent `{agent}` is not in `{name}`"))
-            .hint(format!("members: {known}"))
+        let known = match members[..] {
+            [] => "nobody is in it".to_owned(),
+            [only] => format!("{only} is in it"),
+            _ => format!("{} are in it", members.join(", ")),
+        };
+        let (channel, agent) = (name.clone(), agent.clone());
+        refusal.hint(known).next([Choice::AddMember { channel, agent }])
     })
 }
 
@@ -63,7 +75,10 @@ pub(crate) fn make_channel(
     about: &About,
 ) -> Result<Reply, Refusal> {
     if d.world.channels.contains_key(name) {
-        return Err(Refusal::new(409, "EXISTS", format!("there is a channel `{name}` already")));
+        let refusal = Refusal::new(409, "EXISTS", format!("there is a channel `{name}` already"));
+        return Err(refusal
+            .hint("choose another name")
+            .next([Choice::ShowChannel { channel: name.clone() }]));
     }
     if d.world.channels.values().filter(|channel| !channel.is_closed()).count() >= ROOMS_MAX {
         return Err(Refusal::new(409, "TOO_MANY", format!("{ROOMS_MAX} channels are open already"))
@@ -277,11 +292,13 @@ pub(crate) fn post(d: &mut Draft, name: &ChannelName, text: &str) -> Result<Repl
     if let Some(agent) = &agent {
         let state = member(d, name, agent)?.state;
         if state != turn::State::Active {
-            let holder = channel_of(d, name)?.current.clone();
-            let holder = holder.map_or("nobody".to_owned(), |holder| format!("`{holder}`"));
-            let message = format!("`{agent}` is turn.{} in `{name}`; {holder} has the turn", state.name());
-            return Err(Refusal::new(409, "NOT_YOUR_TURN", message)
-                .hint("only whoever has the turn speaks; read, and wait for it"));
+            let message = match state {
+                turn::State::Waiting => {
+                    format!("`{agent}` has paused its turn in `{name}`, and says nothing meanwhile")
+                }
+                _ => format!("it is not the turn of `{agent}` in `{name}`: {}", holder_of(d, name)),
+            };
+            return Err(Refusal::new(409, "NOT_YOUR_TURN", message).hint(ONLY_IN_TURN));
         }
     }
     d.rule(Rule::MessagePosted);
@@ -349,11 +366,43 @@ pub(crate) fn take_turn(
         }
     };
     if let Some(event) = event {
+        machines::would_take(member(d, name, agent)?, &event, by)
+            .map_err(|refusal| not_its_turn(d, name, agent, refusal))?;
         d.move_turn(name, agent, &event, by)?;
     }
     let state =
         channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
     Ok(Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() })
+}
+
+/// What somebody said of a turn that the agent does not have, or that does not stand so, in the words of people.
+fn not_its_turn(d: &Draft, name: &ChannelName, agent: &AgentName, refusal: machines::Refusal) -> Refusal {
+    let state = d.world.channel(name).and_then(|channel| channel.state_of(agent));
+    if refusal.code.status() != 409 {
+        return refusal.into();
+    }
+    let message = match state {
+        Some(turn::State::Waiting) => {
+            format!("`{agent}` has paused its turn in `{name}`, and goes on before it ends")
+        }
+        Some(turn::State::Active) => {
+            format!("`{agent}` has the turn in `{name}` and waits for nothing")
+        }
+        _ => format!("it is not the turn of `{agent}` in `{name}`: {}", holder_of(d, name)),
+    };
+    let refused = Refusal::new(409, "NOT_YOUR_TURN", message);
+    match state {
+        _ if !d.command.actor.is_human() => refused.hint(ONLY_IN_TURN),
+        Some(turn::State::Waiting) => refused.next(options(name, agent)),
+        _ => refused.next([Choice::ShowChannel { channel: name.clone() }]),
+    }
+}
+
+const ONLY_IN_TURN: &str = "only whoever has the turn speaks; read, and wait for it";
+
+fn holder_of(d: &Draft, name: &ChannelName) -> String {
+    let holder = d.world.channel(name).and_then(|channel| channel.current.as_ref());
+    holder.map_or("nobody has it".to_owned(), |holder| format!("`{holder}` has it"))
 }
 
 fn completes(d: &Draft, name: &ChannelName, agent: &AgentName, auto: bool) -> Result<turn::Event, Refusal> {
@@ -388,7 +437,10 @@ pub(crate) fn decide_in_room(
     if let Actor::Agent { name: agent, .. } = &actor
         && member(d, name, agent)?.state != turn::State::Active
     {
-        return Err(Refusal::new(409, "NOT_YOUR_TURN", format!("`{agent}` has not the turn in `{name}`")));
+        let message = format!("it is not the turn of `{agent}` in `{name}`: {}", holder_of(d, name));
+        return Err(
+            Refusal::new(409, "NOT_YOUR_TURN", message).hint("whoever has the turn decides; wait for it")
+        );
     }
     check_text(d, "note", Some(note))?;
     if approve {
