@@ -398,7 +398,7 @@ fn an_agent_in_a_channel_reads_speaks_waits_and_ends_its_turn_by_tools() {
     assert!(anna.tools().is_superset(&of_channels));
     assert_eq!(anna.call("channel_read", json!({})).1, "ann: Tea?");
     let (refused, text, _) = ben.call("channel_post", json!({ "text": "No." }));
-    assert!(refused && text.contains("`anna` has the turn"), "{text}");
+    assert!(refused && text.contains("`anna` has it"), "{text}");
     let (refused, text, _) = anna.call("turn_wait", json!({ "reason": "the kettle" }));
     assert!(!refused && text.contains("You keep the turn"), "{text}");
     here.ok(&["turn", "resume", "talk"]);
