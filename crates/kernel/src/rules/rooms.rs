@@ -170,7 +170,8 @@ pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Rule
 }
 
 pub(crate) fn remove_member(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Result<Reply, Refusal> {
-    member(d, name, agent)?;
+    // Nobody who wants it out wants to be told how to let it in.
+    member(d, name, agent).map_err(|refusal| Refusal { next: Vec::new(), ..refusal })?;
     leave(d, name, agent)?;
     d.emit(MemberRemoved { channel: name.clone(), agent: agent.clone() });
     Ok(Reply { id: Some(SmolStr::new(agent.as_str())), ..Reply::default() })
