@@ -384,21 +384,23 @@ fn asked(world: &World, request: &Request) -> Waiting {
     // In one line, and all of it: whoever answers has read it.
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut text = one_line(&request.text);
+    let who = match request.kind {
+        RequestKind::Question => format!("{} asks", request.by),
+        kind => format!("the architect needs a person for the {}", kind.noun()),
+    };
     if let Some(note) = request.notes.back() {
-        text = format!("{text} ({})", one_line(note));
+        // Whose word it is was said already, where it is the architect's.
+        let own = note.strip_prefix("The architect: ").filter(|_| request.kind != RequestKind::Question);
+        text = format!("{text} ({})", one_line(own.unwrap_or(note)));
     }
     let abandon = request.for_person.then(|| Choice::AbandonRequest { request: request.id.clone() });
-    let what = match request.kind {
-        RequestKind::Question => "asks".to_owned(),
-        kind => format!("and the architect need a person for a {kind}"),
-    };
     Waiting {
         kind: Kind::Question,
         about: About { task: request.task.clone(), request: Some(request.id.clone()), ..About::default() },
         since: Some(request.asked_at),
         blocks: held_up(world, request.task.clone()),
         who: Decider::Person,
-        text: format!("{of}{} {what}: {text}", request.by),
+        text: format!("{of}{who}: {text}"),
         options: [Some(answer), abandon, cancel].into_iter().flatten().collect(),
     }
 }

@@ -115,6 +115,20 @@ machines::wire_enum! {
     }
 }
 
+impl RequestKind {
+    /// What is asked for, as a sentence names it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            RequestKind::Question => "answer",
+            RequestKind::Plan => "plan",
+            RequestKind::Code | RequestKind::Completion => "review",
+            RequestKind::Budget => "budget",
+            RequestKind::Merge => "merge",
+            RequestKind::Spec => "spec",
+        }
+    }
+}
+
 machines::wire_enum! {
     /// How a step ended well.
     pub enum StepEnding {

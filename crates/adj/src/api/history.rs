@@ -187,10 +187,12 @@ struct About {
 }
 
 impl About {
-    fn of(world: &World, stream: &str, event: &Event) -> About {
+    /// `now`: the World as it is, for what was known only later: a task is added before it is called a story.
+    fn of(world: &World, now: &World, stream: &str, event: &Event) -> About {
         let mut about = About { request: request_of(event).cloned(), ..About::default() };
         let asked = about.request.as_ref().and_then(|id| world.requests.get(id));
         about.spec = asked.and_then(|asked| asked.spec.clone());
+        about.task = asked.and_then(|asked| asked.task.clone());
         match stream.split_once('/') {
             Some(("spec", id)) => about.spec = id.parse().ok(),
             Some(("channel", name)) => about.channel = name.parse().ok(),
@@ -207,7 +209,7 @@ impl About {
         }
         about.task = about.task.or_else(|| Some(world.run(about.run.as_ref()?)?.task.clone()));
         let task = about.task.as_ref().and_then(|id| world.task(id));
-        about.spec = about.spec.or_else(|| Some(world.spec_of(task?)?.id.clone()));
+        about.spec = about.spec.or_else(|| Some(now.spec_of(task?)?.id.clone()));
         about.run = about.run.or_else(|| task?.run.clone());
         about.worker = about.worker.or_else(|| Some(world.worker_of(&task?.id)?.name.clone()));
         about
@@ -217,7 +219,7 @@ impl About {
 /// The log, told from its beginning: what an event meant depends on what was so at that time.
 fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
     let (limit, after) = (Limit::number(query.limit), Cursor::number(query.after));
-    let (mut world, mut told) = (World::default(), Story::default());
+    let (now, mut world, mut told) = (call.world(), World::default(), Story::default());
     // A worker leaves a task with the event that is told, so it is looked for before it too.
     let mut had: BTreeMap<TaskId, WorkerName> = BTreeMap::new();
     let (mut items, mut last, mut more) = (Vec::new(), after, false);
@@ -227,7 +229,7 @@ fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
             return ControlFlow::Break(());
         }
         let words = told.words(&world, &event).or_else(|| told.deed(&world, &event, &record.actor));
-        let mut about = About::of(&world, &record.stream, &event);
+        let mut about = About::of(&world, &now, &record.stream, &event);
         if let Some(task) = &about.task {
             match &about.worker {
                 Some(worker) => drop(had.insert(task.clone(), worker.clone())),

@@ -144,7 +144,7 @@ fn architect_words(architect: &Architect) -> Option<String> {
     if let Some(request) = in_hand {
         let about = request.task.as_ref().or(request.spec.as_ref());
         let about = about.map(|about| format!(" of {about}")).unwrap_or_default();
-        let what = format!("{} ({}{about})", request.id, request.kind);
+        let what = format!("{} ({}{about})", request.id, request.kind.noun());
         words.push(match request.waits_for {
             Some(WaitsFor::Person) => format!("{what} waits for you: adj answer {} TEXT", request.id),
             _ => format!("has {what} in hand"),

@@ -70,6 +70,7 @@ Example:
   adj run --detach; adj logs A -f; adj stop
 
 Tickets become tasks, idle workers take them, and what is green and approved lands on main.
+Where nothing is done for a minute (limits.standstill) although work is left, it says what it waits for.
 On a terminal, what waits for you can be answered there: arrow keys choose, Enter shows all of it, a
 number answers.
 Ctrl-C stops cleanly: running calls may end first, for up to 30 seconds (fleet.stop_timeout), and

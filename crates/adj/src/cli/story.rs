@@ -427,7 +427,7 @@ impl Story {
             }
             Event::RequestForPerson(left) => {
                 let asked = world.requests.get(&left.id)?;
-                let (id, kind) = (&asked.id, asked.kind);
+                let (id, what) = (&asked.id, asked.kind.noun());
                 let of = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 // A note says whose it is, and so does the line.
                 let note = asked.notes.back().map(|note| note.as_str()).unwrap_or_default();
@@ -436,7 +436,7 @@ impl Story {
                     None => ("leaves", note.strip_prefix("The architect: ").unwrap_or(note)),
                 };
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-                let text = format!("{of}the architect {does} the {kind} to you{why} (adj answer {id} TEXT)");
+                let text = format!("{of}the architect {does} the {what} to you{why} (adj answer {id} TEXT)");
                 Some((Tone::You, text))
             }
             Event::SpecReviewed(reviewed) => {

@@ -12,6 +12,10 @@ use crate::standstill::{self, Reason};
 /// else than it had said, until that is said or the fleet goes on.
 pub(super) fn watch_standstill(d: &mut Draft) {
     let runs = d.world.timers.contains_key(&Timer::Standstill);
+    // What it stands still for is looked at when it is time to say it: the list is not made for every command until then.
+    if runs && d.world.fleet_running && !standstill::is_at_work(&d.world) {
+        return;
+    }
     if !is_to_be_said(d) {
         if runs {
             d.clear_timer(&Timer::Standstill);

@@ -497,8 +497,9 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
     let running = repository.start("run");
     wait_state(&repository, "ESCALATED");
     let request = asked(&repository);
-    let stands =
-        format!("architect  ESCALATED, {request} (code of login-2) waits for you: adj answer {request} TEXT");
+    let stands = format!(
+        "architect  ESCALATED, {request} (review of login-2) waits for you: adj answer {request} TEXT"
+    );
     let ps = repository.ok("ps");
     assert!(ps.lines().any(|line| line == stands), "{ps}");
     let why = repository.ok("why login-2");
@@ -529,7 +530,7 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
         "the spec login was submitted by human:tester: Login",
         "the spec login is split into tasks",
         "login-1 was added",
-        "leaves the code to you: I am not sure",
+        "leaves the review to you: I am not sure",
         "login-2 landed on main",
         "the spec login is done",
     ] {
@@ -545,7 +546,7 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
         "{moved}"
     );
     let of_request = repository.ok(&format!("history {request}"));
-    assert!(of_request.contains("leaves the code to you: I am not sure"), "{of_request}");
+    assert!(of_request.contains("leaves the review to you: I am not sure"), "{of_request}");
     assert!(of_request.contains(&format!("{request} was answered by agent:lead")), "{of_request}");
     assert!(!of_request.contains("is split into tasks"), "{of_request}");
 

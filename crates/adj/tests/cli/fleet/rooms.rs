@@ -491,6 +491,10 @@ fn people_see_who_has_the_turn_and_what_each_agent_did_in_its_turns() {
     let line = ps.lines().find(|line| line.starts_with("talk  ")).unwrap_or_else(|| panic!("{ps}"));
     assert!(line.starts_with("talk  anna has the turn, "), "{ps}");
 
+    // What she begins to say is there too.
+    wait("anna's second step", || {
+        (repository.ok("logs anna").matches("anna in talk").count() == 2).then_some(())
+    });
     let all = repository.ok("logs --channel talk");
     for part in ["step     anna in talk", "text     Tea.", "step     ben in talk", "text     Coffee."] {
         assert!(all.contains(part), "{part} is not in\n{all}");
