@@ -40,7 +40,9 @@ fn question(repository: &Repository) -> String {
 
 #[test]
 fn a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_and_once() {
-    let text = scenario(&[&format!("{ASKS}, {WRITE}, {ASKS}, {DONE}")]);
+    let asks = scenario(&[&format!("{ASKS}, {WRITE}, {ASKS}, {DONE}")]);
+    let others = scenario(&[&format!("{WRITE}, {DONE}")]);
+    let text = format!("{}{others}", asks.replace("[[scenario]]\n", "[[scenario]]\ntask = \"t-1\"\n"));
     let repository = Repository::new("still-asks", &text, &["t-1"]);
     repository.ticket("t-2", &["t-1"]);
     let repository = repository.and(&format!("{TELLS}[limits]\nstandstill = \"1s\"\n"));
@@ -55,6 +57,9 @@ fn a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_an
     assert!(told[0][7].starts_with("the fleet stands still: 1 thing waits: t-1: The agent asks"), "{told:?}");
     assert!(told[0][7].ends_with(&line), "{told:?}");
     assert_eq!(told[0][6].len(), 32, "{told:?}");
+    let age = told[0][7].split_once("waits for you for ").and_then(|(_, age)| age.split_once(" s, "));
+    let age: u32 = age.and_then(|(age, _)| age.parse().ok()).unwrap();
+    assert!(age < 30, "the settings say a second, and without them it is a minute: {told:?}");
 
     // It goes on, and stands still for another question.
     repository.ok(&format!("approve {first}"));
@@ -168,4 +173,24 @@ fn the_hook_knows_which_request_and_which_channel_waits() {
     let told = repository.told("turn", 1);
     assert_eq!(told[0][3..6], ["", "", "talk"], "{told:?}");
     drop(fleet);
+}
+
+/// A try that comes to the same is no news.
+#[test]
+fn a_checkout_in_the_way_is_told_once_however_often_the_landing_is_tried() {
+    let text =
+        scenario(&[r#"{ write = "base.txt", text = "better\n" }, { commit = "Better" }, { done = true }"#]);
+    let repository = Repository::new("still-checkout", &text, &["t-1"]);
+    repository.write("base.txt", "base\n");
+    repository.commit("A file");
+    let repository = repository.and(&format!("{TELLS}[limits]\ncheckout = \"1s\"\nstandstill = \"2s\"\n"));
+    repository.write("base.txt", "by hand\n");
+    let fleet = repository.start("run");
+    wait("a third try", || (repository.events("landing_started") >= 3).then_some(()));
+    let told = repository.told("standstill", 1);
+    assert_eq!(told[0][2], "checkout_in_the_way", "{told:?}");
+    wait("two more", || (repository.events("landing_started") >= 5).then_some(()));
+    assert_eq!(repository.told("checkout_in_the_way", 1).len(), 1);
+    assert_eq!(repository.told("standstill", 1).len(), 1);
+    fleet.stop();
 }

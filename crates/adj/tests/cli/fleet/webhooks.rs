@@ -178,6 +178,8 @@ fn a_fleet_that_stands_still_is_told_once_with_all_that_it_waits_for() {
     // The next fleet says it in its terminal. Whoever was told already is told of what comes next.
     let fleet = here.start("run");
     fleet.wait_for("the fleet stands still");
+    // What is written meanwhile has it looked at again and again.
+    (0..10).for_each(|_| drop(here.ok("task comment t-2 Hm")));
     here.ok("review t-1 --approve");
     assert_eq!(next(&messages).json()["task"], "t-2");
     assert_eq!(next(&messages).json()["waiting"][0]["task"], "t-2");
