@@ -607,7 +607,7 @@ impl Ended {
         }
         say("cost", &self.cost());
         say("time", &duration(self.millis));
-        if self.world.tasks.is_empty() {
+        if self.world.tasks.is_empty() && self.world.specs.is_empty() {
             say("you", "nothing to do yet: put a ticket into .tickets, or `adj task add TITLE`");
         }
         if let Some(left) = self.goes_on() {
