@@ -12,7 +12,7 @@ use machines::names::{AgentName, TaskId};
 use machines::{Millis, Wire};
 use runtime::agents::{self, AdapterKind, EntryKind};
 use runtime::doctor::{self, Doctor, DoctorError};
-use runtime::git::{Merged, Oid, Repository, RestoreTo};
+use runtime::git::{ByRule, Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
 use runtime::owner::VERSION;
@@ -249,8 +249,9 @@ impl Host for RealHost {
         });
         let branch = kernel::undo_branch(by);
         let mark = runtime::runner::taken_back_with(world, task);
-        let mark = mark.as_ref().map(|(path, settle)| (path.as_str(), settle));
-        let made = repository.revert(by, &branch, &commit, ticket.as_deref(), mark, &message, at);
+        let settled = mark.as_ref().map(|(path, settle)| (path.as_str(), settle));
+        let by_rule = ByRule { kept: ticket.as_deref(), settled };
+        let made = repository.revert(by, &branch, &commit, &by_rule, &message, at);
         match made.map_err(|error| of_git(error).hint(format!("by hand: {by_hand}")))? {
             Merged::Clean { commit, .. } => Ok(commit.to_string()),
             Merged::Nothing => {

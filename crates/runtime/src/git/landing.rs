@@ -37,6 +37,15 @@ type Rewrite = Box<dyn Fn(Option<&[u8]>) -> Option<Vec<u8>> + Send + Sync>;
 /// One version of a file with a part of it as another version has it: `(from, to)`. `None` leaves `to` as it is.
 pub type Settle = Box<dyn Fn(&[u8], &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
+/// What of a revert is decided by a rule and not by a merge.
+#[derive(Default)]
+pub struct ByRule<'a> {
+    /// A file that stays as main has it.
+    pub kept: Option<&'a str>,
+    /// A file of which a part is as it was before, whatever stands around it now.
+    pub settled: Option<(&'a str, &'a Settle)>,
+}
+
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
@@ -229,15 +238,13 @@ impl Repository {
     }
 
     /// A commit on main that takes back what one of its commits brought: against the first parent, where it is a merge. It
-    /// becomes the tip of the task, under its branch. `kept` is a file that stays as main has it. Of the file `settled`, a part
-    /// is as it was before, whatever stands around it now.
+    /// becomes the tip of the task, under its branch.
     pub fn revert(
         &self,
         task: &TaskId,
         branch: &str,
         landed: &Oid,
-        kept: Option<&str>,
-        settled: Option<(&str, &Settle)>,
+        &ByRule { kept, settled }: &ByRule<'_>,
         message: &str,
         at: i64,
     ) -> Result<Merged, GitError> {

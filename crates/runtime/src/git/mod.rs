@@ -52,7 +52,7 @@ use std::sync::{Arc, Mutex};
 pub use error::GitError;
 pub use identity::{Agent, Person};
 pub use inspect::Inspection;
-pub use landing::{Edit, Merged, Moved, Settle};
+pub use landing::{ByRule, Edit, Merged, Moved, Settle};
 pub use names::{Oid, SALVAGE};
 pub use obstacles::Obstacle;
 pub use own_branch::WorktreePlaces;
