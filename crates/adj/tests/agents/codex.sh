@@ -168,8 +168,9 @@ grep -q '"completion_claimed"' "$work/log.jsonl" || fail "it says by the tool th
 fleet verify || fail "the log is whole"
 ok "it submits its plan, asks a person and is done by the tools of Adjutant"
 
-# In a room: it reads by commands, which are let through without a setting; what would change something is not done.
-serve "[{\"tools\":[$(script "$(bash_ 'cat base.check && git log --oneline -1')$(bash_ 'touch made')")]},{\"text\":\"The check says true.\"}]"
+# In a room: it reads by commands, which are let through without a setting; what would change something is not done. Why it was
+# refused may reach it after its last words, which it says again then.
+serve "[{\"tools\":[$(script "$(bash_ 'cat base.check && git log --oneline -1')$(bash_ 'touch made')")]},{\"text\":\"The check says true.\"},{\"text\":\"The check says true.\"}]"
 sed -i "s|^command = .*codex.*|command = [\"$codex\", \"-c\", '$(address)']|" "$project/adjutant.toml"
 git -C "$project" add -A && git -C "$project" commit -q -m "a room"
 fleet config trust || fail "the settings are trusted"
