@@ -411,6 +411,7 @@ fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
     let file_gone = || world.ticket_of(task).and_then(|ticket| ticket.gone);
     match task.status() {
         Status::Done | Status::Canceled | Status::NeedsApproval => {}
+        Status::Review if task.approved.is_none() && is_with_architect(world, task) => {}
         Status::Review if task.approved.is_none() => list.push(review(world, task)),
         Status::Review => list.extend(landing(world, task)),
         Status::Blocked => {
@@ -443,6 +444,16 @@ fn item(world: &World, task: &Task, kind: Kind, text: String, options: Vec<Choic
         text,
         options,
     }
+}
+
+/// Its review is the architect's to decide, and not left to a person. Where the architect cannot, that waits by itself.
+fn is_with_architect(world: &World, task: &Task) -> bool {
+    let of_task = |request: &Request| {
+        let review = matches!(request.kind, RequestKind::Code | RequestKind::Completion);
+        review && !request.for_person && request.task.as_ref() == Some(&task.id)
+    };
+    let mut queued = world.architect_queue.iter().filter_map(|id| world.requests.get(id));
+    world.config.architect.is_some() && queued.any(|request| of_task(request))
 }
 
 fn review(world: &World, task: &Task) -> Waiting {

@@ -434,6 +434,26 @@ fn why_not_approved(studio: &Studio) -> (String, Vec<&'static str>) {
     (of.detail.clone(), of.next.iter().map(crate::choice::Choice::code).collect())
 }
 
+/// What kinds of things wait for a person.
+fn kinds_waiting(studio: &Studio) -> Vec<crate::waiting::Kind> {
+    let list = crate::waiting::waiting(&studio.table.world, &Default::default(), studio.table.now);
+    list.iter().map(|item| item.kind).collect()
+}
+
+/// A review that the architect leaves to a person waits for that person.
+#[test]
+fn a_review_that_is_left_to_a_person_is_one_of_those_that_wait() {
+    let mut studio = at_work();
+    let table = std::mem::replace(&mut studio.table, Table::new(config()));
+    studio.table = check(table, "done\ngreen");
+    assert_eq!(kinds_waiting(&studio), []);
+    studio.ready();
+    studio.says("I cannot tell.\nESCALATE");
+    let mut kinds = kinds_waiting(&studio);
+    kinds.sort();
+    assert_eq!(kinds, [crate::waiting::Kind::Review, crate::waiting::Kind::Question]);
+}
+
 #[test]
 fn a_task_says_where_its_review_stands_with_the_architect() {
     let mut studio = at_work();
@@ -443,6 +463,7 @@ fn a_task_says_where_its_review_stands_with_the_architect() {
     let [spec, review] = [0, 1].map(|place| studio.table.world.architect_queue[place].clone());
     let queued = format!("`{review}` is at place 2 of the architect's queue");
     assert_eq!(why_not_approved(&studio), (queued.clone(), vec!["show_review"]));
+    assert_eq!(kinds_waiting(&studio), [], "it is the architect's to decide, and not a person's");
     studio.ready();
     studio.says("ESCALATE: is it for this year?");
     let waits = format!("{queued}, and the architect waits for a person about `{spec}`");
@@ -456,6 +477,8 @@ fn a_task_says_where_its_review_stands_with_the_architect() {
         "{stopped}"
     );
     assert_eq!(next, ["recover_architect", "show_review"]);
+    let kinds = [crate::waiting::Kind::Architect, crate::waiting::Kind::Question];
+    assert_eq!(kinds_waiting(&studio), kinds, "the spec is with a person, and the review is not");
     studio.table.ann(Ask::RecoverArchitect).unwrap();
     studio.ready();
     assert_eq!(why_not_approved(&studio).0, format!("the architect has `{review}` in hand"));
