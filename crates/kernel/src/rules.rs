@@ -149,7 +149,7 @@ rules! {
     Landed: "the merge landed" => "task DONE with its completion record, the user's hook run where there is one, ticket closed, tree removed, branch deleted, dependents claimable";
     Stuck: "a worker is stuck" => "task BLOCKED (stuck) with the last error, lease given back; it stays for a person to see and takes no place in the fleet: another worker is made";
     Retired: "the fleet has more workers of its own than `workers`, and one is idle" => "the last made of the idle ones is gone; a person's own workers and stuck ones stay";
-    Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step or a landing that waits for its next try has it now; a suspended run goes first";
+    Retried: "a person tries a stuck worker or a task that failed again" => "task BLOCKED to IN_PROGRESS; with a stuck worker, lease to the same worker and the next step at once, otherwise to the next worker that is free; a step or a landing that waits for its next try has it now; whoever is suspended goes first, also the architect and an agent in a channel";
     Restarted: "a person starts a task over" => "run ABORT where it lives, worker idle, question settled, dequeued; task ASSIGNED, claimable when its work is saved to a ref; then a new branch on main, tree and session";
     Undone: "a person undoes a task that landed" => "a new task with the reverting commit, approved by that person, joins the merge queue: it is tested and landed like any other";
     EndedByPerson: "kill, cleanup or clean" => "run ABORT, task BLOCKED (manual), work saved, and the next agent is told where; worker idle or gone";

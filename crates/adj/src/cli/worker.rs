@@ -5,6 +5,8 @@ use super::project::Project;
 use super::text::{self, Table, dash, visible};
 use super::{Context, Exit, Failure, state as snapshot};
 use crate::api::types::Nothing;
+use crate::api::types::architect::Architect;
+use crate::api::types::channel::{self, Channel, HeldTurn, TurnAction, TurnWord};
 use crate::api::types::fleet::{self, Fleet, Stopping};
 use crate::api::types::host::Trash;
 use crate::api::types::run::Run;
@@ -13,6 +15,7 @@ use crate::api::types::worker::{self as types, Acted, Cleaned, Worker};
 use clap::Args;
 use machines::Wire;
 use machines::task::{BlockReason, Status};
+use machines::turn::WaitReason;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -135,15 +138,19 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
             answered => tried.push(answered?),
         }
     }
-    if !tried.is_empty() {
+    let seats = if command.all { retry_seats(&project)? } else { Vec::new() };
+    if !tried.is_empty() || !seats.is_empty() {
         project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` goes on with it");
     }
     if context.globals.json {
         let document = if command.all { text::json(&tried) } else { text::json(&tried.swap_remove(0)) };
         return Ok(writeln!(context.out, "{document}")?);
     }
-    if tried.is_empty() && !context.globals.quiet {
+    if tried.is_empty() && seats.is_empty() && !context.globals.quiet {
         return Ok(writeln!(context.out, "no task has failed")?);
+    }
+    for seat in seats {
+        writeln!(context.out, "{seat}")?;
     }
     for Task { line, whole } in &tried {
         let lease = whole.as_ref().and_then(|whole| whole.lease.as_ref());
@@ -167,6 +174,30 @@ fn failed(project: &Project) -> Result<Vec<String>, Failure> {
     let runs: Vec<Run> = project.get_all("/runs", &Nothing {})?;
     ids.extend(runs.into_iter().filter(|run| run.suspended).map(|run| run.task));
     Ok(ids)
+}
+
+/// The architect, and agents in channels, that wait for a service try it too; who they are, and where they stand.
+fn retry_seats(project: &Project) -> Result<Vec<String>, Failure> {
+    let mut tried = Vec::new();
+    let architect: Architect = project.get("/architect")?;
+    if architect.service.is_some() {
+        let now: Architect = project.post("/architect/recover", &Nothing {})?;
+        tried.push(format!("architect  {}", now.state.unwrap_or_default()));
+    }
+    let channels: Vec<Channel> = project.get_all("/channels", &channel::ListQuery::default())?;
+    for channel in channels {
+        let waits = |turn: &HeldTurn| turn.wait_reason == Some(WaitReason::Service);
+        let Some(turn) = channel.turn.filter(waits) else { continue };
+        let word = TurnWord {
+            agent: Some(turn.agent.clone()),
+            action: TurnAction::Resume.to_string(),
+            ..TurnWord::default()
+        };
+        let after: Channel = project.post(&format!("/channels/{}/turn", channel.name), &word)?;
+        let state = after.turn.map_or_else(|| "turn over".to_owned(), |turn| format!("turn.{}", turn.state));
+        tried.push(format!("{} in {}  {state}", visible(&turn.agent), visible(&channel.name)));
+    }
+    Ok(tried)
 }
 
 pub fn cleanup(command: &Cleanup, context: Context) -> Result<(), Failure> {

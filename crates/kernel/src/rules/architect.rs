@@ -4,7 +4,7 @@
 //! or left to a person; nothing else removes it.
 
 use machines::machine::{Caller, Role};
-use machines::names::{AgentName, RequestId, SpecId, TaskId};
+use machines::names::{AgentName, RequestId, ServiceName, SpecId, TaskId};
 use machines::suspended::{Suspension, Wrapped};
 use machines::task::{self, Status};
 use machines::{architect, task::TaskType};
@@ -765,8 +765,15 @@ pub(crate) fn abandon_request(d: &mut Draft, id: &RequestId, reason: &str) -> Re
     Ok(Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() })
 }
 
-/// Out of ERROR, by a person or by a fleet that starts.
+/// Out of ERROR, by a person or by a fleet that starts. One that waits for a service tries it, whatever is known of that.
 pub(crate) fn recover(d: &mut Draft) -> Result<Reply, Refusal> {
+    let suspension = d.world.architect.as_ref().and_then(|architect| architect.suspension());
+    if let Some(service) = suspension.and_then(|suspension| ServiceName::new(&suspension.service).ok()) {
+        d.rule(Rule::Retried);
+        super::service::goes_first(d, &service, &Seat::Architect);
+        restore_architect(d, |_| true)?;
+        return Ok(Reply::default());
+    }
     if state(d) != Some(architect::State::InError) {
         let message = match &d.world.architect {
             Some(architect) => format!("the architect is architect.{}", architect.name()),

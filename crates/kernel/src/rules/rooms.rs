@@ -13,6 +13,7 @@ use super::Rule;
 use super::landing::{approve_by_person, is_at_tip};
 use super::people::person_moves;
 use super::seats::{self, Said};
+use super::service;
 use super::step::seconds;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply, TurnWord};
@@ -348,6 +349,7 @@ pub(crate) fn take_turn(
             Some(turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Requested, note })
         }
         TurnWord::Resume if by.role == Role::Human => {
+            tries_service(d, name, agent);
             Some(turn::Event::HumanOverride { at, to: turn::State::Active })
         }
         TurnWord::Resume => Some(turn::Event::WaitResolved { at }),
@@ -784,6 +786,16 @@ pub(super) fn turn_over(d: &mut Draft, name: &ChannelName, agent: &AgentName) ->
         _ => return Ok(()),
     };
     d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
+}
+
+/// A person lets an agent go on that waits for a service: it tries it, whatever is known of it.
+fn tries_service(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
+    let service = d.world.config.service_of(agent);
+    let waits = waiting_for_service(&d.world).contains(&(name.clone(), agent.clone()));
+    if waits && d.world.health.get(&service).is_some_and(|health| !health.healthy) {
+        d.rule(Rule::Retried);
+        service::goes_first(d, &service, &seat_of(name, agent));
+    }
 }
 
 /// Whoever has the turn and waits for a service.

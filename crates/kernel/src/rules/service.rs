@@ -296,7 +296,7 @@ fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
     match &first {
         Probe::Run(run) => probe(d, run),
         Probe::Seat(seat) => {
-            tried_by(d, service, false, Some(first.clone()));
+            goes_first(d, service, seat);
             match seat {
                 Seat::Architect => architect::restore_architect(d, |_| true),
                 Seat::Room { channel, agent } => rooms::restore_member(d, channel, agent),
@@ -304,6 +304,11 @@ fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
         }
         Probe::Next => Ok(()),
     }
+}
+
+/// Whoever speaks there tries the service, whatever is known of it.
+pub(super) fn goes_first(d: &mut Draft, service: &ServiceName, seat: &Seat) {
+    tried_by(d, service, false, Some(Probe::Seat(seat.clone())));
 }
 
 /// A run before the architect, and both before a room, in which somebody else may speak.

@@ -211,3 +211,28 @@ fn a_model_that_is_asked_for_its_health_is_tried_by_nobody() {
     assert_eq!(words, ["away", "away", "away", "back"], "nothing was begun before it was well");
     nothing_is_counted_as_an_error(&repository);
 }
+
+/// Nobody tries by itself for an hour; a person does.
+#[test]
+fn a_person_lets_the_architect_and_a_room_try_a_service_at_once() {
+    let api = Api::that_goes_away(&["lead", "anna"], Away::Status(529), speak);
+    let repository = project("person", &[], &api, "");
+    repository.set(&[("health_poll = \"1s\"", "health_poll = \"1h\"")]);
+    let fleet = repository.start("run");
+    repository.ok("spec submit login.md");
+    repository.ok("channel create talk --topic Well? --timeout 10m --add anna");
+    wait("both to wait for the model", || all_wait(&repository, &[], &["talk"]));
+    let tried = repository.ok("retry --all");
+    assert!(tried.contains("architect  architect.") && tried.contains("anna in talk  turn."), "{tried}");
+    wait("both to have tried", || (api.in_vain().len() == 4).then_some(()));
+    wait("both to wait again", || all_wait(&repository, &[], &["talk"]));
+    api.come_back();
+    repository.ok("turn resume talk --as anna");
+    wait("anna to speak", || repository.ok("channel history talk").contains("Here I am.").then_some(()));
+    // It has come through, so the architect follows.
+    for task in ["login-1", "login-2"] {
+        repository.wait_task(task, "DONE");
+    }
+    assert_eq!(api.in_vain().len(), 4);
+    fleet.stop();
+}
