@@ -80,6 +80,14 @@ fn turns_of(d: &Draft, agent: &machines::names::AgentName) -> u32 {
     known.max_turns.or(d.world.config.max_turns).unwrap_or(known.kind.turn_limit())
 }
 
+/// How many turns the reply was begun with.
+fn turns_had(d: &Draft, id: &EffectId) -> u32 {
+    match d.world.effects.get(id).map(AsRef::as_ref) {
+        Some(Effect::StartReply { turns_left, .. }) => *turns_left,
+        _ => u32::MAX,
+    }
+}
+
 /// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
 pub(super) fn quit(d: &mut Draft, seat: &Seat) {
     let Some(reply) = d.world.seated(seat).and_then(|seated| seated.reply.clone()) else { return };
@@ -140,12 +148,17 @@ pub(super) fn reply_outcome(
     what: &Happened,
 ) -> Result<Reply, Refusal> {
     match what {
-        Happened::Turn { turn, usage, .. } => {
+        Happened::Turn { turn, usage, output, .. } => {
             used(d, seat);
             probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             // A report that comes twice is counted once.
             if d.world.seated(seat).is_some_and(|seated| *turn > seated.turns_charged) {
                 charge(d, seat, *turn, *usage);
+            }
+            // Some programs end by themselves at the limit; the others are ended.
+            if *turn > turns_had(d, id) {
+                quit(d, seat);
+                came_to(d, seat, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))?;
             }
         }
         Happened::ToolResult { .. } => {}

@@ -494,6 +494,28 @@ fn a_reply_that_runs_out_of_turns_or_money_ends_the_turn_and_is_announced() {
     assert!(after.starts_with(&format!("{turns}, coder QUEUED, coder consumed 1")), "{after}");
 }
 
+/// A program that does not end by itself at its limit is ended.
+#[test]
+fn a_reply_that_goes_on_past_its_turns_is_ended_and_announced() {
+    let mut talk = Talk::new("coder intern", "inject");
+    let mut config = (*talk.table.world.config).clone();
+    config.agents.get_mut(&AgentName::new("coder").unwrap()).unwrap().max_turns = Some(2);
+    talk.tell(Actor::System, Ask::Configure { config: Box::new(config) });
+    talk.post("begin");
+    let turn = |turn| Happened::Turn {
+        turn,
+        calls: Vec::new(),
+        output: Some(format!("Look {turn}.")),
+        usage: Usage::default(),
+    };
+    assert!(!talk.comes("start_reply", turn(2)).contains("announcement"), "it may use all that it has");
+    let after = talk.comes("start_reply", turn(3));
+    let told = "agent:coder: \"Look 3.\", announcement \"⚠️ coder used the turns that it had for a reply, and was not finished\"";
+    assert!(after.contains(told), "{after}");
+    let ends = |world: &crate::World| world.effects.values().any(|effect| effect.kind() == "end_reply");
+    assert!(ends(&talk.table.world), "its program is told to end");
+}
+
 #[test]
 fn a_hosted_agent_that_crashes_is_announced_and_comes_back_only_by_a_person() {
     let mut talk = Talk::new("coder intern", "inject");

@@ -352,6 +352,29 @@ fn codex_looks_around_in_a_room_and_changes_nothing() {
     fleet.stop();
 }
 
+/// Codex knows no limit of turns: Adjutant ends it.
+#[test]
+fn a_reply_of_codex_that_goes_on_past_its_turns_is_ended() {
+    let repository = project("codex-turns", &[("anna", "{ say = \"PASS\" }")]);
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    let agent = format!(
+        "\n[agents.coder]\nadapter = \"codex\"\nmax_turns = 2\n\
+         command = [{adj:?}, \"internal\", \"replay-codex\", {file:?}]\n"
+    );
+    repository.write("adjutant.toml", &(repository.read("adjutant.toml") + &agent));
+    let look = json!({ "tools": [{ "name": "Bash", "input": { "command": "cat base.check" } }] });
+    let replies = json!([[look, look, look, look, { "text": "All was looked at." }]]);
+    repository.write("replies.json", &replies.to_string());
+    repository.commit("Codex");
+    let fleet = repository.start("run");
+    repository.talk(&["channel", "create", "talk", "--topic", "Well?", "--timeout", "10m", "--add", "coder"]);
+    let told = "⚠️ coder used the turns that it had for a reply, and was not finished";
+    wait(told, || repository.announced().contains(&told.to_owned()).then_some(()));
+    repository.wait_rest();
+    assert!(!repository.said().iter().any(|said| said.contains("All was looked at.")));
+    fleet.stop();
+}
+
 #[test]
 fn a_service_that_is_away_pauses_the_turn_until_it_is_back() {
     let repository = project(
