@@ -212,7 +212,7 @@ fn history_shows_transitions_in_the_one_form_and_everything_where_asked() {
     let all = here.json(&["history", "--all"]);
     assert_eq!(all[0]["kind"], "writer_seen");
     assert!(here.ok(&["history", "--all"]).starts_with("SEQ  TIME"));
-    here.fails(&["history", "nobody"], 4, "there is no task, worker or run `nobody`");
+    here.fails(&["history", "nobody"], 4, "there is no task, worker, run, spec, request or channel `nobody`");
     assert_eq!(here.json(&["ps"])[0]["status"], "idle");
     let why = here.ok(&["why", "c-1"]);
     assert!(why.contains("✗ fleet: the fleet is not running"), "{why}");
