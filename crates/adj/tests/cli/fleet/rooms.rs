@@ -229,7 +229,9 @@ fn a_turn_goes_on_when_the_fleet_of_a_server_is_switched_off_and_on_again() {
     repository.ok("channel create talk --topic Well? --timeout 10m --add anna");
     wait("anna at work", || (keepers(&repository).len() == 1).then_some(()));
     switch("stop");
-    wait("nobody at work", || keepers(&repository).is_empty().then_some(()));
+    let is_off = || server.ask("GET /api/v1/fleet", token.trim(), &Value::Null).json()["running"] == false;
+    wait("the fleet to be off", || is_off().then_some(()));
+    assert_eq!(keepers(&repository), Vec::<u32>::new(), "nobody is at work");
     let turn = repository.room()["turn"].clone();
     assert_eq!((&turn["agent"], &turn["state"]), (&json!("anna"), &json!("ACTIVE")), "{turn}");
     assert_eq!(repository.said().len(), 1, "nothing was said meanwhile");
