@@ -215,7 +215,8 @@ fn check(dir: &Path) -> Result<bool, Failure> {
 fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bool, look: &[&str]) -> String {
     let mut text = ended.summary(globals);
     let green = if green { "its tests pass" } else { "its tests FAIL" };
-    text += &format!("  {:10}{landed} merges, each tested before main moved; {green}\n", "main");
+    let merges = if landed == "1" { "1 merge,".to_owned() } else { format!("{landed} merges, each") };
+    text += &format!("  {:10}{merges} tested before main moved; {green}\n", "main");
     if !globals.quiet {
         // As it was called: after `make demo`, adj is on nobody's path.
         let adj = std::env::args().next().unwrap_or_else(|| "adj".to_owned());
