@@ -170,7 +170,7 @@ async fn asked(
 /// One thread of the server at most waits for a disk; the others go on with other callers.
 static AT_A_DESK: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
 
-/// Asks the kernel. Where nobody else asks, this thread decides by itself, which saves to wake two others; otherwise it
+/// Asks the kernel. Where nobody else asks, this thread decides by itself, and no other needs to be woken; otherwise it
 /// goes on with other callers until what was asked is on disk.
 async fn decided(place: &Place, request: &Request) -> Response {
     let _turn = place.requests.acquire().await;

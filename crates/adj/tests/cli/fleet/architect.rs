@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 const BUILD: &str =
     r#"{ write = "{task}.txt", text = "{step}\n" }, { commit = "Do {task}" }, { done = true }"#;
 
+/// An architect that says nothing before the test lets it.
+const WAIT_FOR_GO: &str = r#"{ run = 'until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }"#;
+
 /// A scenario of the architect: for each kind of prompt, what it says each time; the last is said again and again.
 fn lead(says: &[(&str, &str)]) -> String {
     let step = |(on, text): &(&str, &str)| {
@@ -222,6 +225,23 @@ fn work_lands_when_the_architect_approves_the_very_commit() {
     running.stop();
 }
 
+/// What the architect looks at does not wait for a person, and nobody is told so.
+#[test]
+fn a_review_that_the_architect_has_in_hand_is_in_nobody_s_list() {
+    let lead = format!(
+        "[[scenario]]\n[[scenario.step]]\non = \"review\"\ndo = [ {WAIT_FOR_GO}, {{ say = \"APPROVE\" }} ]\n"
+    );
+    let repository = studio("studio-list", &lead, &scenario(&[BUILD]), &["t-1"], "");
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    let running = repository.start("run");
+    wait("an architect that speaks", || (repository.json("architect")["speaks"] == true).then_some(()));
+    assert_eq!(repository.task("t-1")["status"], "REVIEW");
+    assert_eq!(repository.json("waiting"), json!([]));
+    repository.go_in_seat();
+    repository.wait_task("t-1", "DONE");
+    running.stop();
+}
+
 /// An agent's question is answered by the architect, and comes with the agent's next step.
 #[test]
 fn a_question_of_an_agent_is_answered_by_the_architect() {
@@ -262,10 +282,9 @@ fn an_architect_that_talks_nonsense_or_crashes_stops_nothing_else() {
 /// The fleet is killed while the architect is speaking. What it was asked is asked again or answered, and nothing is lost.
 #[test]
 fn a_fleet_that_is_killed_in_the_middle_of_a_request_loses_nothing() {
-    let wait_for_go = r#"{ run = 'until [ -e "$TMPDIR/go" ]; do sleep 0.05; done' }"#;
     let text = serde_json::to_string(&two()).expect("a text");
     let mut lead = lead(&[("review", "APPROVE")]);
-    lead.push_str(&format!("[[scenario.step]]\non = \"spec\"\ndo = [ {wait_for_go}, {{ say = {text} }} ]\n"));
+    lead.push_str(&format!("[[scenario.step]]\non = \"spec\"\ndo = [ {WAIT_FOR_GO}, {{ say = {text} }} ]\n"));
     let repository = studio("studio-killed", &lead, &scenario(&[BUILD]), &[], "");
     repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
     repository.ok("spec submit login.md");
