@@ -323,6 +323,7 @@ fn group_commit(folder: &Path, round: usize) -> Result<f64, Box<dyn std::error::
         id: runtime::clock::unique(),
         at: runtime::clock::now(),
         actor: Actor::Human("ann".into()),
+        token_for: None,
         key: None,
         ask,
     };

@@ -3,14 +3,18 @@
 //! Where an ask moves a machine, the rows of that machine's table say who may: here it is only seen that no row would ever
 //! take it from the caller, so that the answer does not hang on where the machine stands. What is no machine's event has its
 //! roles here and nowhere else.
+//!
+//! An agent's token for a run or a place in a channel narrows that further: several workers have the name of one agent, and
+//! what one of them was told must not move the others.
 
 use crate::World;
-use crate::command::{Actor, Ask, TurnWord};
+use crate::command::{Actor, Ask, Command, Refusal, TokenFor, TurnWord};
 use crate::dispatch::forbidden;
 use crate::draft::Ruled;
+use crate::rooms::Seat;
 use crate::world::Holder;
 use machines::machine::{Caller, Role, may_send};
-use machines::names::RunId;
+use machines::names::{ChannelName, RequestId, RunId, TaskId};
 use machines::suspended::Wrapped;
 use machines::{Machine, Wire, architect, run, turn, worker};
 
@@ -39,7 +43,8 @@ fn kind_of(word: &TurnWord) -> turn::Kind {
 }
 
 /// Refuses what the caller may not ask, whatever the state of what it is about.
-pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
+pub(crate) fn check(world: &World, command: &Command, ask: &Ask) -> Ruled {
+    let actor = &command.actor;
     let role = actor.role();
     let has = |roles: &[Role]| roles.contains(&role);
     let sends = |kind: worker::Kind| may_send::<worker::Worker>(kind, Caller { role, own: false });
@@ -144,5 +149,134 @@ pub(crate) fn check(world: &World, actor: &Actor, ask: &Ask) -> Ruled {
 
         Ask::Outcome(_) => (has(SYSTEM), "report the outcome of an effect"),
     };
-    if may { Ok(()) } else { Err(forbidden(what)) }
+    match (may, &command.token_for) {
+        (false, _) => Err(forbidden(what)),
+        (true, Some(token))
+            if matches!(actor, Actor::Agent { .. }) && !is_for(world, token, &subject(ask)) =>
+        {
+            Err(not_for(world, token))
+        }
+        (true, _) => Ok(()),
+    }
+}
+
+/// What an ask is about, for tokens that are for one run or one place.
+enum Subject<'a> {
+    /// Where a task stands.
+    State(&'a TaskId),
+    /// What a task says, what is said of it, and what it waits for.
+    Text(&'a TaskId),
+    Run(&'a RunId),
+    Request(&'a RequestId),
+    Proposal(Option<&'a RunId>),
+    Channel(&'a ChannelName),
+    Architect,
+    /// The agent as a whole, or something that is no run's.
+    Agent,
+    /// No agent asks it, whatever its token.
+    Others,
+}
+
+fn subject(ask: &Ask) -> Subject<'_> {
+    match ask {
+        Ask::MoveTask { id, .. } | Ask::Approve { id, .. } | Ask::RequestChanges { id, .. } => {
+            Subject::State(id)
+        }
+        Ask::EditTask { id, .. }
+        | Ask::Comment { id, .. }
+        | Ask::AddDependency { id, .. }
+        | Ask::RemoveDependency { id, .. } => Subject::Text(id),
+        Ask::AddTask(new) => Subject::Proposal(new.run.as_ref()),
+        Ask::RunEvent { run, .. }
+        | Ask::SubmitPlan { run, .. }
+        | Ask::ClaimDone { run, .. }
+        | Ask::AskApproval { run, .. }
+        | Ask::MakeRequest { run: Some(run), .. } => Subject::Run(run),
+        Ask::ReceiveAnswer { id } => Subject::Request(id),
+        Ask::Post { channel, .. }
+        | Ask::Hear { channel, .. }
+        | Ask::TakeTurn { channel, .. }
+        | Ask::DecideInRoom { channel, .. }
+        | Ask::TurnEvent { channel, .. } => Subject::Channel(channel),
+        Ask::ArchitectAnswers { .. } => Subject::Architect,
+        Ask::OpenRun { .. } | Ask::StartRun { .. } | Ask::Presence { .. } | Ask::SubmitSpec(_) => {
+            Subject::Agent
+        }
+        Ask::AcceptTask { .. }
+        | Ask::Decide { .. }
+        | Ask::SeeTicket(_)
+        | Ask::MissTicket { .. }
+        | Ask::RetryTask { .. }
+        | Ask::RestartTask { .. }
+        | Ask::UndoTask { .. }
+        | Ask::StartFleet { .. }
+        | Ask::StopFleet
+        | Ask::Spawn { .. }
+        | Ask::Assign { .. }
+        | Ask::Kill { .. }
+        | Ask::Retry { .. }
+        | Ask::Cleanup { .. }
+        | Ask::Clean { .. }
+        | Ask::Recover { .. }
+        | Ask::MakeRequest { run: None, .. }
+        | Ask::AnswerRequest { .. }
+        | Ask::AbandonRequest { .. }
+        | Ask::RecoverArchitect
+        | Ask::Configure { .. }
+        | Ask::SeeDisk { .. }
+        | Ask::SeeMain { .. }
+        | Ask::TestMain
+        | Ask::MakeChannel { .. }
+        | Ask::CloseChannel { .. }
+        | Ask::AddMember { .. }
+        | Ask::RemoveMember { .. }
+        | Ask::WasAway { .. }
+        | Ask::ArchitectEvent { .. }
+        | Ask::Outcome(_) => Subject::Others,
+    }
+}
+
+/// Whether a token that is for one run or one place is for this.
+fn is_for(world: &World, token: &TokenFor, subject: &Subject<'_>) -> bool {
+    match (token, subject) {
+        (_, Subject::Others) => true,
+        (TokenFor::Run(own), Subject::State(id)) => world.run(own).is_some_and(|run| run.task == **id),
+        // A run may still change what it has proposed itself.
+        (TokenFor::Run(own), Subject::Text(id)) => {
+            let proposed = world.task(id).and_then(|task| task.proposed.as_ref()?.run.as_ref());
+            world.run(own).is_some_and(|run| run.task == **id) || proposed == Some(own)
+        }
+        (TokenFor::Run(own), Subject::Run(run)) => own == *run,
+        (TokenFor::Run(own), Subject::Proposal(run)) => *run == Some(own),
+        // What is not there is said by the rule.
+        (TokenFor::Run(own), Subject::Request(id)) => {
+            world.requests.get(*id).is_none_or(|asked| asked.run.as_ref() == Some(own))
+        }
+        (TokenFor::Run(_), Subject::Channel(_) | Subject::Architect | Subject::Agent) => false,
+        (TokenFor::Seat(Seat::Room { channel, .. }), Subject::Channel(named)) => channel == *named,
+        (TokenFor::Seat(Seat::Room { channel, .. }), Subject::Text(id)) => {
+            world.channel(channel).is_some_and(|room| room.about.task.as_ref() == Some(*id))
+        }
+        (TokenFor::Seat(Seat::Architect), Subject::Architect) => true,
+        (TokenFor::Seat(_), Subject::Proposal(run)) => run.is_none(),
+        (TokenFor::Seat(_), _) => false,
+    }
+}
+
+fn not_for(world: &World, token: &TokenFor) -> Refusal {
+    let (whose, hint) = match token {
+        TokenFor::Run(run) => {
+            let task = world.run(run).map(|run| format!(" and its task `{}`", run.task)).unwrap_or_default();
+            let hint = "in a channel the agent speaks in its turn, with the token of that turn; of other tasks, propose one \
+                        or ask a person";
+            (format!("run `{run}`{task}"), hint)
+        }
+        TokenFor::Seat(Seat::Room { channel, .. }) => {
+            (format!("the agent's turn in `{channel}`"), "say it in the channel, or propose a task")
+        }
+        TokenFor::Seat(Seat::Architect) => {
+            ("the architect's answers".to_owned(), "answer the request that you were asked")
+        }
+    };
+    Refusal::new(403, "FORBIDDEN", format!("this token is for {whose}, and for nothing else")).hint(hint)
 }

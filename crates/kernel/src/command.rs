@@ -5,7 +5,7 @@ pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
 use crate::config::{Config, Micros};
 use crate::event::Event;
-use crate::rooms::{About, OwnTimes};
+use crate::rooms::{About, OwnTimes, Seat};
 use crate::rules::Rule;
 use crate::specs::Story;
 use crate::words::{GateFact, Raise, RequestKind, StepEnding};
@@ -27,9 +27,18 @@ pub struct Command {
     pub at: Millis,
     /// From the caller's credential, never from the request.
     pub actor: Actor,
+    /// Also from the credential: an agent's token for one run or one place. A token by name has none.
+    pub token_for: Option<TokenFor>,
     /// Asked twice with the same key: done once, answered twice.
     pub key: Option<SmolStr>,
     pub ask: Ask,
+}
+
+/// What an agent's token is for. With it the agent acts there, and nowhere else where it has the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenFor {
+    Run(RunId),
+    Seat(Seat),
 }
 
 /// Who asks. The role is bound to the credential.

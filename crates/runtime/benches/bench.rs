@@ -301,6 +301,7 @@ fn command(id: u64, ask: Ask) -> Command {
         id: u128::from(id),
         at: 1_700_000_000_000 + id as i64,
         actor: Actor::Human("ann".into()),
+        token_for: None,
         key: None,
         ask,
     }

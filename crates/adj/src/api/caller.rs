@@ -25,7 +25,9 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
     let channels: Vec<(&ChannelName, &Channel)> = match &call.request.actor {
         Actor::Agent { name, .. } => {
             let open = world.channels.iter().filter(|(_, channel)| !channel.is_closed());
-            let own = open.filter(|(_, channel)| channel.place(name).is_some());
+            let own = open.filter(|(named, channel)| {
+                channel.place(name).is_some() && scope::speaks_in(call.request, named.as_str())
+            });
             own.map(|(name, channel)| (name, channel.as_ref())).collect()
         }
         Actor::Human(_) | Actor::System | Actor::SystemFor(_) => Vec::new(),

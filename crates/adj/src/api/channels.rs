@@ -21,15 +21,17 @@ use runtime::log::Record;
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
     let world = call.world_as_set();
     let open = world.channels.iter().filter(|(_, channel)| query.all || !channel.is_closed());
-    let own = open.filter(|(_, channel)| is_part_of(channel, &call.request.actor));
+    let own = open.filter(|(name, channel)| is_part_of(name, channel, call.request));
     let items = own.map(|(name, channel)| shown(call, &world, name, channel)).collect();
     Ok(Page::of(items, query.after, query.limit))
 }
 
 /// Whether the caller may know what is said there.
-pub fn is_part_of(channel: &rooms::Channel, actor: &Actor) -> bool {
-    match actor {
-        Actor::Agent { name, .. } => channel.place(name).is_some(),
+pub fn is_part_of(name: &ChannelName, channel: &rooms::Channel, request: &super::Request) -> bool {
+    match &request.actor {
+        Actor::Agent { name: agent, .. } => {
+            channel.place(agent).is_some() && super::scope::speaks_in(request, name.as_str())
+        }
         Actor::Human(_) | Actor::System | Actor::SystemFor(_) => true,
     }
 }

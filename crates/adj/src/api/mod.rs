@@ -33,6 +33,7 @@ mod walk;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use kernel::command::TokenFor;
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
@@ -95,6 +96,14 @@ pub struct Request {
     /// `X-Idempotency-Key`, and `Idempotency-Key`, which means the same.
     pub x_idempotency_key: Option<String>,
     pub idempotency_key: Option<String>,
+}
+
+impl Request {
+    /// The one thing that an agent's token is for.
+    pub fn token_for(&self) -> Option<TokenFor> {
+        let seat = || self.seat.clone().map(TokenFor::Seat);
+        self.run.clone().map(TokenFor::Run).or_else(seat)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -317,14 +326,28 @@ impl Call<'_> {
     /// Asks for what must be so before the request itself is asked: a command of its own, which no key stands for.
     fn submit_beside(&self, ask: Ask) -> Result<Reply, Problem> {
         let Request { id, at, actor, .. } = self.request;
-        let command = Command { id: id.wrapping_add(1), at: *at, actor: actor.clone(), key: None, ask };
+        let command = Command {
+            id: id.wrapping_add(1),
+            at: *at,
+            actor: actor.clone(),
+            token_for: self.request.token_for(),
+            key: None,
+            ask,
+        };
         asks::replied(self.site.project.submit(command))
     }
 
     /// Asks what the kernel would say. Nothing is written.
     fn would(&self, ask: Ask) -> Result<(), Problem> {
         let Request { id, at, actor, .. } = self.request;
-        let command = Command { id: *id, at: *at, actor: actor.clone(), key: None, ask };
+        let command = Command {
+            id: *id,
+            at: *at,
+            actor: actor.clone(),
+            token_for: self.request.token_for(),
+            key: None,
+            ask,
+        };
         kernel::handle(&self.site.project.world(), &command).map(drop).map_err(Problem::from)
     }
 
@@ -335,7 +358,8 @@ impl Call<'_> {
 
     fn command(&self, ask: Ask) -> Result<Command, Problem> {
         let Request { id, at, actor, .. } = self.request;
-        Ok(Command { id: *id, at: *at, actor: actor.clone(), key: self.key()?, ask })
+        let token_for = self.request.token_for();
+        Ok(Command { id: *id, at: *at, actor: actor.clone(), token_for, key: self.key()?, ask })
     }
 }
 

@@ -23,13 +23,9 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
     if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
     }
-    // Whoever was asked into one channel is known there alone, however many the agent is in.
-    if let Some(Seat::Room { channel, .. }) = &request.seat
-        && route.path.starts_with("/channels/{channel}")
-        && channel.as_str() != named
-    {
-        let detail = format!("this token is for the agent's turn in `{channel}`");
-        return Err(Problem::new(403, "FORBIDDEN", detail));
+    // Whoever was asked into one channel is known there alone, however many the agent is in; who is at work, nowhere.
+    if route.path.starts_with("/channels/{channel}") && !speaks_in(request, named) {
+        return Err(not_its_channel(request));
     }
     // What is not there, the handler says.
     let may = match route.who {
@@ -49,7 +45,7 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
         }
         Who::ReadsChannel => {
             let known = world.channels.iter().find(|(known, _)| known.as_str() == named);
-            known.is_none_or(|(_, channel)| channels::is_part_of(channel, &request.actor))
+            known.is_none_or(|(name, channel)| channels::is_part_of(name, channel, request))
         }
         Who::ReadsRun => {
             let run = world.runs.iter().find(|(known, _)| known.as_str() == named);
@@ -96,6 +92,25 @@ fn refusal(world: &World, request: &Request) -> Problem {
     ))
 }
 
+/// Whether the caller's token is for this channel, if it is for one thing only.
+pub fn speaks_in(request: &Request, named: &str) -> bool {
+    match (&request.run, &request.seat) {
+        (None, None) => true,
+        (None, Some(Seat::Room { channel, .. })) => channel.as_str() == named,
+        (None, Some(Seat::Architect)) | (Some(_), _) => false,
+    }
+}
+
+fn not_its_channel(request: &Request) -> Problem {
+    let whose = match (&request.run, &request.seat) {
+        (Some(run), _) => format!("run `{run}` and its task"),
+        (None, Some(Seat::Room { channel, .. })) => format!("the agent's turn in `{channel}`"),
+        (None, _) => "the architect's answers".to_owned(),
+    };
+    Problem::new(403, "FORBIDDEN", format!("this token is for {whose}, and for no other channel"))
+        .hint("in a channel an agent reads and speaks in its turn, with the token of that turn")
+}
+
 /// The runs that an agent speaks of: the one that its token is for, or those that it reports from outside.
 pub fn own_runs(world: &World, request: &Request) -> Vec<RunId> {
     if let Some(run) = &request.run {
@@ -120,7 +135,9 @@ pub fn sees(world: &World, request: &Request, task: &Task) -> bool {
         None => {
             let held = task.lease.as_ref().map(|lease| &lease.holder);
             let assigned = task.machine.assignee_ids.iter().any(|id| id == name.as_str());
-            assigned && held.is_none_or(|holder| *holder == Holder::Outside(name.clone()))
+            request.token_for().is_none()
+                && assigned
+                && held.is_none_or(|holder| *holder == Holder::Outside(name.clone()))
         }
     };
     own || proposed || reviews

@@ -495,8 +495,14 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
 fn a_fleet_whose_process_is_gone_is_not_said_to_be_at_work() {
     let mut site = TestSite::new();
     site.post("/tasks", json!({"id": "c-1", "title": "x"}));
-    let start =
-        Command { id: 99, at: 0, actor: Actor::System, key: None, ask: Ask::StartFleet { workers: 0 } };
+    let start = Command {
+        id: 99,
+        at: 0,
+        actor: Actor::System,
+        token_for: None,
+        key: None,
+        ask: Ask::StartFleet { workers: 0 },
+    };
     site.owner.handle().submit(start, None).unwrap();
     let why = |site: &TestSite| {
         let (_, why) = site.get("/tasks/c-1/why");
@@ -519,7 +525,8 @@ fn steps_of_unknown_price_are_counted_for_task_worker_agent_and_run() {
     assert_eq!(site.post("/workers/A/assign", json!({"task": "c-1"})).0, 200);
     let handle = site.owner.handle();
     let tell = |id: u128, ask: Ask| {
-        let command = Command { id, at: 1_700_000_000_000, actor: Actor::System, key: None, ask };
+        let command =
+            Command { id, at: 1_700_000_000_000, actor: Actor::System, token_for: None, key: None, ask };
         let answer = handle.submit(command, None).unwrap();
         assert!(matches!(answer, Answer::Done(_)), "{answer:?}");
     };

@@ -88,6 +88,11 @@ impl Scene {
             self.site.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
         let run = run.expect("the first task has a run");
         let actor = Actor::Agent { name: run.agent.clone(), role };
+        if caller.in_channel {
+            let channel = "ours".parse().unwrap();
+            let seat = Some(Seat::Room { channel, agent: run.agent.clone() });
+            return self.site.answer(&Request { actor, seat, ..request });
+        }
         self.site.answer(&Request { actor, run: Some(run.id.clone()), ..request })
     }
 }
@@ -96,13 +101,16 @@ struct Caller {
     name: &'static str,
     /// `None`: a person.
     role: Option<Role>,
+    /// An agent's token is for its turn in `ours`, and else for its run on `c-1`.
+    in_channel: bool,
 }
 
-const CALLERS: [Caller; 4] = [
-    Caller { name: "person", role: None },
-    Caller { name: "lead", role: Some(Role::Lead) },
-    Caller { name: "specialist", role: Some(Role::Specialist) },
-    Caller { name: "intern", role: Some(Role::Intern) },
+const CALLERS: [Caller; 5] = [
+    Caller { name: "person", role: None, in_channel: false },
+    Caller { name: "lead", role: Some(Role::Lead), in_channel: false },
+    Caller { name: "specialist", role: Some(Role::Specialist), in_channel: false },
+    Caller { name: "intern", role: Some(Role::Intern), in_channel: false },
+    Caller { name: "lead in its turn", role: Some(Role::Lead), in_channel: true },
 ];
 
 /// The agent of both tasks.
@@ -146,7 +154,7 @@ fn needs_question(path: &str) -> bool {
     path.contains("{approval}") || path.ends_with("/assign")
 }
 
-/// Whom the rules refuse for who they are, whatever they ask it of: their own or somebody else's.
+/// Whom the rules refuse for who they are and what their token is for: for everything, or only for what is others'.
 const RULES: &str = "\
 POST /tasks: intern\n\
 PATCH /tasks/{task}: specialist, intern\n\
@@ -210,8 +218,10 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
     // What is only read leaves the scene as it is.
     let reading = Scene::new(true);
     for route in routes::all() {
-        let mut refused: Vec<&str> = Vec::new();
+        // Refused for what is their own, and for what is not.
+        let mut refused: Vec<(&str, [bool; 2])> = Vec::new();
         for caller in &CALLERS {
+            refused.push((caller.name, [false; 2]));
             for own in [true, false] {
                 let fresh = (route.method != Method::Get).then(|| Scene::new(needs_question(route.path)));
                 let scene = fresh.as_ref().unwrap_or(&reading);
@@ -228,12 +238,11 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                     | Who::ReadsWorker
                     | Who::ReadsRun
                     | Who::ReadsApproval
-                    | Who::ReadsChannel
-                    | Who::ReadsRequest => caller.role.is_none() || own,
+                    | Who::ReadsRequest => caller.role.is_none() || own && !caller.in_channel,
+                    Who::ReadsChannel => caller.role.is_none() || own && caller.in_channel,
                     Who::Kernel => {
-                        if status == 403 {
-                            refused.push(caller.name);
-                        }
+                        let last = refused.last_mut().expect("it was just pushed");
+                        last.1[usize::from(!own)] = status == 403;
                         continue;
                     }
                 };
@@ -241,16 +250,23 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
             }
         }
         if route.who == Who::Kernel {
-            let refused = match refused[..] {
-                [] => "nobody".to_owned(),
-                ["lead", "lead", "specialist", "specialist", "intern", "intern"] => "every agent".to_owned(),
+            let of = |refused: [bool; 2]| match refused {
+                [true, true] => Some(""),
+                [false, true] => Some(" of others"),
+                [true, false] => Some(" of its own"),
+                [false, false] => None,
+            };
+            let agents = &refused[1..];
+            let refused = match of(agents[0].1) {
+                Some(what)
+                    if refused[0].1 == [false; 2] && agents.iter().all(|(_, it)| of(*it) == Some(what)) =>
+                {
+                    format!("every agent{what}")
+                }
                 _ => {
-                    // The same for what is their own and for what is not.
-                    assert!(
-                        refused.chunks(2).all(|pair| pair.len() == 2 && pair[0] == pair[1]),
-                        "{refused:?}"
-                    );
-                    refused.iter().step_by(2).copied().collect::<Vec<_>>().join(", ")
+                    let named = refused.iter().filter_map(|(name, it)| Some(format!("{name}{}", of(*it)?)));
+                    let named = named.collect::<Vec<_>>().join(", ");
+                    if named.is_empty() { "nobody".to_owned() } else { named }
                 }
             };
             let _ = writeln!(ruled, "{} {}: {refused}", route.method.name(), route.path);

@@ -21,7 +21,7 @@ pub fn meta() -> Value {
 }
 
 /// A client, and the program that it speaks to.
-struct Client {
+pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -39,7 +39,7 @@ impl Client {
     }
 
     /// The revision with a handshake.
-    fn initialized(command: Command) -> Client {
+    pub fn initialized(command: Command) -> Client {
         let mut client = Client::start(command, false);
         let hello = json!({
             "protocolVersion": "2025-11-25",
@@ -70,14 +70,14 @@ impl Client {
         answer
     }
 
-    fn tools(&mut self) -> BTreeSet<String> {
+    pub fn tools(&mut self) -> BTreeSet<String> {
         let list = self.ask("tools/list", json!({}));
         let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("{list}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// What a tool answers: whether it refused, its text, and its structure.
-    fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> (bool, String, Value) {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -85,7 +85,7 @@ impl Client {
     }
 
     /// The end of the input ends it, and nothing else was printed.
-    fn end(mut self) {
+    pub fn end(mut self) {
         drop(self.input.take());
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.output, &mut rest).unwrap();

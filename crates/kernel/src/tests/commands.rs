@@ -161,6 +161,7 @@ fn a_chain_of_a_thousand_is_no_matter() {
             id: number,
             at: 0,
             actor: ann(),
+            token_for: None,
             key: None,
             ask: add(&format!("n{number}"), &depends_on),
         };
@@ -171,6 +172,7 @@ fn a_chain_of_a_thousand_is_no_matter() {
         id: 0,
         at: 0,
         actor: ann(),
+        token_for: None,
         key: None,
         ask: Ask::AddDependency { id: task("n1"), on: task("n1000") },
     };
@@ -299,7 +301,7 @@ fn a_late_outcome_of_a_superseded_effect_changes_nothing() {
 #[test]
 fn deciding_is_pure() {
     let table = Table::new(config());
-    let command = Command { id: 9, at: 5, actor: ann(), key: None, ask: add("t1", &[]) };
+    let command = Command { id: 9, at: 5, actor: ann(), token_for: None, key: None, ask: add("t1", &[]) };
     let before = table.world.clone();
     let Commit { events, .. } = handle(&table.world, &command).unwrap();
     assert_eq!(table.world, before);

@@ -28,6 +28,8 @@ const CALLERS: &[(&str, Caller)] = &[
     ("lead, its own", Caller::Own(Role::Lead)),
     ("specialist, its own", Caller::Own(Role::Specialist)),
     ("intern, its own", Caller::Own(Role::Intern)),
+    ("another run of that agent", Caller::OtherRun),
+    ("its turn in another channel", Caller::OtherRoom),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,10 @@ enum Caller {
     Reviewer,
     /// The agent to whom the task is assigned, or whose run or place it is.
     Own(Role),
+    /// The same agent, a lead, with the token of its run on another task.
+    OtherRun,
+    /// The same, with the token of its turn in another channel.
+    OtherRoom,
 }
 
 impl Caller {
@@ -50,6 +56,18 @@ impl Caller {
             Caller::Agent(role) => agent("other", role),
             Caller::Reviewer => agent("judge", Role::Specialist),
             Caller::Own(role) => agent("own", role),
+            Caller::OtherRun | Caller::OtherRoom => agent("own", Role::Lead),
+        }
+    }
+
+    fn token_for(self) -> Option<TokenFor> {
+        match self {
+            Caller::OtherRun => Some(TokenFor::Run(RunId::new("t9.1").unwrap())),
+            Caller::OtherRoom => {
+                let (channel, agent) = (ChannelName::new("far").unwrap(), AgentName::new("own").unwrap());
+                Some(TokenFor::Seat(crate::rooms::Seat::Room { channel, agent }))
+            }
+            _ => None,
         }
     }
 }
@@ -495,8 +513,13 @@ fn lines() -> Vec<Line> {
 
 /// Whether the caller is let in. Whether it can be done now is another question.
 fn may(line: &Line, caller: Caller) -> bool {
-    let (mut table, ask) = (line.scene)();
-    table.tell(caller.actor(), ask).err().is_none_or(|refusal| refusal.status != 403)
+    let (mut table, mut ask) = (line.scene)();
+    // The run of a proposal is written down from the credential.
+    if let (Ask::AddTask(new), Some(TokenFor::Run(run))) = (&mut ask, caller.token_for()) {
+        new.run = Some(run);
+    }
+    let told = table.tell_with(caller.actor(), caller.token_for(), ask);
+    told.err().is_none_or(|refusal| refusal.status != 403)
 }
 
 fn page() -> String {
@@ -505,7 +528,8 @@ fn page() -> String {
          Who may ask for what. Each cell was tried out on the running kernel: `yes` means that the caller is let in, not that \
          it can be done at the moment. The role comes from the caller's token, never from the request, and without a token \
          nobody is answered. \"Its own\" is the agent to whom the task is assigned, or whose run or place in a channel it is; \
-         a reviewer is an agent that is named for the task. The rows of the [machines](machines/README.md) say who may use \
+         a reviewer is an agent that is named for the task. An agent that Adjutant starts has a token for one run or for its \
+         turn in one channel: the last two columns are the same agent, a lead, with a token for another task or channel. The rows of the [machines](machines/README.md) say who may use \
          each of them.\n",
     );
     let mut about = "";

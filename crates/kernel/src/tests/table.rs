@@ -84,10 +84,31 @@ impl Table {
         self.commit(actor, ask, key)?.answer
     }
 
+    /// With a token that is for one thing.
+    pub fn tell_with(
+        &mut self,
+        actor: Actor,
+        token_for: Option<TokenFor>,
+        ask: Ask,
+    ) -> Result<Reply, Refusal> {
+        self.commit_with(actor, token_for, ask, None)?.answer
+    }
+
     /// The same, with everything that was decided.
     pub fn commit(&mut self, actor: Actor, ask: Ask, key: Option<&str>) -> Result<Commit, Refusal> {
+        self.commit_with(actor, None, ask, key)
+    }
+
+    fn commit_with(
+        &mut self,
+        actor: Actor,
+        token_for: Option<TokenFor>,
+        ask: Ask,
+        key: Option<&str>,
+    ) -> Result<Commit, Refusal> {
         self.commands += 1;
-        let command = Command { id: self.commands, at: self.now, actor, key: key.map(SmolStr::new), ask };
+        let key = key.map(SmolStr::new);
+        let command = Command { id: self.commands, at: self.now, actor, token_for, key, ask };
         let commit = handle(&self.world, &command)?;
         let mut folded = self.world.clone();
         for event in &commit.events {

@@ -293,7 +293,7 @@ fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
         for (actor, ask) in of_world.chain(acts(world)) {
             asked += 1;
             let must = matches!(ask, Ask::Outcome(_) | Ask::Recover { .. });
-            let command = Command { id: 1, at: table.now, actor, key: None, ask };
+            let command = Command { id: 1, at: table.now, actor, token_for: None, key: None, ask };
             match handle(world, &command) {
                 Err(refusal) => assert!(!must, "in {}: {:?} was refused: {refusal}", key(world), command.ask),
                 Ok(commit) => {

@@ -68,7 +68,14 @@ impl<'a> Executor for Hands<'a> {
 
 /// Asks once, in the system's name.
 pub(super) async fn submit(handle: &Handle, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
-    let command = Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask };
+    let command = Command {
+        id: clock::unique(),
+        at: clock::now(),
+        actor: Actor::System,
+        token_for: None,
+        key: None,
+        ask,
+    };
     let (send, receive) = oneshot::channel();
     handle.send(command, fence, move |answered| drop(send.send(answered)))?;
     receive.await.unwrap_or(Err(SubmitError::Stopped))

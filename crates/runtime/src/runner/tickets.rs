@@ -433,7 +433,7 @@ pub fn see_alone(handle: &crate::owner::Handle, layout: &Layout) -> Result<(), R
 }
 
 fn by_system(ask: Ask) -> Command {
-    Command { id: clock::unique(), at: clock::now(), actor: Actor::System, key: None, ask }
+    Command { id: clock::unique(), at: clock::now(), actor: Actor::System, token_for: None, key: None, ask }
 }
 
 /// Does what a command that is its own owner may do: it writes to the ticket files. Everything else waits for a fleet.

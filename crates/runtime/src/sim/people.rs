@@ -4,7 +4,7 @@
 use super::Fault;
 use super::played::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
-use kernel::command::{Ask, Decision, NewTask, Presence};
+use kernel::command::{Ask, Command, Decision, NewTask, Presence, TokenFor};
 use kernel::config;
 use kernel::words::Raise;
 use kernel::{Actor, Millis};
@@ -124,7 +124,51 @@ pub fn speak(stage: &mut Stage, run: &RunId) -> Result<(), String> {
         }
         _ => return Ok(()),
     };
-    let _ = stage.submit(Actor::Agent { name, role }, said, None)?;
+    let actor = Actor::Agent { name, role };
+    holds_to_its_token(stage, &actor, &said)?;
+    let _ = stage.submit(actor, said, None)?;
+    Ok(())
+}
+
+/// With the token of its run an agent says the same as without, and reaches no other task, no channel and not its presence.
+fn holds_to_its_token(stage: &Stage, actor: &Actor, said: &Ask) -> Result<(), String> {
+    let (Ask::SubmitPlan { run, .. }
+    | Ask::ClaimDone { run, .. }
+    | Ask::AskApproval { run, .. }
+    | Ask::MakeRequest { run: Some(run), .. }) = said
+    else {
+        return Ok(());
+    };
+    let asked = |token_for: Option<TokenFor>, ask: &Ask| {
+        let (actor, ask) = (actor.clone(), ask.clone());
+        kernel::handle(&stage.world, &Command { id: 0, at: stage.now(), actor, token_for, key: None, ask })
+    };
+    let token = || Some(TokenFor::Run(run.clone()));
+    if asked(None, said).is_ok() != asked(token(), said).is_ok() {
+        return Err(format!("the token of {run} changes what its agent may say: {said:?}"));
+    }
+    let own = stage.world.run(run).map(|run| run.task.clone());
+    let blocks = |id: &TaskId| Ask::MoveTask {
+        id: id.clone(),
+        to: Status::Blocked,
+        payload: Box::new(Payload { reason: Some(BlockReason::Manual), ..Payload::default() }),
+    };
+    let others = stage.world.tasks.keys().filter(|id| Some(*id) != own.as_ref()).map(blocks);
+    let speaks = stage
+        .world
+        .channels
+        .keys()
+        .map(|channel| Ask::Post { channel: channel.clone(), text: "not mine".to_owned() });
+    let leaves = stage
+        .world
+        .run(run)
+        .map(|run| Ask::Presence { agent: run.agent.clone(), what: Presence::Disconnect });
+    for stray in others.chain(speaks).chain(leaves) {
+        match asked(token(), &stray) {
+            Err(refusal) if refusal.status == 403 => {}
+            other => return Err(format!("the token of {run} was let into {stray:?}: {:?}", other.is_ok())),
+        }
+    }
     Ok(())
 }
 

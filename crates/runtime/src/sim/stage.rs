@@ -771,7 +771,8 @@ impl<'t> Stage<'t> {
             }
         }
         self.commands += 1;
-        let command = Command { id: u128::from(self.commands), at: self.now(), actor, key: None, ask };
+        let command =
+            Command { id: u128::from(self.commands), at: self.now(), actor, token_for: None, key: None, ask };
         let commit = match kernel::handle(&self.world, &command) {
             Ok(commit) => commit,
             Err(refusal) => {

@@ -3,6 +3,7 @@
 mod architect;
 mod asks;
 pub mod background;
+mod bound;
 mod claude;
 mod clocks;
 mod codex;

@@ -129,7 +129,7 @@ impl Log for Shelf {
 }
 
 fn command(id: u128, ask: Ask) -> Command {
-    Command { id, at: 1_000 + id as i64, actor: Actor::Human("ann".into()), key: None, ask }
+    Command { id, at: 1_000 + id as i64, actor: Actor::Human("ann".into()), token_for: None, key: None, ask }
 }
 
 fn add(id: u128) -> Command {
