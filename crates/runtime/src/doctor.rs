@@ -407,12 +407,10 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
     let ours = [layout.temporary(), layout.trees(&settings.fleet.trees)];
     let (at_home, elsewhere) = (machine.sockets_at_home(&ours), machine.sockets_elsewhere(&ours));
     if settings.sandbox.mode == settings::SandboxMode::Off {
-        let text = "off: agents can reach whatever you can, and their roles are advisory".to_owned();
-        let hint = "set `sandbox.mode = \"auto\"`".to_owned();
         let mut sockets: Vec<PathBuf> = machine.sockets().into_iter().map(|socket| socket.path).collect();
         let more = at_home.into_iter().chain(elsewhere);
         sockets.extend(more.filter(|path| !sockets.contains(path)).collect::<Vec<_>>());
-        let mut findings = vec![finding(Level::Warning, "sandbox", text, Some(hint))];
+        let mut findings: Vec<Finding> = runner::unenforced(settings).into_iter().map(gap).collect();
         findings.extend(reachable(&sockets, Level::Warning, &shown));
         return findings;
     }
@@ -423,17 +421,12 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
             let hint = "`adj run` refuses to start; docs/sandbox.md says what it takes".to_owned();
             findings.push(finding(Level::Error, "sandbox", why, Some(hint)));
         }
-        None if support.level == sandbox::Level::Full => {
-            findings.push(finding(Level::Ok, "sandbox", support.what, None));
-        }
         None => {
-            let hint = "docs/sandbox.md says what it takes".to_owned();
-            findings.push(finding(Level::Warning, "sandbox", support.what, Some(hint)));
+            let whole = (support.level == sandbox::Level::Full)
+                .then(|| finding(Level::Ok, "sandbox", support.what, None));
+            findings.extend(whole);
+            findings.extend(runner::unenforced(settings).into_iter().map(gap));
         }
-    }
-    if let Some(text) = runner::worktree_note(settings) {
-        let hint = "set `fleet.isolation = \"clone\"`".to_owned();
-        findings.push(finding(Level::Warning, "sandbox", text, Some(hint)));
     }
     let open: Vec<PathBuf> = settings::Sandbox::expand(&settings.sandbox.read, home);
     let mut hidden = machine.hidden(None);
@@ -540,6 +533,10 @@ fn age(time: Duration) -> String {
         seconds if seconds >= 7_200 => format!("{} hours", seconds / 3_600),
         seconds => format!("{seconds} seconds"),
     }
+}
+
+fn gap(gap: runner::Gap) -> Finding {
+    finding(Level::Warning, "sandbox", gap.what, Some(gap.hint.to_owned()))
 }
 
 fn finding(level: Level, subject: &str, text: String, hint: Option<String>) -> Finding {

@@ -54,9 +54,16 @@ const DEVICES: &[&str] = &[
     "/dev/shm",
 ];
 
-/// Capabilities that see into other processes, into the kernel, or past all mounts, as `linux/capability.h` numbers them:
-/// `DAC_READ_SEARCH`, `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `MKNOD`, `PERFMON` and `BPF`.
-const POWERS: &[libc::c_ulong] = &[2, 16, 17, 19, 21, 27, 38, 39];
+/// The capabilities that root's programs keep, as `linux/capability.h` numbers them: `CHOWN`, `DAC_OVERRIDE`, `FOWNER`,
+/// `FSETID`, `KILL`, `SETGID` and `SETUID`. They are what installing and starting something as another user takes. All
+/// others see into other processes, the network, the kernel or the clock of the whole machine.
+const POWERS_KEPT: &[u32] = &[0, 1, 3, 4, 5, 6, 7];
+
+/// More than any kernel numbers.
+const POWERS_MAX: u32 = 64;
+
+/// Without this one, `SETPCAP`, none can be given up for good.
+const POWER_TO_GIVE_UP: u32 = 8;
 
 /// Whether programs are held to their rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +108,8 @@ pub struct Rules {
     pub network: Network,
     /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
+    /// At which TCP ports it may listen, besides one that the system chooses (port 0); `None` is all of them.
+    pub tcp_bind: Option<Vec<u16>>,
 }
 
 /// What of the network there is.
@@ -206,9 +215,11 @@ fn described(
         None => "namespaces".to_owned(),
     };
     let seen = processes.as_ref().map(|why| format!("other processes can be seen ({why})"));
+    let kept = (nix::unistd::geteuid().is_root() && !has_power(POWER_TO_GIVE_UP))
+        .then(|| "root's capabilities stay (CAP_SETPCAP is missing)".to_owned());
     let missing: Vec<String> = [
         (3, "files that cannot be written can be emptied (Linux 6.2)"),
-        (4, "TCP ports are not held to rules (Linux 6.7)"),
+        (4, "programs can listen at any TCP port, the server's too while it is not running (Linux 6.7)"),
         (5, "commands to devices are not held to rules (Linux 6.10)"),
         (6, "signals and abstract sockets reach outside (Linux 6.12)"),
     ]
@@ -216,6 +227,7 @@ fn described(
     .filter(|(since, _)| abi < *since)
     .map(|(_, what)| what.to_owned())
     .chain(seen)
+    .chain(kept)
     .collect();
     let landlock = match abi {
         0 => Err("this kernel has no Landlock, or it is not switched on (Linux 5.19, `lsm=…,landlock`)"
@@ -344,7 +356,14 @@ pub fn hold(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     if rules.tcp_connect.is_some() {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(failed)?;
     }
+    if rules.tcp_bind.is_some() {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp).map_err(failed)?;
+    }
     let mut ruleset = ruleset.create().map_err(failed)?;
+    // Port 0 is whichever is free: most tests that serve something ask for that.
+    for &port in rules.tcp_bind.iter().flat_map(|ports| ports.iter().chain(&[0])) {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp)).map_err(failed)?;
+    }
     for &port in rules.tcp_connect.iter().flatten() {
         ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)).map_err(failed)?;
     }
@@ -359,16 +378,70 @@ pub fn hold(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     }
 }
 
-/// What root has is not passed on to the program that this process becomes, where it leads past the rules: with
-/// [`POWERS`] the variables of every process can be read, other agents' tokens among them.
+/// What root has is not passed on to the program that this process becomes, but for [`POWERS_KEPT`]: with the others the
+/// variables of every process can be read, and tokens on the network.
 ///
-/// For everybody but root this does nothing, and is not allowed.
-#[allow(unsafe_code, reason = "there is no safe way to this call, and it takes no memory of ours")]
-pub fn give_up_powers() {
-    for power in POWERS {
+/// All sets are emptied, because root has again what is in the bounding or the inheritable one when it starts a program.
+/// For everybody but root this does nothing that starting a program does not. `false` where root keeps more.
+#[allow(
+    unsafe_code,
+    reason = "there is no safe way to these calls, and their memory is ours and outlives them"
+)]
+pub fn give_up_powers() -> bool {
+    let is_kept = |power: &u32| POWERS_KEPT.contains(power);
+    let given_up = || (0..POWERS_MAX).filter(|power| !is_kept(power)).map(libc::c_ulong::from);
+    for power in given_up() {
         // SAFETY: numbers go in, and nothing of this process is read or written.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, *power, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, power, 0, 0, 0) };
     }
+    // SAFETY: as above.
+    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    let kept = POWERS_KEPT.iter().fold(0, |kept, power| kept | 1 << power);
+    if let Some(powers) = powers() {
+        let (low, high) = (powers[0], Powers::default());
+        let low = Powers { effective: low.effective & kept, permitted: low.permitted & kept, inheritable: 0 };
+        let (head, powers) = (PowersHead::of_this_process(), [low, high]);
+        // SAFETY: both are read only, and are there for as long as the call takes.
+        unsafe { libc::syscall(libc::SYS_capset, &head, powers.as_ptr()) };
+    }
+    // SAFETY: as above.
+    let stays = |power: libc::c_ulong| unsafe { libc::prctl(libc::PR_CAPBSET_READ, power, 0, 0, 0) == 1 };
+    !nix::unistd::geteuid().is_root() || !given_up().any(stays)
+}
+
+/// As the kernel has it (`linux/capability.h`).
+#[repr(C)]
+struct PowersHead {
+    version: u32,
+    pid: libc::c_int,
+}
+
+impl PowersHead {
+    fn of_this_process() -> PowersHead {
+        PowersHead { version: 0x2008_0522, pid: 0 }
+    }
+}
+
+/// The sets of 32 capabilities.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Powers {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+#[allow(unsafe_code, reason = "there is no safe way to this call, and its memory is ours and outlives it")]
+fn powers() -> Option<[Powers; 2]> {
+    let (mut head, mut powers) = (PowersHead::of_this_process(), [Powers::default(); 2]);
+    // SAFETY: a value of each of the types that the call fills in goes in.
+    let read = unsafe { libc::syscall(libc::SYS_capget, &mut head, powers.as_mut_ptr()) };
+    (read == 0).then_some(powers)
+}
+
+/// Whether this process has one of the first 32 capabilities.
+fn has_power(power: u32) -> bool {
+    powers().is_some_and(|powers| powers[0].effective & 1 << power != 0)
 }
 
 /// What a path and all below it may be used for.

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Names;
 
-pub const PORT: u16 = 4600;
+pub const PORT: u16 = runtime::settings::SERVER_PORT;
 
 /// Where a server is to listen, as somebody wished it.
 #[derive(Clone, Debug)]

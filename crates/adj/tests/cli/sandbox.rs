@@ -412,3 +412,126 @@ fn a_program_in_a_view_ends_with_its_own_code_and_sees_no_others() {
         }
     }
 }
+
+/// What this test binary is asked to try inside of a sandbox; alone it tries nothing.
+const PROBE: &str = "ADJ_TEST_PROBE";
+
+/// A command line that tries one thing from within a sandbox: it fails with the system's word for it.
+pub fn probe(what: &str) -> String {
+    let own = std::env::current_exe().unwrap();
+    format!("{PROBE}='{what}' '{}' --exact sandbox::one_thing_is_tried --nocapture", own.display())
+}
+
+#[test]
+fn one_thing_is_tried() {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+    let Ok(what) = std::env::var(PROBE) else { return };
+    let done = match what.split_once(' ') {
+        Some(("listen", port)) => std::net::TcpListener::bind(("127.0.0.1", port.parse().unwrap())).map(drop),
+        _ => {
+            let (family, kind) = (AddressFamily::Packet, SockType::Raw);
+            let all = SockProtocol::EthAll;
+            socket(family, kind, SockFlag::SOCK_CLOEXEC, all).map(drop).map_err(std::io::Error::from)
+        }
+    };
+    if let Err(error) = done {
+        eprintln!("{what}: {error}");
+        std::process::exit(3);
+    }
+}
+
+/// Root's programs, too, are of one tree and not of the machine: its network, clock and kernel are not theirs.
+#[test]
+fn root_keeps_only_what_work_on_files_takes() {
+    if !nix::unistd::geteuid().is_root() || sandbox::support().level == Level::None {
+        println!("not tried: this is not root, or there is no sandbox here");
+        return;
+    }
+    for way in ways() {
+        let (exit, said) = Project::new(way).run("grep ^Cap /proc/self/status");
+        assert!(exit.succeeded(), "{way:?}: {said}");
+        for line in said.lines() {
+            let (set, bits) = line.split_once(":\t").unwrap();
+            let bits = u64::from_str_radix(bits, 16).unwrap();
+            // CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID.
+            let most = if matches!(set, "CapInh" | "CapAmb") { 0 } else { 0b1111_1011 };
+            assert_eq!(bits & !most, 0, "{way:?}: {said}");
+        }
+        assert_eq!(said.lines().count(), 5, "{said}");
+    }
+    is_denied(&probe("packets"));
+    for way in ways() {
+        let (exit, said) = Project::new(way).run("date -s \"$(date --iso-8601=ns)\"");
+        assert!(!exit.succeeded() && said.contains("not permitted"), "{way:?}: {said}");
+    }
+    // What it is kept for.
+    works(
+        "touch mine && chown 12345:12345 mine && chmod 600 mine && cat mine && setpriv --reuid 12345 --clear-groups true",
+    );
+}
+
+/// A port that a program takes while a server restarts is sent what is meant for the server.
+#[test]
+fn a_program_listens_at_its_own_ports_and_where_the_system_lets_it_choose() {
+    if sandbox::support().abi < 4 {
+        println!("not tried: this kernel's Landlock holds no ports");
+        return;
+    }
+    // Free a moment ago, and nobody's who knows them.
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (own, others) = (free(), free());
+    assert_ne!(own, others);
+    for way in ways() {
+        let tries = |what: String| {
+            let project = Project::new(way);
+            let mut spec = project.spec(&probe(&what));
+            spec.sandbox.as_mut().unwrap().rules.tcp_bind = Some(vec![own]);
+            let exit = project.kept.run(&spec);
+            (exit.succeeded(), String::from_utf8_lossy(&project.kept.err()).into_owned())
+        };
+        assert!(tries(format!("listen {own}")).0, "{way:?}");
+        assert!(tries("listen 0".to_owned()).0, "{way:?}");
+        let (listens, said) = tries(format!("listen {others}"));
+        assert!(!listens && said.contains("Permission denied"), "{way:?}: {said}");
+    }
+}
+
+/// A disk that was mounted when a step began can be taken out while it runs.
+#[test]
+fn what_is_unmounted_outside_is_unmounted_for_programs_too() {
+    use nix::mount::{MsFlags, mount, umount};
+    use nix::sched::{CloneFlags, unshare};
+    if !nix::unistd::geteuid().is_root() || Way::Namespaces.support().is_none() || sandbox::support().abi < 2
+    {
+        println!("not tried: this is not root, or there are no namespaces or no Landlock here");
+        return;
+    }
+    // A thread with mounts of its own, which what it starts shares, as programs share those of a machine.
+    let tried = std::thread::spawn(|| {
+        let none = None::<&str>;
+        if unshare(CloneFlags::CLONE_NEWNS).is_err() {
+            return;
+        }
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SHARED, none).unwrap();
+        let project = Project::new(Way::Namespaces);
+        let disk = project.kept.root.join("disk");
+        std::fs::create_dir(&disk).unwrap();
+        mount(Some("tmpfs"), &disk, Some("tmpfs"), MsFlags::empty(), none).unwrap();
+        let mut spec = project.spec(
+            "grep -q /disk /proc/self/mountinfo && touch begun; while grep -q /disk /proc/self/mountinfo; do sleep 0.05; done",
+        );
+        spec.time_limit_seconds = 20.0;
+        let begun = project.kept.root.join("project/agents/mine/begun");
+        let unmounts = std::thread::spawn(move || {
+            while !begun.exists() {
+                std::thread::yield_now();
+            }
+            umount(&disk).unwrap();
+        });
+        let exit = project.kept.run(&spec);
+        assert!(exit.succeeded(), "{exit:?}");
+        unmounts.join().unwrap();
+    });
+    tried.join().unwrap();
+}

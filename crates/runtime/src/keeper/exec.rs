@@ -182,8 +182,13 @@ fn in_bubblewrap(spec: &Spec, told: Option<&File>, users: Option<&Path>) -> Resu
 fn confined(spec: &Spec, outside: Option<&Path>) -> Result<Command, String> {
     // The keeper has most signals kept from it, and that goes on to whoever it starts.
     SigSet::empty().thread_set_mask().map_err(|error| format!("signals cannot be let through: {error}"))?;
-    if spec.sandbox.is_some() {
-        sandbox::give_up_powers();
+    if let Some(wanted) = spec.sandbox.as_ref().filter(|wanted| wanted.mode != sandbox::Mode::Off)
+        && !sandbox::give_up_powers()
+        && wanted.mode == sandbox::Mode::Strict
+    {
+        return Err(
+            "the sandbox was asked for strictly, and root's capabilities cannot be given up".to_owned()
+        );
     }
     // Elsewhere all that its user runs would count, and root is not held to it at all: there the keeper looks.
     if outside != users().as_deref() && counts_by_namespace() {

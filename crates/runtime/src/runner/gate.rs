@@ -282,6 +282,7 @@ pub async fn run_tests(
             &tests.cwd,
             &folders,
             Purpose::Tests,
+            whose.run,
         )?,
         cwd: tests.cwd,
         limit,

@@ -93,6 +93,7 @@ pub async fn in_folder(
             &cwd,
             &folders,
             surroundings::Purpose::Hook,
+            whose.run,
         )?,
         cwd,
         limit: *timeout,

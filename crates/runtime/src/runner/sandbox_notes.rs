@@ -24,12 +24,25 @@ pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
 
 /// What people should know of the sandbox before agents run; nothing where it holds.
 pub fn sandbox_note(settings: &Settings) -> Option<String> {
-    let notes: Vec<String> = [gaps(settings), worktree_note(settings)].into_iter().flatten().collect();
+    let notes: Vec<String> = unenforced(settings).into_iter().map(|gap| gap.what).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
+/// Something that the sandbox does not enforce on this machine, and what can be done about it.
+pub struct Gap {
+    pub what: String,
+    pub hint: &'static str,
+}
+
+/// All that the sandbox does not enforce here and would elsewhere or with other settings. `adj run` and `adj doctor` both
+/// report this.
+pub fn unenforced(settings: &Settings) -> Vec<Gap> {
+    let shared = worktree_note(settings).map(|what| Gap { what, hint: "set `fleet.isolation = \"clone\"`" });
+    [gaps(settings), shared].into_iter().flatten().collect()
+}
+
 /// What agents reach of the user's git directory because their worktrees share it; nothing where they have clones.
-pub fn worktree_note(settings: &Settings) -> Option<String> {
+fn worktree_note(settings: &Settings) -> Option<String> {
     let sandboxed = sandbox_held(settings).is_some();
     let shares = settings.fleet.isolation == settings::Isolation::Worktree;
     let others = match sandbox::support_by(settings.sandbox.namespaces).namespaces {
@@ -44,11 +57,13 @@ pub fn worktree_note(settings: &Settings) -> Option<String> {
     })
 }
 
-fn gaps(settings: &Settings) -> Option<String> {
+fn gaps(settings: &Settings) -> Option<Gap> {
     match settings.sandbox.mode {
-        SandboxMode::Off => Some(
-            "the sandbox is off: agents can reach whatever you can, and their roles are advisory".to_owned(),
-        ),
+        SandboxMode::Off => Some(Gap {
+            what: "the sandbox is off: agents can reach whatever you can, and their roles are advisory"
+                .to_owned(),
+            hint: "set `sandbox.mode = \"auto\"`",
+        }),
         SandboxMode::Auto | SandboxMode::Strict => {
             let support = sandbox::support_by(settings.sandbox.namespaces);
             let said = match support.level {
@@ -56,7 +71,8 @@ fn gaps(settings: &Settings) -> Option<String> {
                 sandbox::Level::Partial => "the sandbox has gaps",
                 sandbox::Level::None => "there is no sandbox, and roles of agents are advisory",
             };
-            Some(format!("{said}: {}", support.what))
+            let what = format!("{said}: {}", support.what);
+            Some(Gap { what, hint: "docs/sandbox.md says what it takes" })
         }
     }
 }

@@ -126,7 +126,7 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
         [] => vec![shell().unwrap_or_else(|| SHELL.to_owned())],
         command => command.to_vec(),
     };
-    let sandbox = surroundings::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]))?;
+    let sandbox = surroundings::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]), None)?;
     Ok(Spec {
         env: env.into_iter().collect(),
         limits: surroundings::limits(settings),

@@ -24,8 +24,6 @@ use crate::workplace::{self, PortsError};
 #[derive(Debug, thiserror::Error)]
 pub enum SurroundingsError {
     #[error(transparent)]
-    Folders(#[from] std::io::Error),
-    #[error(transparent)]
     Ports(#[from] PortsError),
     #[error(transparent)]
     File(#[from] FileError),
@@ -50,8 +48,10 @@ impl Folders {
 
     fn at(layout: &Layout, private: PathBuf, temp: PathBuf) -> Result<Folders, SurroundingsError> {
         use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private)?;
-        Ok(Folders { private, temp: layout.make_temp(temp)? })
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&private);
+        made.map_err(FileError::at("make", &private))?;
+        let temp = layout.make_temp(temp.clone()).map_err(FileError::at("make", &temp))?;
+        Ok(Folders { private, temp })
     }
 }
 
@@ -177,6 +177,7 @@ pub fn sandbox(
     cwd: &Path,
     folders: &Folders,
     purpose: Purpose,
+    run: Option<&RunId>,
 ) -> Result<Option<keeper::Sandbox>, SurroundingsError> {
     let settings = &ground.settings.sandbox;
     if settings.mode == SandboxMode::Off {
@@ -247,9 +248,23 @@ pub fn sandbox(
         shared_memory_bytes: limits(ground.settings).memory_bytes,
         network: if no_network { sandbox::Network::None } else { sandbox::Network::Open },
         tcp_connect: None,
+        // On a loopback of its own it meets nobody.
+        tcp_bind: match no_network {
+            true => None,
+            false => Some(ports_of(ground, run)?),
+        },
     };
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
     Ok(Some(keeper::Sandbox { mode, rules }))
+}
+
+/// The ports at which a process may listen: its run's block, and what the settings add.
+fn ports_of(ground: Ground<'_>, run: Option<&RunId>) -> Result<Vec<u16>, SurroundingsError> {
+    let leased = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
+    let block = run.map(|run| leased.block(run)).transpose()?;
+    let mut ports: Vec<u16> = block.into_iter().flatten().collect();
+    ports.extend(&ground.settings.sandbox.ports);
+    Ok(ports)
 }
 
 /// What the processes of one step, test run or hook may use together.

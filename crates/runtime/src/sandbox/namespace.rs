@@ -6,7 +6,7 @@
 //! own processes and no others (`first.rs`).
 //!
 //! Invariants:
-//! - the machine's own mounts are never touched: the first thing is a mount namespace, and nothing travels out of it;
+//! - the machine's own mounts are never touched: the first thing is a mount namespace, and no mount travels out of it;
 //! - what may be written is opened before anything is hidden, so that no mount in between can put something else there;
 //! - a view that cannot be made whole is an error. Whether there is one at all was decided before, and said.
 //!
@@ -44,8 +44,11 @@ pub(super) fn enter(rules: &Rules) -> Result<(), SandboxError> {
     }
     let root = Path::new("/");
     let none = None::<&str>;
-    mount(none, root, none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
-        .map_err(|error| failed("make private the mount", root, error))?;
+    // What is unmounted outside goes here too: a disk would stay in use until the program ends. What is mounted outside comes
+    // here too, as it is, so this takes Landlock, which lets nobody write there.
+    let propagation = if super::version() >= 2 { MsFlags::MS_SLAVE } else { MsFlags::MS_PRIVATE };
+    mount(none, root, none, MsFlags::MS_REC | propagation, none)
+        .map_err(|error| failed("separate the mount", root, error))?;
     if rules.processes {
         let (proc, at) = (Some("proc"), Path::new("/proc"));
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 /// Well-known places of credentials and of what people have typed or looked at. `~/` is the user's home.
 #[rustfmt::skip]
 pub const HIDDEN: &[&str] = &[
+    // Our own: keys for agents, logins, tokens for what reads our numbers.
+    "~/.config/adjutant", "/etc/adjutant", "/etc/prometheus/adjutant.token",
     // Keys, and what they unlock.
     "~/.ssh", "~/.gnupg", "~/.pki", "~/.password-store", "~/.local/share/keyrings", "~/.local/share/kwalletd",
     "~/.config/age", "~/.config/sops", "~/.vault-token", "~/.config/op", "~/.config/1Password", "~/.config/Bitwarden",
@@ -171,7 +173,11 @@ impl Machine<'_> {
         let own = program.map(|program| Path::new(program).file_name().unwrap_or_default());
         let of_agents = AGENTS.iter().filter(|(name, _)| own.is_none_or(|own| own != *name));
         let of_agents = of_agents.flat_map(|(_, places)| self.paths(places));
-        self.paths(HIDDEN).into_iter().chain(of_agents).collect()
+        // A login that keeps its settings elsewhere keeps ours there, too.
+        let settings =
+            (self.variable)("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let ours = settings.map(|settings| settings.join("adjutant"));
+        self.paths(HIDDEN).into_iter().chain(ours).chain(of_agents).collect()
     }
 
     /// The sockets that are on this machine now.
@@ -318,6 +324,40 @@ mod tests {
         assert!(hidden.contains(&"/home/a/.gemini".into()) && hidden.contains(&"/home/a/.ssh".into()));
         assert!(machine.hidden(None).contains(&"/home/a/.codex".into()));
     }
+
+    /// What the documentation tells people to put keys into is no place where agents look.
+    #[test]
+    fn every_file_of_ours_that_the_documentation_names_outside_of_a_project_is_hidden() {
+        let none = |_: &str| None;
+        let machine = machine(Path::new("/home/a"), &none);
+        let hidden = machine.hidden(None);
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+        let mut found = Vec::new();
+        for page in std::fs::read_dir(docs).unwrap().flatten().filter(|page| page.path().is_file()) {
+            let text = std::fs::read_to_string(page.path()).unwrap();
+            let ends = |c: char| c.is_whitespace() || "`\"'()[]{},;|<>".contains(c);
+            let named = text.split(ends).map(|word| word.trim_end_matches(['.', ':', '/']));
+            let ours = named.filter(|word| {
+                (word.starts_with("~/") || word.starts_with("/etc/")) && word.contains("adjutant")
+            });
+            found.extend(
+                ours.filter(|word| !HOLD_NO_KEYS.iter().any(|known| word.starts_with(known)))
+                    .map(str::to_owned),
+            );
+        }
+        assert!(found.len() >= 3, "{found:?}");
+        for word in found {
+            let path = machine.path(&word).unwrap();
+            assert!(hidden.iter().any(|place| path.starts_with(place)), "{word} can be read by agents");
+        }
+        let elsewhere = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/config".into());
+        let machine = Machine { home: Some(Path::new("/home/a")), variable: &elsewhere };
+        assert!(machine.hidden(None).contains(&"/config/adjutant".into()));
+    }
+
+    /// Named in the documentation, and for everybody to see: trees, and units.
+    const HOLD_NO_KEYS: &[&str] =
+        &["~/adjutant-trees", "~/.config/systemd", "/etc/systemd", "~/.local/share/adjutant"];
 
     #[test]
     fn a_socket_is_found_in_whatever_way_a_variable_names_it() {

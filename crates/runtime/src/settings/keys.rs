@@ -82,12 +82,18 @@ pub enum Kind {
     Globs,
     /// Absolute paths, or paths that begin with `~/`.
     Places,
+    /// TCP ports that need no privilege.
+    Ports,
 }
 
 /// The most that a count may be. No fleet is that large; a typing error is.
 const MANY: u64 = 1_000_000;
 const WORKERS_MAX: u64 = 1_000;
 const BYTES_MAX: u64 = 1 << 40;
+/// Below this a port is root's.
+pub const PORT_MIN: u16 = 1024;
+/// The port at which a server listens unless it is told another.
+pub const SERVER_PORT: u16 = 4600;
 
 fn words<T: Wire>() -> Vec<&'static str> {
     T::ALL.iter().map(|word| word.name()).collect()
@@ -183,6 +189,7 @@ pub const SECTIONS: &[Section] = &[
             key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches. A missing one is created if its parent is a directory in your home."),
             key("read", Kind::Places, "[]", "Files and directories that may be read even if they are hidden or the mode is `strict`. Overrides `hide` and the built-in list."),
             key("hide", Kind::Places, "[]", "More files and directories to hide from agents and tests, besides the built-in list of credentials."),
+            key("ports", Kind::Ports, "[]", "Fixed TCP ports at which agents, tests and hooks may listen, besides the block of their run and a port that the system chooses (0)."),
             key("network", Kind::Choice(words::<Network>), r#""open""#, "Network access of tests: `open` is all of it, `none` only a loopback of their own. Agents always have network access."),
         ],
     },
@@ -388,6 +395,9 @@ impl Kind {
             Kind::Tools => "a list of patterns such as \"Bash(git push*)\"".to_owned(),
             Kind::Globs => "a list of patterns over paths inside the project".to_owned(),
             Kind::Places => "a list of paths that begin with `/` or `~/`".to_owned(),
+            Kind::Ports => {
+                format!("a list of ports from {PORT_MIN} to 65535, without the server's own ({SERVER_PORT})")
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod docs_test;
 #[cfg(test)]
 mod tests;
 
+pub use keys::SERVER_PORT;
 pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
@@ -161,6 +162,8 @@ pub struct Sandbox {
     pub read: Vec<String>,
     /// Besides [`crate::sandbox::places::HIDDEN`].
     pub hide: Vec<String>,
+    /// Where programs may listen, besides the block of their run.
+    pub ports: Vec<u16>,
     /// Of tests.
     pub network: Network,
 }
@@ -463,6 +466,7 @@ impl Settings {
     /// The settings in this file; the defaults where it does not exist.
     pub fn read(path: &Path) -> Result<Settings, SettingsError> {
         let unreadable = |error| SettingsError::Unreadable { path: path.to_owned(), error };
+        crate::files::not_into_git(path.parent().unwrap_or(path), path).map_err(unreadable)?;
         let file = match std::fs::File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
@@ -701,6 +705,7 @@ fn build(values: &mut Values) -> Settings {
             caches: sandbox.list("caches").unwrap_or_default(),
             read: sandbox.list("read").unwrap_or_default(),
             hide: sandbox.list("hide").unwrap_or_default(),
+            ports: sandbox.ports("ports"),
             network: sandbox.word("network"),
             namespaces: sandbox.word("namespaces"),
         },

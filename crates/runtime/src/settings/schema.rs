@@ -77,6 +77,7 @@ fn of_key(key: &Key) -> Value {
         Kind::Tools => list(json!({ "type": "string", "pattern": "^[^\\s()*]+(\\(.*\\))?$" })),
         Kind::Globs => list(json!({ "type": "string", "pattern": inside })),
         Kind::Places => list(json!({ "type": "string", "pattern": "^(/|~/)" })),
+        Kind::Ports => list(json!({ "type": "integer", "minimum": super::keys::PORT_MIN, "maximum": 65535 })),
     };
     schema["description"] = key.about.into();
     if let Some(default) = default(key) {

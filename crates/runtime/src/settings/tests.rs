@@ -326,6 +326,7 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
             (_, _, Kind::Variables) => "[\"X\"]".into(),
             (_, _, Kind::Identity) => "\"X <x@y>\"".into(),
             (_, _, Kind::Places) => "[\"/x\"]".into(),
+            (_, _, Kind::Ports) => "[3000]".into(),
             (
                 _,
                 _,

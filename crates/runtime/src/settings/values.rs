@@ -255,6 +255,11 @@ impl Scope {
         }
     }
 
+    /// The reader has checked that they are numbers of ports.
+    pub fn ports(&self, key: &'static str) -> Vec<u16> {
+        self.list(key).unwrap_or_default().iter().filter_map(|port| port.parse().ok()).collect()
+    }
+
     /// A word of a closed set; the reader has checked that it is one.
     pub fn word<T: machines::Wire>(&self, key: &'static str) -> T {
         let word = self.text(key).expect("a choice has a default");
@@ -352,6 +357,16 @@ fn value(kind: Kind, item: &Item) -> Result<Value, String> {
         Kind::Tools => list(item, kind, tool),
         Kind::Globs => list(item, kind, |glob| inner_path(glob).map_err(|wrong| format!("`{glob}` {wrong}"))),
         Kind::Places => list(item, kind, absolute_path),
+        Kind::Ports => {
+            let array = item.as_array().filter(|array| array.len() <= LIST_MAX).ok_or_else(wrong)?;
+            let port = |entry: &toml_edit::Value| {
+                let port = entry.as_integer().and_then(|port| u16::try_from(port).ok());
+                let port =
+                    port.filter(|port| *port >= super::keys::PORT_MIN && *port != super::keys::SERVER_PORT);
+                port.map(|port| port.to_string()).ok_or_else(wrong)
+            };
+            Ok(Value::List(array.iter().map(port).collect::<Result<_, _>>()?))
+        }
     }
 }
 

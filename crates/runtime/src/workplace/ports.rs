@@ -33,7 +33,9 @@ pub enum PortsError {
     NoneFree { first: u16, blocks: u16 },
     #[error("cannot use {path}: {error}")]
     Io { path: PathBuf, error: io::Error },
-    #[error("{path} is damaged: {error}; remove it, and every run gets a new block")]
+    #[error(
+        "{path} was damaged ({error}) and is kept as ports.json.damaged; every run gets a new block of ports"
+    )]
     Damaged { path: PathBuf, error: serde_json::Error },
 }
 
@@ -54,9 +56,23 @@ impl Ports {
     /// The first port of the run's block: the one that it has, or else one that nobody has, all of whose ports are free
     /// now. It is the run's until it is released.
     pub fn lease(&self, run: &RunId) -> Result<u16, PortsError> {
-        let mut file = self.open()?;
+        self.leased(run).map(|lease| lease.base)
+    }
+
+    /// All ports of the block that [`Ports::lease`] gives.
+    pub fn block(&self, run: &RunId) -> Result<std::ops::RangeInclusive<u16>, PortsError> {
+        let Lease { base, ports } = self.leased(run)?;
+        Ok(base..=base.saturating_add(ports.saturating_sub(1)))
+    }
+
+    fn leased(&self, run: &RunId) -> Result<Lease, PortsError> {
+        // What was damaged is set aside, and whoever looked first says so.
+        let mut file = match self.open() {
+            Err(PortsError::Damaged { .. }) => self.open()?,
+            opened => opened?,
+        };
         if let Some(lease) = file.leases.get(run) {
-            return Ok(lease.base);
+            return Ok(*lease);
         }
         let settings::Ports { first, block, blocks } = self.settings;
         let begin = self.first_block();
@@ -69,9 +85,10 @@ impl Ports {
             !file.leases.values().any(overlaps) && (0..block).all(|more| can_be_bound(base + more))
         };
         let base = candidates.into_iter().find(is_free).ok_or(PortsError::NoneFree { first, blocks })?;
-        file.leases.insert(run.clone(), Lease { base, ports: block });
+        let lease = Lease { base, ports: block };
+        file.leases.insert(run.clone(), lease);
         file.write()?;
-        Ok(base)
+        Ok(lease)
     }
 
     /// The run has no block afterwards, whether or not it had one.
@@ -111,9 +128,14 @@ impl Ports {
             Err(error) if error.kind() == io::ErrorKind::NotFound => text.push_str("{}"),
             Err(error) => return Err(failed(error)),
         }
-        let leases =
-            serde_json::from_str(&text).map_err(|error| PortsError::Damaged { path: path.clone(), error })?;
-        Ok(Locked { path, leases, _lock: lock })
+        match serde_json::from_str(&text) {
+            Ok(leases) => Ok(Locked { path, leases, _lock: lock }),
+            // Who has which block is not known any more; that a port is in use is seen before it is given out.
+            Err(error) => {
+                std::fs::rename(&path, self.dir.join("ports.json.damaged")).map_err(failed)?;
+                Err(PortsError::Damaged { path, error })
+            }
+        }
     }
 }
 
@@ -212,10 +234,13 @@ mod test {
     }
 
     #[test]
-    fn a_damaged_file_is_named_with_the_way_out() {
+    fn a_damaged_file_is_set_aside_and_named_and_nobody_waits_for_it() {
         let folder = Folder::new();
         folder.write("ports.json", "{");
-        let error = ports(&folder, free(3), 2).lease(&run("x")).unwrap_err().to_string();
-        assert!(error.contains("ports.json is damaged") && error.contains("remove it"), "{error}");
+        let error = ports(&folder, free(3), 2).keep_only(|_| true).unwrap_err().to_string();
+        assert!(error.contains("ports.json was damaged") && error.contains("ports.json.damaged"), "{error}");
+        ports(&folder, free(3), 2).lease(&run("x")).unwrap();
+        folder.write("ports.json", "\0\0");
+        ports(&folder, free(3), 2).lease(&run("x")).unwrap();
     }
 }

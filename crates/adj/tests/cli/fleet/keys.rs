@@ -85,6 +85,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("sandbox.caches", "setup::a_declared_cache_can_be_written_and_ports_come_in_the_blocks_that_the_settings_say"),
     ("sandbox.read", "settings::a_sandboxed_agent_reads_what_is_hidden_where_the_settings_let_it"),
     ("sandbox.hide", "reach::credentials_are_hidden_from_agents_and_tests"),
+    ("sandbox.ports", "reach::agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers"),
     ("sandbox.network", "reach::tests_have_no_network_where_the_settings_say_so"),
 
     ("policy.red", "policies::a_red_call_waits_and_is_done_only_where_a_person_allows_it"),

@@ -68,6 +68,8 @@ const KEYS: &[&str] = &[
     ".codex/auth.json",
     ".mozilla/logins.json",
     ".bash_history",
+    ".config/adjutant/environment",
+    ".config/adjutant/credentials/claude",
     "own/secret",
 ];
 
@@ -100,6 +102,46 @@ fn credentials_are_hidden_from_agents_and_tests() {
     }
     assert!(doctor.contains("not held: the network of agents and tests"), "{doctor}");
     repository.check(&["t-1"], "true");
+}
+
+/// While a server restarts, whoever listens at its port is sent what is meant for it.
+#[test]
+fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
+    if support().abi < 4 {
+        println!("not tried: this kernel's Landlock holds no ports");
+        return;
+    }
+    let free =
+        || std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
+    let (server, fixed, others) = (free(), free(), free());
+    // The number is put in by the shell, which knows the block.
+    let listen = |port: &str| {
+        let probe = crate::sandbox::probe("listen PORT").replace("PORT", &format!("'\"{port}\"'"));
+        format!("{probe} > /dev/null 2>> said.txt && echo yes || echo no")
+    };
+    let tries = ["$ADJ_PORT_BASE", "$((ADJ_PORT_BASE+2))", "0", &fixed.to_string()].map(listen).join("; ");
+    let fails = [&server.to_string(), &others.to_string(), "$((ADJ_PORT_BASE+3))"]
+        .map(|port| listen(port))
+        .join("; ");
+    let step = "{ run = 'sh tries.sh > listened.txt' }";
+    let repository = Repository::new("reach-ports", &scenario(&[step, "{ commit = \"Listen\" }"]), &["t-1"]);
+    repository.write("tries.sh", &format!("{tries}\n{fails}\n"));
+    // The gate and the landing are held to the same.
+    repository.write("ports.check", "[ ! -e listened.txt ] || sh tries.sh | cmp - listened.txt\n");
+    repository.write(".gitignore", "said.txt\n");
+    let settings = format!("[ports]\nblock = 3\n[sandbox]\nports = [{fixed}]\n[test]");
+    repository.set(&[("[test]", &settings)]);
+    let fleet = repository.start(&format!("run --serve --port {server}"));
+    fleet.wait_for("t-1 landed");
+    fleet.stop();
+    assert_eq!(repository.git("show main:listened.txt"), "yes\nyes\nyes\nyes\nno\nno\nno");
+    for wrong in [format!("ports = [{}]", 4600), "ports = [80]".to_owned(), "ports = [\"3000\"]".to_owned()] {
+        repository.set(&[(&format!("ports = [{fixed}]"), &wrong)]);
+        let checked = repository.adj("config check");
+        let said = format!("{}{}", checked.stdout, checked.stderr);
+        assert!(checked.code != 0 && said.contains("sandbox.ports"), "{wrong}: {said}");
+        repository.set(&[(&wrong, &format!("ports = [{fixed}]"))]);
+    }
 }
 
 /// What Landlock alone does not hold: modes and times of files outside, shared memory, sockets.

@@ -144,12 +144,12 @@ async fn prepare(
     }
     env.extend(launch.env.iter().cloned());
     let program = launch.argv.first().map_or("", String::as_str);
-    let purpose = match &work.is_for {
-        For::Task { .. } => Purpose::Step(agent, program),
-        For::Seat { .. } => Purpose::Reply(agent, program),
+    let (purpose, run) = match &work.is_for {
+        For::Task { run, .. } => (Purpose::Step(agent, program), Some(run)),
+        For::Seat { .. } => (Purpose::Reply(agent, program), None),
     };
-    let sandbox =
-        surroundings::sandbox(shared.ground(&in_force.settings), &work.tree, &work.folders, purpose)?;
+    let ground = shared.ground(&in_force.settings);
+    let sandbox = surroundings::sandbox(ground, &work.tree, &work.folders, purpose, run)?;
     let spec = Spec {
         env: env.into_iter().collect(),
         stdin: match launch.stdin {
