@@ -32,6 +32,31 @@ impl FileError {
     }
 }
 
+/// Whether a path leads into a git directory, by itself or by links. What lies there, such as passwords in a config and our
+/// own tokens, is no content of the repository whose checkout is at `root`, whoever named it. `false` where there is nothing.
+pub fn leads_into_git(root: &Path, path: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else { return false };
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    // A checkout may lie inside of a bare repository: what is above it says nothing.
+    let inner = real.strip_prefix(&root).unwrap_or(&real);
+    let is_git = |folder: &Path| {
+        folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir()
+    };
+    let folders = real.ancestors().take_while(|folder| *folder != root);
+    inner.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+        || folders.into_iter().any(is_git)
+}
+
+/// The same as an error, for whoever opens files.
+pub fn not_into_git(root: &Path, path: &Path) -> io::Result<()> {
+    match leads_into_git(root, path) {
+        true => {
+            Err(io::Error::other("it leads into a git directory, which holds no content of the repository"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// When a file or folder was made, in nanoseconds since the epoch, where the file system knows it. Numbers of files are
 /// given out again at once; this is not.
 pub fn born(found: &std::fs::Metadata) -> Option<u64> {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use kernel::{Actor, Answer, Command, Event, World};
+use kernel::{Actor, Answer, Command, Event, Refusal, World};
 use smol_str::SmolStr;
 
 pub use self::fold::{Folded, OpenError};
@@ -46,6 +46,44 @@ pub struct Settings {
     pub batch_max: usize,
     /// So many may wait.
     pub queue_max: usize,
+    pub secrets: Secrets,
+}
+
+/// What the log must never hold: hashes of the tokens that let somebody in, as they are now.
+#[derive(Clone, Default)]
+pub struct Secrets(Option<Arc<dyn Fn() -> Vec<String> + Send + Sync>>);
+
+impl Secrets {
+    pub fn by(hashes: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Secrets {
+        Secrets(Some(Arc::new(hashes)))
+    }
+
+    /// The same ask without the tokens that the texts of its events would bring into the log; `None` where there are none.
+    /// Whoever asks: a server, a fleet, or a command that owns the log for a moment.
+    fn hidden_in(&self, ask: &kernel::Ask, entry: &Entry) -> Option<Result<kernel::Ask, Refusal>> {
+        let hashes = self.0.as_ref()?;
+        let mut texts = entry.records.iter().map(|record| &record.data);
+        if !texts.any(|text| crate::secrets::may_hold_one(text)) {
+            return None;
+        }
+        let hashes = hashes();
+        let mut texts = entry.records.iter().map(|record| &record.data);
+        texts.any(|text| crate::secrets::hidden_in(text, &hashes).is_some()).then(|| {
+            let hidden = serde_json::to_value(ask).and_then(|mut ask| {
+                crate::secrets::hide_in(&mut ask, &hashes);
+                serde_json::from_value(ask)
+            });
+            // A name, say, which nothing can stand in for; or it is not from what was asked.
+            let held = || Refusal::new(422, "HOLDS_A_TOKEN", "this holds a token of the project");
+            hidden.ok().filter(|hidden| hidden != ask).ok_or_else(held)
+        })
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets")
+    }
 }
 
 impl Default for Settings {
@@ -55,6 +93,7 @@ impl Default for Settings {
             snapshot_every: 10_000,
             batch_max: 1_000,
             queue_max: 10_000,
+            secrets: Secrets::default(),
         }
     }
 }
@@ -371,7 +410,10 @@ impl Desk {
     fn decide_all(&mut self, asked: Vec<Asked>) {
         let decided = self.catch_up().and_then(|()| {
             let mut batch = self.begin(&asked);
-            let answers: Vec<_> = asked.iter().map(|asked| self.decide(&mut batch, asked)).collect();
+            let answers: Vec<_> = asked
+                .iter()
+                .map(|asked| self.decide(&mut batch, &asked.command, asked.fence.as_ref()))
+                .collect();
             self.append(batch)?;
             Ok(answers)
         });
@@ -424,8 +466,7 @@ impl Desk {
         batch
     }
 
-    fn decide(&self, batch: &mut Batch, asked: &Asked) -> Answered {
-        let Asked { command, fence, .. } = asked;
+    fn decide(&self, batch: &mut Batch, command: &Command, fence: Option<&Fence>) -> Answered {
         if let Some(fence) = fence
             && !self.is_current(batch, fence)?
         {
@@ -437,7 +478,13 @@ impl Desk {
         };
         check_invariants(&batch.world, &commit.world, command);
         if !commit.events.is_empty() {
-            let entry = entry(command, fence.clone(), &commit.events);
+            let entry = entry(command, fence.cloned(), &commit.events);
+            if let Some(hidden) = self.settings.secrets.hidden_in(&command.ask, &entry) {
+                return match hidden {
+                    Ok(ask) => self.decide(batch, &Command { ask, ..command.clone() }, fence),
+                    Err(refusal) => Ok(Answer::Refused(refusal)),
+                };
+            }
             // One text that the log does not take would fail the whole batch.
             if let Some(bytes) = too_large(&entry) {
                 return Err(SubmitError::Log(LogError::TooLarge { bytes, limit: TEXT_BYTES_MAX }));

@@ -252,7 +252,7 @@ impl Prompts {
                 Kind::Budget => &settings.prompts.budget,
             };
             match own {
-                Some(path) => Template::parse(kind, read(kind, &root.join(path))?, Some(path.clone())),
+                Some(path) => Template::parse(kind, read(kind, root, &root.join(path))?, Some(path.clone())),
                 None => Template::parse(kind, shipped(kind).to_owned(), None),
             }
         });
@@ -301,8 +301,9 @@ fn shipped(kind: Kind) -> &'static str {
     }
 }
 
-fn read(kind: Kind, path: &Path) -> Result<String, PromptError> {
+fn read(kind: Kind, root: &Path, path: &Path) -> Result<String, PromptError> {
     let unreadable = |error| PromptError::Unreadable { kind, path: path.to_owned(), error };
+    crate::files::not_into_git(root, path).map_err(unreadable)?;
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(unreadable(io::Error::other("it is not a plain file")));

@@ -72,6 +72,27 @@ impl Hider {
     }
 }
 
+/// Whether there are as many digits in a row as a token has.
+pub fn may_hold_one(text: &str) -> bool {
+    text.len() >= TOKEN_DIGITS
+        && text.as_bytes().split(|byte| !byte.is_ascii_hexdigit()).any(|digits| digits.len() >= TOKEN_DIGITS)
+}
+
+/// The same in all texts of a value. Names of members are not looked at.
+pub fn hide_in(value: &mut serde_json::Value, hashes: &[String]) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => {
+            if let Some(shown) = hidden_in(text, hashes) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, hashes)),
+        Value::Object(members) => members.values_mut().for_each(|value| hide_in(value, hashes)),
+        _ => {}
+    }
+}
+
 /// A text without the tokens in it; `None` where there are none.
 pub fn hidden_in(text: &str, hashes: &[String]) -> Option<String> {
     if text.len() < TOKEN_DIGITS {

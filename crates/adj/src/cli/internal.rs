@@ -14,7 +14,6 @@ use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
 use runtime::agents::{claude, codex, script};
-use runtime::owner::Owner;
 use runtime::runner::KeyFor;
 use tokio::sync::oneshot;
 
@@ -117,7 +116,7 @@ fn commands(context: Context) -> Result<(), Failure> {
 
 fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let owner = Owner::open(Box::new(project.own_log()?)).map_err(Problem::from)?;
+    let owner = project.owner_of(project.own_log()?)?;
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
     let tokens = Arc::new(Tokens::open(&project.folder()).map_err(|error| failed(&error))?);
     if let Some(run) = revoke {

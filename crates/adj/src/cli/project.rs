@@ -23,7 +23,7 @@ use crate::server::{self, Caller, Tokens};
 use kernel::World;
 use runtime::layout::{self, Layout, Moved};
 use runtime::log::{self, MemoryLog, Record, Seq, SqliteLog};
-use runtime::owner::{Handle, Owner, SubmitError};
+use runtime::owner::{self, Handle, Owner, SubmitError};
 use runtime::settings::trust;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -357,7 +357,15 @@ impl Project {
     }
 
     fn own(&self) -> Result<Owner, Failure> {
-        Ok(Owner::open(Box::new(self.own_log()?)).map_err(Problem::from)?)
+        self.owner_of(self.own_log()?)
+    }
+
+    /// The owner of this project's log, in whatever process: no token comes into it.
+    pub fn owner_of(&self, log: SqliteLog) -> Result<Owner, Failure> {
+        let folder = self.folder();
+        let hashes = move || Tokens::read(&folder).map(|tokens| tokens.hashes()).unwrap_or_default();
+        let settings = owner::Settings { secrets: owner::Secrets::by(hashes), ..owner::Settings::default() };
+        Ok(Owner::open_with(Box::new(log), settings).map_err(Problem::from)?)
     }
 
     fn reading(&self) -> Result<Box<dyn api::Project>, Failure> {

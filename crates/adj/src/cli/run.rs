@@ -174,7 +174,7 @@ fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -
 /// Runs main's own tests without a fleet. The project is owned for as long, so none can start meanwhile.
 pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
     let in_force = read_settings(project.layout())?;
-    let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
+    let owner = project.owner_of(project.own_log_soon()?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (notices, mut heard) = mpsc::unbounded_channel();
     let options = Options {
@@ -307,7 +307,7 @@ impl Fleet {
     pub fn run(self, project: &Project, out: &mut dyn Write, globals: &Globals) -> Result<Ended, Failure> {
         // Before anything of it is opened, which these may be in the way of.
         let mended = project.layout().mend_modes();
-        let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
+        let owner = project.owner_of(project.own_log_soon()?)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         // Not by the day's clock, which somebody may set while the fleet is at work.
         let begun = std::time::Instant::now();

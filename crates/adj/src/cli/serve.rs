@@ -13,11 +13,11 @@ use super::project::{Project, shown};
 use super::story::{Line, Story, Tone};
 use super::terminal::{self, Paint};
 use super::{Context, Exit, Failure, Globals, text};
+use crate::api::Control;
 use crate::api::tokens::Who;
 use crate::api::types::Nothing;
 use crate::api::types::fleet::Fleet;
 use crate::api::types::token::Link;
-use crate::api::{Control, Problem};
 use crate::server::observe::{self, LogForm};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
 use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
@@ -295,7 +295,7 @@ fn open<'n>(project: &Project, taken: impl Iterator<Item = &'n str>) -> Result<H
     for note in project.layout().mend_modes() {
         eprintln!("note: {}", text::visible(&note));
     }
-    let owner = Owner::open(Box::new(project.own_log_soon()?)).map_err(Problem::from)?;
+    let owner = project.owner_of(project.own_log_soon()?)?;
     let taken: Vec<&str> = taken.collect();
     let name = project.name();
     let numbered = (2..).map(|number| format!("{name}-{number}"));

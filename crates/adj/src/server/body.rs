@@ -62,7 +62,7 @@ where
 /// What an agent sends may become part of the log, which has no tokens in it.
 pub fn hide(body: &mut Value, tokens: &Tokens) {
     if longest_text(body) >= runtime::secrets::TOKEN_DIGITS {
-        hide_in(body, &tokens.hashes());
+        runtime::secrets::hide_in(body, &tokens.hashes());
     }
 }
 
@@ -73,19 +73,6 @@ fn longest_text(body: &Value) -> usize {
         Value::Array(items) => items.iter().map(longest_text).max().unwrap_or(0),
         Value::Object(members) => members.values().map(longest_text).max().unwrap_or(0),
         _ => 0,
-    }
-}
-
-fn hide_in(body: &mut Value, hashes: &[String]) {
-    match body {
-        Value::String(text) => {
-            if let Some(shown) = runtime::secrets::hidden_in(text, hashes) {
-                *text = shown;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, hashes)),
-        Value::Object(members) => members.values_mut().for_each(|value| hide_in(value, hashes)),
-        _ => {}
     }
 }
 

@@ -18,6 +18,7 @@ mod owner;
 mod project;
 mod promises;
 mod sandbox;
+mod secrets;
 mod server;
 mod serving;
 mod sim;

@@ -60,6 +60,10 @@ pub enum ReadError {
     Missing { path: PathBuf },
     #[error("{path} is outside of the repository {root}; copy it into the repository")]
     Outside { path: PathBuf, root: PathBuf },
+    #[error(
+        "{path} leads into a git directory, which holds no content of the repository; copy the text into a file"
+    )]
+    InGit { path: String },
     #[error("{path} is not a plain file")]
     NotAFile { path: String },
     #[error("{path} is larger than {bytes_max} bytes; split it")]

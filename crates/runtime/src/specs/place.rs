@@ -25,10 +25,14 @@ pub struct Source {
 }
 
 impl Place {
-    /// A path that leads out of the repository, by itself or by a link, is no place.
+    /// A path that leads out of the repository or into a git directory, by itself or by a link, is no place.
     pub fn new(path: &Path, root: &Path) -> Result<Place, ReadError> {
         let root = real(root)?;
+        let named = path.display().to_string();
         let path = real(&if path.is_absolute() { path.to_owned() } else { root.join(path) })?;
+        if path.starts_with(&root) && crate::files::leads_into_git(&root, &path) {
+            return Err(ReadError::InGit { path: named });
+        }
         let Ok(name) = path.strip_prefix(&root) else { return Err(ReadError::Outside { path, root }) };
         let Some(name) = name.to_str().map(str::to_owned) else {
             let error = std::io::Error::other("its name is not UTF-8");

@@ -116,6 +116,8 @@ impl Tickets {
 
     /// Names that end in `.md` and are not hidden, sorted; and a problem where there are more than are read.
     fn names(&self) -> io::Result<(Vec<OsString>, Option<Problem>)> {
+        // The folder itself may be a link.
+        crate::files::not_into_git(self.dir.parent().unwrap_or(&self.dir), &self.dir)?;
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), None)),

@@ -357,6 +357,10 @@ impl Walk<'_> {
             self.leave_out(path, "it is a link that leads out of the project");
             return Ok(());
         }
+        if crate::files::leads_into_git(self.root, &target) {
+            self.leave_out(path, "it is a link that leads into a git directory");
+            return Ok(());
+        }
         // Asked as a file: to git a link is no directory, and a pattern `cache/` does not ignore a link `cache`.
         if !within && !(self.ignored)(Path::new(path)) {
             if !(self.ignored)(&Path::new(path).join("")) {

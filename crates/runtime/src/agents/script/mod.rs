@@ -42,6 +42,7 @@ impl Adapter for Script {
         };
         let path = order.project_root.join(named);
         let unreadable = |source| AgentError::Unreadable { path: path.clone(), source };
+        crate::files::not_into_git(&order.project_root, &path).map_err(unreadable)?;
         let file = std::fs::File::open(&path).map_err(unreadable)?;
         let mut text = String::new();
         // One byte more than may be there, so that what is too long is seen to be.
