@@ -4,8 +4,10 @@ CARGO ?= cargo
 # Lives that `make soak` plays, and the first seed.
 RUNS ?= 20000
 SEED ?= 1
+# How long `make fuzz` goes on.
+SECONDS ?= 60
 
-.PHONY: help demo test quick test-agents conformance many lines bench load soak cuts lint doc
+.PHONY: help demo test quick test-agents conformance many lines bench load soak fuzz cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +51,9 @@ load: ## Let a hundred clients move ten thousand tasks over the whole board, ove
 
 soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
 	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all
+
+fuzz: ## Throw odd command lines at the judge of what only reads, for a minute (SECONDS=60 SEED=1)
+	$(CARGO) run --release --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- $(SECONDS) $(SEED)
 
 cuts: ## Cut the power at every moment of a run, not only at some (half an hour)
 	ADJ_CUT_EVERY=1 $(CARGO) test -p adj --test cli -- --nocapture fleet::power_cuts::a_run

@@ -23,6 +23,10 @@ mod handle;
 pub mod invariants;
 pub mod probe;
 pub mod published;
+#[cfg_attr(feature = "fuzz", doc(hidden))]
+#[cfg(feature = "fuzz")]
+pub mod reading;
+#[cfg(not(feature = "fuzz"))]
 mod reading;
 pub mod rooms;
 mod rules;

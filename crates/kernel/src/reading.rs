@@ -1,7 +1,11 @@
 //! Command lines that look at things and change nothing, for agents that speak outside of any task.
 //!
 //! Invariant: whatever is not understood, or not in the table, is not reading. The table is about what a command can do by
-//! its arguments: write a file, or run another program.
+//! its arguments: write a file, run another program, or never end. What a shell evaluates itself is in no row: `test` and
+//! `printf` run what stands in a subscript (`test -v 'a[$(…)]'`).
+//!
+//! git also does what the settings of a repository say. Those of the agent's own clone are ours; so git is asked there alone,
+//! and neither after a `cd` nor with `-C`.
 
 use Judge::{Always, NoFiles, Only, Script, Unless};
 
@@ -33,29 +37,27 @@ const COMMANDS: &[(&str, Judge)] = &[
     ("echo",      Always),
     ("egrep",     Always),
     ("fgrep",     Always),
-    ("file",      Unless(&["-C", "--compile"])),
-    ("find",      Unless(&["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"])),
+    ("file",      Unless(&["-C", "--compile", "-Z", "-z", "--uncompress", "--uncompress-noreport"])),
+    ("find",      Unless(&["-delete", "-exec", "-execdir", "-files0-from", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"])),
     ("fold",      Always),
     ("grep",      Always),
     ("head",      Always),
-    ("jq",        Always),
+    ("jq",        Unless(&["--run-tests", "-L", "--library-path"])),
     ("ls",        Always),
     ("md5sum",    Always),
     ("nl",        Always),
     ("od",        Always),
     ("paste",     Always),
-    ("printf",    Always),
     ("pwd",       Always),
     ("readlink",  Always),
     ("realpath",  Always),
-    ("rg",        Unless(&["--hostname-bin", "--pre"])),
+    ("rg",        Unless(&["--hostname-bin", "--hyperlink-format", "--pre", "--search-zip", "-z"])),
     ("sed",       Script),
     ("sha256sum", Always),
-    ("sort",      Unless(&["-T", "-o", "--compress-program", "--output", "--temporary-directory"])),
+    ("sort",      Unless(&["-T", "-o", "--compress-program", "--files0-from", "--output", "--temporary-directory"])),
     ("stat",      Always),
     ("tac",       Always),
-    ("tail",      Always),
-    ("test",      Always),
+    ("tail",      Unless(&["-F", "-f", "--follow", "--pid", "--retry"])),
     ("tr",        Always),
     ("true",      Always),
     ("type",      Always),
@@ -69,7 +71,7 @@ const DIFFING: Judge = Unless(&["--ext-diff", "--output", "--textconv"]);
 
 #[rustfmt::skip]
 const GIT: &[(&str, Judge)] = &[
-    ("blame",        Always),
+    ("blame",        Unless(&["--contents", "--textconv"])),
     ("branch",       Only(&["--all", "--list", "--remotes", "--show-current", "-a", "-r", "-v", "-vv"])),
     ("cat-file",     Unless(&["--filters", "--textconv"])),
     ("describe",     Always),
@@ -84,7 +86,7 @@ const GIT: &[(&str, Judge)] = &[
     ("name-rev",     Always),
     ("remote",       Only(&["-v"])),
     ("rev-list",     Always),
-    ("rev-parse",    Always),
+    ("rev-parse",    Unless(&["--parseopt", "--sq-quote"])),
     ("shortlog",     DIFFING),
     ("show",         DIFFING),
     ("show-ref",     Always),
@@ -94,8 +96,15 @@ const GIT: &[(&str, Judge)] = &[
 
 /// Whether every command of a line only reads.
 pub fn only_reads(line: &str) -> bool {
-    commands(line)
-        .is_some_and(|commands| !commands.is_empty() && commands.iter().all(|command| reads(command)))
+    commands(line).is_some_and(|commands| {
+        let mut elsewhere = false;
+        let mut all = commands.iter().map(|command| {
+            let is = |name: &str| command.first().is_some_and(|word| word.text == name);
+            elsewhere |= is("cd");
+            reads(command) && !(elsewhere && is("git"))
+        });
+        !commands.is_empty() && all.all(|reads| reads)
+    })
 }
 
 /// A word as the program gets it. `is_pattern`: it begins with what the shell puts names of files in the place of.
@@ -117,7 +126,6 @@ fn git_reads(mut words: &[Word]) -> bool {
     loop {
         match words {
             [option, rest @ ..] if matches!(option.text.as_str(), "--no-pager" | "-P") => words = rest,
-            [option, _, rest @ ..] if option.text == "-C" => words = rest,
             [name, rest @ ..] => return is_judged(GIT, &name.text, rest),
             [] => return false,
         }
@@ -174,7 +182,8 @@ fn commands(line: &str) -> Option<Vec<Vec<Word>>> {
     let mut all: Vec<Vec<Word>> = Vec::new();
     let mut command: Vec<Word> = Vec::new();
     let mut word: Option<Word> = None;
-    let mut rest = line.trim();
+    // No other space is one to a shell.
+    let mut rest = line.trim_matches([' ', '\t', '\n']);
     while let Some(letter) = rest.chars().next() {
         rest = &rest[letter.len_utf8()..];
         match letter {
@@ -216,6 +225,8 @@ fn commands(line: &str) -> Option<Vec<Vec<Word>>> {
                 rest = &rest[escaped.len_utf8()..];
             }
             '$' | '`' | '(' | ')' | '{' | '}' | '<' => return None,
+            // Shells differ in what these are.
+            letter if letter.is_control() => return None,
             '!' | '#' if word.is_none() => return None,
             _ => {
                 let is_pattern = matches!(letter, '*' | '?' | '[') && word.is_none();
@@ -258,6 +269,35 @@ fn quoted<'a>(rest: &'a str, text: &mut String) -> Option<&'a str> {
     None
 }
 
+/// What holds for every line, for tests and the fuzz target: a line that only reads keeps doing so with spaces around it, and
+/// holds nothing outside of quotes that a shell evaluates.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn check_line(line: &str) {
+    if !only_reads(line) {
+        return;
+    }
+    assert!(only_reads(&format!(" {line} ")), "spaces around it change it: {line:?}");
+    let names = commands(line).expect("it was understood");
+    for command in &names {
+        let name = &command[0].text;
+        let known = name == "git" || COMMANDS.iter().any(|(known, _)| known == name);
+        assert!(known, "`{name}` is in no table: {line:?}");
+    }
+    let (mut single, mut double, mut escaped) = (false, false, false);
+    for letter in line.chars() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if !single => escaped = true,
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            '$' | '`' => assert!(single, "a shell evaluates this: {line:?}"),
+            '(' | ')' | '{' | '}' | '<' => assert!(single || double, "a shell evaluates this: {line:?}"),
+            _ => {}
+        }
+    }
+    assert!(!single && !double && !escaped, "it is open: {line:?}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +315,8 @@ mod tests {
             "cat a 2>&1 >/dev/null || echo none",
             "find . -name '*.toml' -not -path './target/*'",
             "git log --oneline -5 -- src/a.rs",
-            "git --no-pager -C .. show HEAD:README.md",
+            "git --no-pager show HEAD:README.md",
+            "tail -n 20 a && tail -c+5 b",
             "git diff main...work --stat",
             "git status --short && git branch -a",
             "sort a.txt | uniq -c | sort -rn | head",
@@ -331,6 +372,27 @@ mod tests {
             "uniq a b",
             "rg --pre ./evil x",
             "git -c core.pager=evil log",
+            "git -C elsewhere diff",
+            "git --no-pager -C .. show HEAD",
+            "cd elsewhere && git diff",
+            "cd elsewhere; ls | git log",
+            "test -v 'a[$(touch x)]'",
+            "test -e a",
+            "[ -e a ]",
+            "printf -v 'a[$(touch x)]' x",
+            "printf %s a",
+            "tail -f a",
+            "tail -fn2 a",
+            "tail --fol a",
+            "tail -F a",
+            "find . -okdir rm {} +",
+            "rg -z x",
+            "jq -L . x",
+            "file -z a",
+            "\u{a0}ls",
+            "cat a\0b",
+            "cat a\rrm b",
+            "cat a\u{b}b",
             "git --exec-path=. log",
             "git diff --output=x",
             "git log --outp=x",
@@ -350,6 +412,97 @@ mod tests {
             "ls | | cat",
         ] {
             assert!(!only_reads(line), "{line}");
+        }
+    }
+
+    use proptest::prelude::*;
+
+    /// What a shell would make of words that were quoted, one way or another.
+    fn written(word: &str, how: usize) -> String {
+        match how % 3 {
+            0 => format!("'{}'", word.replace('\'', "'\\''")),
+            1 => word.chars().flat_map(|letter| ['\\', letter]).collect(),
+            _ => {
+                let escaped = word.chars().flat_map(|letter| match letter {
+                    '"' | '\\' | '$' | '`' => vec!['\\', letter],
+                    letter => vec![letter],
+                });
+                format!("\"{}\"", escaped.collect::<String>())
+            }
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "ls",
+        "cat",
+        "git",
+        "log",
+        "-C",
+        "cd",
+        "sed",
+        "-n",
+        "1p",
+        "test",
+        "rm",
+        "sh",
+        "$(rm)",
+        "`rm`",
+        "'",
+        "\"",
+        "\\",
+        ";",
+        "|",
+        "||",
+        "&",
+        "&&",
+        "&1",
+        ">",
+        "<",
+        ">/dev/null",
+        "2>",
+        "{",
+        "}",
+        "(",
+        ")",
+        "*",
+        "?",
+        "[",
+        "~",
+        "#",
+        "!",
+        "=",
+        "$",
+        " ",
+        "\t",
+        "\n",
+        "\r",
+        "\0",
+        "é",
+        "-o",
+        "--output=x",
+        "-exec",
+    ];
+
+    proptest! {
+        /// Whatever is sent, an answer comes; and what counts as reading has nothing in it that a shell evaluates.
+        #[test]
+        fn no_line_is_too_odd_and_none_that_reads_is_evaluated(picks in proptest::collection::vec(0..PIECES.len(), 0..24)) {
+            check_line(&picks.iter().map(|pick| PIECES[*pick]).collect::<String>());
+        }
+
+        #[test]
+        fn any_text_at_all_is_judged(line in ".{0,80}") {
+            check_line(&line);
+        }
+
+        /// A word that is quoted is one word again, and a command of such words is judged by its name.
+        #[test]
+        fn quoted_words_are_read_as_the_shell_reads_them(words in proptest::collection::vec("[!-~é]([ -~é]{0,10}[!-~é])?", 1..5), how in 0..3usize) {
+            let line = words.iter().map(|word| written(word, how)).collect::<Vec<_>>().join(" ");
+            let read = commands(&line).expect("nothing in it is evaluated");
+            let read: Vec<Vec<String>> =
+                read.into_iter().map(|command| command.into_iter().map(|word| word.text).collect()).collect();
+            prop_assert_eq!(read, vec![words]);
         }
     }
 }
