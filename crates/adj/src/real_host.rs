@@ -109,7 +109,9 @@ fn of_settings(error: SettingsError) -> Problem {
 fn of_tokens(error: TokenError) -> Problem {
     match error {
         TokenError::TooMany => Problem::new(409, "TOO_MANY_TOKENS", error.to_string()),
-        TokenError::Io { .. } | TokenError::Damaged { .. } => Problem::new(500, "TOKENS", error.to_string()),
+        TokenError::Io { .. } | TokenError::Damaged { .. } | TokenError::Gone { .. } => {
+            Problem::new(500, "TOKENS", error.to_string())
+        }
     }
 }
 

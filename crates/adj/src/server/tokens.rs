@@ -30,6 +30,8 @@ pub const FILE: &str = "token";
 const AGENTS: &str = "tokens.json";
 /// Those of the tokens that people made by name.
 const NAMED: &str = "named-tokens.json";
+/// That there are some: without this, a list that somebody removed would look like one that was never begun.
+const NAMED_MADE: &str = "named-tokens.made";
 
 /// Of chance, before it is written as hexadecimal digits.
 const TOKEN_BYTES: usize = runtime::secrets::TOKEN_DIGITS / 2;
@@ -48,6 +50,13 @@ pub enum TokenError {
     Io { path: PathBuf, error: io::Error },
     #[error("`{}` does not hold what was written there: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
+    #[error(
+        "`{}` is gone, and with it every token that people made; put it back, or remove `{}` to revoke them all and make new \
+         ones with `adj token create`",
+        path.display(),
+        mark.display()
+    )]
+    Gone { path: PathBuf, mark: PathBuf },
     #[error("there are {NAMED_MAX} tokens already; `adj token revoke` makes room")]
     TooMany,
 }
@@ -180,8 +189,27 @@ impl Tokens {
     /// For a command that is its own owner: what there is, and nothing is made.
     pub fn read(folder: &Path) -> Result<Tokens, TokenError> {
         let project = read_token(folder)?.as_deref().map(hash);
-        let issued = Mutex::new(read_list(&folder.join(AGENTS))?);
-        let named = Mutex::new(read_list(&folder.join(NAMED))?);
+        let hinted = |hint: &'static str| {
+            move |error| match error {
+                TokenError::Damaged { path, why } => {
+                    TokenError::Damaged { path, why: format!("{why}; {hint}") }
+                }
+                other => other,
+            }
+        };
+        let (agents, named) = (folder.join(AGENTS), folder.join(NAMED));
+        let issued =
+            Mutex::new(read_list(&agents).map_err(hinted(
+                "remove it while nothing runs: agents get new tokens with their next steps",
+            ))?);
+        let mark = folder.join(NAMED_MADE);
+        if mark.exists() && !named.exists() {
+            return Err(TokenError::Gone { path: named, mark });
+        }
+        let named = Mutex::new(read_list(&named).map_err(hinted(
+            "put a copy back, or remove it while nothing runs, together with `named-tokens.made`: every token that people made \
+             is then revoked, and `adj token create` makes new ones",
+        ))?);
         Ok(Tokens { folder: folder.to_owned(), project, issued, named })
     }
 
@@ -232,6 +260,10 @@ impl Tokens {
         }
         changed.push(named.clone());
         write_list(&path, &changed)?;
+        let mark = self.folder.join(NAMED_MADE);
+        if !mark.exists() {
+            write_whole(&mark, b"").map_err(|error| TokenError::Io { path: mark, error })?;
+        }
         *all = changed;
         Ok((token, named))
     }
@@ -481,6 +513,17 @@ mod tests {
         assert_eq!((again.lives(made.id(), 9), again.lives(made.id(), 10)), (true, false));
         assert_eq!(again.revoke_named(made.id()).unwrap().unwrap().name, "bob");
         assert!(again.revoke_named(made.id()).unwrap().is_none());
+        let kept = std::fs::read(folder.path().join(NAMED)).unwrap();
+        std::fs::remove_file(folder.path().join(NAMED)).unwrap();
+        let error = Tokens::read(folder.path()).err().unwrap().to_string();
+        assert!(
+            error.contains("named-tokens.json` is gone") && error.contains("adj token create"),
+            "{error}"
+        );
+        std::fs::write(folder.path().join(NAMED), "").unwrap();
+        let error = Tokens::read(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("put a copy back"), "{error}");
+        std::fs::write(folder.path().join(NAMED), kept).unwrap();
         assert_eq!(Tokens::read(folder.path()).unwrap().caller(&lead, "eve", 1), None);
     }
 }

@@ -259,6 +259,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "folder_socket_and_token_are_the_users_alone",
             "a_token_that_an_agent_prints_or_sends_is_kept_nowhere",
+            "a_token_comes_into_no_log_whichever_process_writes_it",
             "modes_of_our_own_state_are_mended_and_said",
         ],
     ),
@@ -329,6 +330,29 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
+        "Agents and tests listen at the ports of their own block, and not at the server's",
+        &[
+            "agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers",
+            "a_program_listens_at_its_own_ports_and_where_the_system_lets_it_choose",
+        ],
+    ),
+    ("Root's agents have no capability over the machine", &["root_keeps_only_what_work_on_files_takes"]),
+    (
+        "Key files that the documentation names are hidden from agents and tests",
+        &[
+            "credentials_are_hidden_from_agents_and_tests",
+            "every_file_of_ours_that_the_documentation_names_outside_of_a_project_is_hidden",
+        ],
+    ),
+    ("A link into a git directory is read by nobody", &["a_link_into_a_git_directory_is_read_by_nobody"]),
+    (
+        "Commands that only look evaluate nothing",
+        &[
+            "what_could_change_or_run_something_is_not_reading",
+            "no_line_is_too_odd_and_none_that_reads_is_evaluated",
+        ],
+    ),
+    (
         "An agent's environment is an allow-list",
         &[
             "an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_are_its_own",
@@ -342,6 +366,10 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "an_agent_with_its_own_token_decides_nothing",
             "an_agent_works_with_its_token_and_decides_nothing_with_an_owner_or_without",
         ],
+    ),
+    (
+        "A run's token acts for that run and its task, and a turn's token in its channel",
+        &["a_token_of_a_run_acts_for_that_run_and_its_task_and_one_of_a_turn_in_its_channel"],
     ),
     (
         "An agent reads its own task, and not what others do",

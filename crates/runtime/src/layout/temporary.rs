@@ -4,8 +4,10 @@
 //! path of a socket holds 107 bytes. The system's directory belongs to everybody, so a folder there is used only if it
 //! is ours and nobody else can enter it.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,8 @@ const BASE_BYTES_MAX: usize = 40;
 const TASK_BYTES_MAX: usize = 20;
 /// How many names are tried where somebody else has taken ours.
 const NAMES_MAX: u32 = 9;
+/// In the folder of a project's tasks: where its state is. Agents see their own folders in it, and not this.
+const PROJECT: &str = ".project";
 /// How much of a hash tells one seat from another: with its name the path would be too long.
 const SEAT_HASH_BYTES: usize = 6;
 
@@ -78,7 +82,34 @@ impl Layout {
         }
         fs::set_permissions(&base, fs::Permissions::from_mode(0o700))?;
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let record = self.temporary_of_tasks().join(PROJECT);
+        if !record.exists() {
+            fs::write(&record, self.state().as_os_str().as_bytes())?;
+        }
         Ok(folder)
+    }
+
+    /// Removes the temporary files of this user's projects that are gone: by the record of where a project was, in a folder
+    /// that is still there. A disk that is not mounted takes its projects along, and says nothing about them.
+    pub fn remove_temporary_of_gone(&self) -> io::Result<()> {
+        let base = self.temporary();
+        if !is_ours(&base) {
+            return Ok(());
+        }
+        for entry in fs::read_dir(&base).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let Ok(state) = fs::read(entry.join(PROJECT)) else { continue };
+            let state = PathBuf::from(OsString::from_vec(state));
+            if !state.is_absolute() || entry == self.temporary_of_tasks() || state.symlink_metadata().is_ok()
+            {
+                continue;
+            }
+            // The git directory, the checkout and the folder that the checkout was in.
+            let was_in = state.ancestors().nth(3);
+            if was_in.is_some_and(Path::is_dir) {
+                fs::remove_dir_all(&entry)?;
+            }
+        }
+        Ok(())
     }
 }
 

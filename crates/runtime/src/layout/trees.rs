@@ -93,7 +93,8 @@ impl Layout {
     pub fn check_trees(&self, wish: &str, tracks: &dyn Fn(&Path) -> bool) -> Result<Settled, TreesError> {
         let wanted = self.wanted(wish);
         self.check(wish, &wanted, tracks)?;
-        match self.recorded().filter(|record| self.at(&record.wanted) == wanted) {
+        let recorded = self.recorded().or_else(|| self.known_by_its_trees(&wanted));
+        match recorded.filter(|record| self.at(&record.wanted) == wanted) {
             Some(record) => Ok(Settled { path: self.at(&record.trees), said: Vec::new() }),
             None => {
                 let mut said = Vec::new();
@@ -115,6 +116,18 @@ impl Layout {
         let wanted = self.wanted(wish);
         self.check(wish, &wanted, tracks)?;
         let recorded = self.recorded();
+        if recorded.is_none()
+            && let Some(record) = self.known_by_its_trees(&wanted)
+        {
+            let failed =
+                |error: io::Error| TreesError::Unusable { folder: wanted.clone(), why: error.to_string() };
+            self.write(&record).map_err(failed)?;
+            let said = format!(
+                "places.json was damaged or gone; `{}` is known by the trees in it",
+                wanted.display()
+            );
+            return Ok(Settled { path: wanted, said: vec![said] });
+        }
         if let Some(record) = &recorded
             && self.at(&record.wanted) == wanted
             && record.from.is_none()
@@ -234,9 +247,18 @@ impl Layout {
         let beside = match take_first(wanted, if inside { 1 } else { NAMES_MAX }, make) {
             Ok(path) => {
                 if path != wanted {
+                    let left: Vec<String> =
+                        self.names().into_iter().filter(|name| wanted.join(name).is_dir()).collect();
+                    let left = match left.is_empty() {
+                        true => String::new(),
+                        false => format!(
+                            "; {} in it are left alone, and nothing of them is saved",
+                            left.join(", ")
+                        ),
+                    };
                     let (wanted, path) = (wanted.display(), path.display());
                     said.push(format!(
-                        "`{wanted}` is there and is not this project's: trees are in `{path}`"
+                        "`{wanted}` is there and is not this project's: trees are in `{path}`{left}"
                     ));
                 }
                 return Ok(path);
@@ -265,6 +287,26 @@ impl Layout {
         let counts = folder(&self.state).ok()? == record.state
             && folder(&self.at(&record.trees)).ok()? == record.directory;
         counts.then_some(record)
+    }
+
+    /// The record as it must have been, where the wanted folder holds a tree that its own record knows: by the number of its
+    /// directory and when that was made, which no copy has.
+    fn known_by_its_trees(&self, wanted: &Path) -> Option<Record> {
+        let knows = |name: &String| {
+            let record = fs::read(self.state.join("trees").join(format!("{name}.json"))).ok()?;
+            let record: serde_json::Value = serde_json::from_slice(&record).ok()?;
+            let tree = wanted.join(name).symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
+            let (number, born) = (record["directory"][1].as_u64()?, record["born"].as_u64()?);
+            (tree.ino() == number && files::born(&tree) == Some(born)).then_some(())
+        };
+        self.names().iter().find_map(knows)?;
+        Some(Record {
+            state: folder(&self.state).ok()?,
+            trees: self.way_to(wanted).ok()?,
+            directory: folder(wanted).ok()?,
+            wanted: self.way_to(wanted).ok()?,
+            from: None,
+        })
     }
 
     fn record_path(&self) -> PathBuf {

@@ -47,7 +47,9 @@ pub fn begin(shared: &Arc<Shared>) {
         let tidied = sweep(&shared.repository, trash)
             .and_then(|()| pack_away(&shared.repository, &world, trash.age))
             .and_then(|()| prune(&shared.layout, &shared.repository, &world, logs));
-        if let Err(error) = tidied {
+        let temporary = shared.layout.remove_temporary_of_gone();
+        let tidied = tidied.map_err(|error| error.to_string());
+        if let Err(error) = tidied.and(temporary.map_err(|error| error.to_string())) {
             shared.notice_once(format!("cannot tidy up: {error}"));
         }
     });

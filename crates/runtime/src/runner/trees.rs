@@ -26,8 +26,6 @@ pub enum TreeError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
-    Io(#[from] std::io::Error),
-    #[error(transparent)]
     Hook(#[from] HookError),
 }
 
@@ -65,7 +63,7 @@ async fn prepared(
             if !tree.exists() {
                 match std::fs::remove_file(&made) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(error.into());
+                        return Err(FileError::at("remove", &made)(error).into());
                     }
                     _ => {}
                 }
@@ -93,7 +91,7 @@ async fn prepared(
         let folder = made.parent().unwrap_or(&made);
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&made, ""))
-            .map_err(|error| failed(error.into()))?;
+            .map_err(|error| failed(FileError::at("write", &made)(error).into()))?;
     }
     Ok(Some(SmolStr::new(tip.as_str())))
 }

@@ -55,7 +55,7 @@ impl Jobs {
                 Ok(value) => Ok(value),
                 Err(Fault::Refused(problem)) => Err(problem),
                 Err(Fault::Failed(error)) => {
-                    let _ = answer.send(Err(Problem::failed(&error)));
+                    let _ = answer.send(Err(Problem::of_store(&error)));
                     return Err(error);
                 }
             };

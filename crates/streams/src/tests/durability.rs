@@ -164,7 +164,7 @@ async fn a_transaction_that_fails_counts_for_nothing_and_the_store_goes_on() {
     });
     full.await.unwrap();
     let answer = bench.post("a", "text/plain", "x".repeat(1024 * 1024)).await;
-    assert_eq!((answer.status, answer.json()["code"].as_str()), (500, Some("STORE_FAILED")));
+    assert_eq!((answer.status, answer.json()["code"].as_str()), (507, Some("NO_SPACE")));
     assert_eq!(bench.get("a").await.text(), "kept");
     assert_eq!(bench.post("a", "text/plain", " and more").await.status, 204);
     assert_eq!(bench.reopened().get("a").await.text(), "kept and more");

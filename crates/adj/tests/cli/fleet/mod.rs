@@ -7,6 +7,7 @@ mod bound;
 mod claude;
 mod clocks;
 mod codex;
+mod damage;
 mod dead_ends;
 mod demo;
 mod disk;

@@ -138,6 +138,20 @@ fn interrupted(repository: &Repository) {
     repository.write(&repository.tree("A-p-1/by-hand.txt"), "not committed\n");
 }
 
+/// The list that says where trees are is damaged in the middle of a task: its tree is found by its own record.
+#[test]
+fn trees_are_known_again_where_the_record_of_their_folder_is_damaged() {
+    let repository = Repository::new("places-damaged", HOLDS, &["p-1"]);
+    interrupted(&repository);
+    repository.write(&repository.state("places.json"), "{\"st");
+    let running = repository.start("run");
+    running.wait_for("is known by the trees in it");
+    repository.go("p-1");
+    running.wait_for("p-1 landed");
+    running.stop();
+    assert_eq!(repository.git("show main:by-hand.txt"), "not committed", "nothing of the tree was lost");
+}
+
 /// What an earlier version left, in the middle of a task: state in `.adjutant`, trees in `agents`.
 fn as_before(repository: &Repository) {
     let (state, old) = (repository.state(""), repository.dir().join(".adjutant"));
