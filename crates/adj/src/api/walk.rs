@@ -157,11 +157,11 @@ fn needs_question(path: &str) -> bool {
 /// Whom the rules refuse for who they are and what their token is for: for everything, or only for what is others'.
 const RULES: &str = "\
 POST /tasks: intern\n\
-PATCH /tasks/{task}: specialist, intern\n\
+PATCH /tasks/{task}: lead of others, specialist, intern, lead in its turn\n\
 POST /tasks/{task}/transitions: every agent\n\
-POST /tasks/{task}/comments: nobody\n\
-POST /tasks/{task}/dependencies: specialist, intern\n\
-DELETE /tasks/{task}/dependencies/{on}: specialist, intern\n\
+POST /tasks/{task}/comments: lead of others, specialist of others, intern of others, lead in its turn\n\
+POST /tasks/{task}/dependencies: lead of others, specialist, intern, lead in its turn\n\
+DELETE /tasks/{task}/dependencies/{on}: lead of others, specialist, intern, lead in its turn\n\
 POST /tasks/{task}/accept: every agent\n\
 POST /tasks/{task}/retry: every agent\n\
 POST /tasks/{task}/restart: every agent\n\
@@ -170,9 +170,9 @@ POST /approvals/{approval}/decision: every agent\n\
 POST /requests: nobody\n\
 POST /requests/{request}/answer: every agent\n\
 POST /requests/{request}/receipt: every agent\n\
-POST /specs: specialist, intern\n\
+POST /specs: every agent\n\
 POST /architect/recover: every agent\n\
-POST /architect/answer: person, lead, specialist, intern\n\
+POST /architect/answer: person, lead, specialist, intern, lead in its turn\n\
 POST /own/plan: person\n\
 POST /own/claim: person\n\
 POST /own/approvals: person\n\
@@ -183,19 +183,19 @@ POST /workers/{worker}/retry: every agent\n\
 POST /workers/{worker}/cleanup: every agent\n\
 POST /workers/{worker}/clean: every agent\n\
 POST /workers/{worker}/merge: every agent\n\
-POST /runs: person\n\
+POST /runs: person, lead, specialist, intern, lead in its turn\n\
 POST /runs/{run}/events: every agent\n\
-POST /agents: nobody\n\
-POST /agents/{agent}/connect: nobody\n\
-PUT /agents/{agent}/heartbeat: nobody\n\
-POST /agents/{agent}/disconnect: nobody\n\
+POST /agents: every agent\n\
+POST /agents/{agent}/connect: every agent\n\
+PUT /agents/{agent}/heartbeat: every agent\n\
+POST /agents/{agent}/disconnect: every agent\n\
 POST /channels: every agent\n\
 POST /channels/{channel}/close: every agent\n\
 POST /channels/{channel}/members: every agent\n\
 DELETE /channels/{channel}/members/{agent}: every agent\n\
-POST /channels/{channel}/messages: nobody\n\
-POST /channels/{channel}/turn: nobody\n\
-POST /channels/{channel}/decision: nobody\n\
+POST /channels/{channel}/messages: lead, specialist, intern, lead in its turn of others\n\
+POST /channels/{channel}/turn: lead, specialist, intern, lead in its turn of others\n\
+POST /channels/{channel}/decision: lead, specialist, intern, lead in its turn of others\n\
 POST /fleet/start: every agent\n\
 POST /fleet/stop: every agent\n\
 POST /fleet/test-main: every agent\n";
