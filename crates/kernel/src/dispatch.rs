@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Takes a command apart. What moves one machine is done here; the rest is a rule.
 pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal>, Refusal> {
     let actor = d.command.actor.clone();
-    authority::check(&d.world, &d.command, ask)?;
+    authority::check(&d.world, d.command, ask)?;
     let reply = match ask {
         Ask::AddTask(new) => add_task(d, new)?,
         Ask::EditTask { id, title, body, priority, plan, reviewer, agent } => {

@@ -23,6 +23,12 @@ impl Repository {
         })
     }
 
+    /// A token by an agent's name, for one that runs elsewhere. What a run has is for that run alone.
+    fn token_by_name(&self, name: &str, role: &str) -> String {
+        let made = self.json(&format!("token create --name {name} --role {role}"));
+        made["token"].as_str().expect("a token").to_owned()
+    }
+
     /// Asks the fleet as an agent does that has a token and no `adj`.
     fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
@@ -153,8 +159,9 @@ fn a_lead_approves_what_another_did_where_the_settings_let_it() {
         ("review = \"auto\"", "review = \"human\""),
         ("[test]", boss),
     ]);
+    let token = repository.token_by_name("boss", "lead");
     let running = repository.start("run");
-    let token = repository.token_of("t-lead");
+    repository.token_of("t-lead");
     repository.ok("spawn Ada --agent player");
     repository.ticket("t-1", &[]);
     repository.commit("A ticket");
@@ -214,8 +221,9 @@ fn an_agent_from_outside_that_gives_no_sign_of_life_loses_its_task_when_the_sett
         ("workers = 2", "workers = 1"),
         ("[test]", "[limits]\noutside_lease = \"1s\"\nlost_workers = 1\n[test]"),
     ]);
+    let token = repository.token_by_name("player", "specialist");
     let running = repository.start("run");
-    let token = repository.token_of("t-1");
+    repository.token_of("t-1");
     // The only worker has its hands full.
     repository.ticket("t-2", &[]);
     repository.commit("A ticket");
@@ -240,8 +248,9 @@ fn a_connected_agent_that_misses_its_heartbeats_loses_its_task_when_the_settings
         ("workers = 2", "workers = 1"),
         ("[test]", "[limits]\nheartbeat = \"1s\"\noutside_lease = \"10m\"\nlost_workers = 1\n[test]"),
     ]);
+    let token = repository.token_by_name("player", "specialist");
     let running = repository.start("run");
-    let token = repository.token_of("t-1");
+    repository.token_of("t-1");
     repository.ticket("t-2", &[]);
     repository.commit("A ticket");
     repository.wait_task("t-2", "INBOX");
