@@ -120,9 +120,7 @@ fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
         format!("{probe} > /dev/null 2>> said.txt && echo yes || echo no")
     };
     let tries = ["$ADJ_PORT_BASE", "$((ADJ_PORT_BASE+2))", "0", &fixed.to_string()].map(listen).join("; ");
-    let fails = [&server.to_string(), &others.to_string(), "$((ADJ_PORT_BASE+3))"]
-        .map(|port| listen(port))
-        .join("; ");
+    let fails = [&server.to_string(), &others.to_string(), "$((ADJ_PORT_BASE+3))"].map(listen).join("; ");
     let step = "{ run = 'sh tries.sh > listened.txt' }";
     let repository = Repository::new("reach-ports", &scenario(&[step, "{ commit = \"Listen\" }"]), &["t-1"]);
     repository.write("tries.sh", &format!("{tries}\n{fails}\n"));
