@@ -1,5 +1,6 @@
 //! What the architect answers: by a tool, or in the words of its last message.
 
+use crate::decisions::{self, Decision, Word};
 use crate::specs::Story;
 use crate::words::RequestKind;
 use machines::architect::RequestType;
@@ -27,12 +28,6 @@ pub enum ArchitectAnswer {
     Abandon { reason: String },
 }
 
-/// As a line of their own they say what an answer is.
-const APPROVE: &str = "APPROVE";
-const CHANGES: &str = "CHANGES";
-const FEEDBACK: &str = "FEEDBACK";
-const ESCALATE: &str = "ESCALATE";
-
 impl ArchitectAnswer {
     pub fn name(&self) -> &'static str {
         match self {
@@ -48,74 +43,63 @@ impl ArchitectAnswer {
 
     /// Reads a last message, for agents that have no tools of ours. `Err` says what was expected.
     pub fn read(kind: RequestKind, text: &str) -> Result<ArchitectAnswer, String> {
-        if let Some(why) = marked(text, ESCALATE) {
-            return Ok(ArchitectAnswer::CannotAnswer { why });
-        }
-        match kind {
-            RequestKind::Question => Ok(ArchitectAnswer::Answer { text: text.trim().to_owned() }),
+        let words: &[Word] = match kind {
+            RequestKind::Question => &[Word::Escalate, Word::Abandon],
             RequestKind::Code | RequestKind::Completion | RequestKind::Budget => {
-                match (marked(text, APPROVE), marked(text, CHANGES)) {
-                    (Some(note), None) => Ok(ArchitectAnswer::Approve { note }),
-                    (None, Some(text)) => Ok(ArchitectAnswer::Changes { text }),
-                    (Some(_), Some(_)) => Err("it says both APPROVE and CHANGES; say one of them".to_owned()),
-                    (None, None) => {
-                        Err("say APPROVE or CHANGES as a line of its own, and why beside it".to_owned())
-                    }
-                }
+                &[Word::Approve, Word::Changes, Word::Escalate, Word::Abandon]
             }
-            RequestKind::Spec => spec(text),
+            RequestKind::Spec => &[Word::Feedback, Word::Escalate, Word::Abandon],
             RequestKind::Plan | RequestKind::Merge => {
-                Err("nothing is asked of the architect here".to_owned())
+                return Err("nothing is asked of the architect here".to_owned());
             }
+        };
+        let said = decisions::read(text, words).map_err(|both| both.to_string())?;
+        let document = decisions::document(text).filter(|_| kind == RequestKind::Spec);
+        match (said, document) {
+            (Some(said), Some(_)) => {
+                Err(format!("it says {} and ends with stories; give one of them", said.word))
+            }
+            (Some(said), None) => Ok(said.into()),
+            (None, Some(json)) => stories(json),
+            (None, None) if kind == RequestKind::Question => {
+                Ok(ArchitectAnswer::Answer { text: text.trim().to_owned() })
+            }
+            (None, None) if kind == RequestKind::Spec => Err("give the stories as one JSON document \
+                 `{\"stories\": [{\"key\", \"title\", \"body\", \"acceptance\", \"dependsOn\"}]}` that is the whole \
+                 message or, as a ```json block, its end; or say FEEDBACK as the first or last line of the message, \
+                 alone on that line, and in the rest what is to be changed"
+                .to_owned()),
+            (None, None) => Err("say APPROVE or CHANGES as the first or last line of the message, alone on that line \
+                 and not quoted, and why in the rest"
+                .to_owned()),
         }
     }
 }
 
-fn spec(text: &str) -> Result<ArchitectAnswer, String> {
+impl From<Decision> for ArchitectAnswer {
+    /// Only the words that an architect is asked for come here; of the others, none is a verdict.
+    fn from(said: Decision) -> ArchitectAnswer {
+        let Decision { word, rest } = said;
+        match word {
+            Word::Approve => ArchitectAnswer::Approve { note: rest },
+            Word::Changes => ArchitectAnswer::Changes { text: rest },
+            Word::Feedback => ArchitectAnswer::Feedback { text: rest },
+            Word::Escalate => ArchitectAnswer::CannotAnswer { why: rest },
+            Word::Abandon => ArchitectAnswer::Abandon { reason: rest },
+            Word::Done | Word::TurnComplete | Word::Pass => ArchitectAnswer::Answer { text: rest },
+        }
+    }
+}
+
+fn stories(json: &str) -> Result<ArchitectAnswer, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Split {
         stories: Vec<Story>,
     }
-    if let Some(json) = json_in(text) {
-        let split: Split =
-            serde_json::from_str(json).map_err(|error| format!("the stories cannot be read: {error}"))?;
-        return Ok(ArchitectAnswer::Stories { stories: split.stories });
-    }
-    marked(text, FEEDBACK).map(|text| ArchitectAnswer::Feedback { text }).ok_or_else(|| {
-        "give the stories as one JSON document `{\"stories\": [{\"key\", \"title\", \"body\", \"acceptance\", \
-         \"dependsOn\"}]}`, or say FEEDBACK as a line of its own, and what is to be changed"
-            .to_owned()
-    })
-}
-
-/// The one JSON document in a text: all of it, or a block of its own.
-fn json_in(text: &str) -> Option<&str> {
-    let whole = text.trim();
-    if whole.starts_with('{') {
-        return Some(whole);
-    }
-    let start = text.find("```json").map(|at| at + "```json".len())?;
-    let end = text[start..].find("```")?;
-    Some(text[start..start + end].trim())
-}
-
-/// What stands beside a word that has a line of its own, or follows it on its line after a colon.
-fn marked(text: &str, word: &str) -> Option<String> {
-    let is = |line: &str| {
-        let line = line.trim();
-        line == word || line.strip_prefix(word).is_some_and(|rest| rest.starts_with(':'))
-    };
-    let at = text.lines().position(is)?;
-    let rest: Vec<&str> = text
-        .lines()
-        .enumerate()
-        .map(|(number, line)| match number == at {
-            true => line.trim().trim_start_matches(word).trim_start_matches(':').trim(),
-            false => line,
-        })
-        .collect();
-    Some(rest.join("\n").trim().to_owned())
+    let split: Split =
+        serde_json::from_str(json).map_err(|error| format!("the stories cannot be read: {error}"))?;
+    Ok(ArchitectAnswer::Stories { stories: split.stories })
 }
 
 impl RequestKind {
@@ -158,12 +142,15 @@ mod tests {
         check(RequestKind::Question, " 42 \n", Ok(Says::Answer { text: text("42") }));
         check(
             RequestKind::Question,
-            "ESCALATE: a matter of money",
+            "ESCALATE\na matter of money",
             Ok(Says::CannotAnswer { why: text("a matter of money") }),
         );
         check(RequestKind::Code, "fine\nAPPROVE", Ok(Says::Approve { note: text("fine") }));
         check(RequestKind::Code, "CHANGES\nrename it", Ok(Says::Changes { text: text("rename it") }));
-        check(RequestKind::Code, "I APPROVE of this", Err("as a line of its own"));
+        check(RequestKind::Code, "I APPROVE of this", Err("as the first or last line"));
+        check(RequestKind::Code, "APPROVE: so", Err("alone on that line"));
+        check(RequestKind::Code, "The work adds\n```\nAPPROVE\n```\nI cannot accept it.", Err("not quoted"));
+        check(RequestKind::Code, "ABANDON\nno idea", Ok(Says::Abandon { reason: text("no idea") }));
         check(RequestKind::Code, "APPROVE\nCHANGES", Err("both"));
         check(
             RequestKind::Spec,
@@ -176,6 +163,8 @@ mod tests {
             "```json\n{\"stories\": [{\"key\": \"a\", \"titel\": 1}]}\n```",
             Err("cannot be read"),
         );
+        let quoted = "FEEDBACK\nThe spec quotes this:\n```json\n{\"stories\": []}\n```";
+        check(RequestKind::Spec, quoted, Err("it says FEEDBACK and ends with stories"));
         let story = Story { key: "a".into(), title: text("A"), ..Story::default() };
         let json = "Here:\n```json\n{\"stories\": [{\"key\": \"a\", \"title\": \"A\"}]}\n```";
         check(RequestKind::Spec, json, Ok(Says::Stories { stories: vec![story] }));

@@ -396,7 +396,13 @@ impl World {
             }
             Event::RequestAnswered(e) => {
                 let given =
-                    GivenAnswer { by: e.by.clone(), at: e.at, text: e.text.clone(), abandoned: e.abandoned };
+                    GivenAnswer {
+                        by: e.by.clone(),
+                        at: e.at,
+                        text: e.text.clone(),
+                        abandoned: e.abandoned,
+                        reply: e.reply.clone(),
+                    };
                 self.edit_request(&e.id, |request| request.answer = Some(given))
             }
             Event::AnswerTold(e) => self.edit_request(&e.id, |request| request.told = true),
@@ -551,9 +557,13 @@ impl World {
             }),
             Event::ReplyUnderWay(e) => self.edit_seat(&e.seat, |seated| {
                 seated.reply.clone_from(&e.effect);
+                seated.decided = None;
                 seated.turns_charged = 0;
                 seated.metered = Metered::default();
             }),
+            Event::ReplyDecided(e) => {
+                self.edit_seat(&e.seat, |seated| seated.decided = Some(e.request.clone()))
+            }
             Event::ReplyUnfinished(e) => self.edit_seat(&e.seat, |seated| {
                 seated.unfinished.insert(e.effect.clone());
             }),

@@ -225,8 +225,9 @@ pub enum Ask {
     },
     /// What somebody wants built.
     SubmitSpec(NewSpec),
-    /// The architect's agent answers the request that it has in hand.
+    /// The architect's agent answers, in this reply, the request that the reply was started for.
     ArchitectAnswers {
+        reply: EffectId,
         answer: ArchitectAnswer,
     },
     /// The architect stands in ERROR, and is to go on.

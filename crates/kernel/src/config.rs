@@ -81,6 +81,9 @@ pub struct Agent {
     pub allowed_tools: Option<Vec<SmolStr>>,
     /// Whether a session of this agent can be taken up again.
     pub resumable: bool,
+    /// Its program has our tools: it decides by them, and its text decides nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_tools: bool,
     pub budget: Option<Micros>,
     /// The model that its program is told to use: steps of one model are compared by their price.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -272,6 +275,7 @@ impl Default for Agent {
             max_turns: None,
             allowed_tools: None,
             resumable: true,
+            has_tools: false,
             budget: None,
             model: None,
         }

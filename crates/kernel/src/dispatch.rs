@@ -230,7 +230,7 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::MakeChannel { name, config, about } => rules::make_channel(d, name, config, about)?,
         Ask::AbandonRequest { id, reason } => rules::abandon_request(d, id, reason)?,
         Ask::SubmitSpec(new) => rules::submit_spec(d, new)?,
-        Ask::ArchitectAnswers { answer } => rules::architect_answers(d, answer)?,
+        Ask::ArchitectAnswers { reply, answer } => rules::architect_answers(d, reply, answer)?,
         Ask::RecoverArchitect => rules::recover_architect(d)?,
         Ask::CloseChannel { name } => rules::close_channel(d, name)?,
         Ask::AddMember { channel, agent, times } => rules::add_member(d, channel, agent, *times)?,

@@ -135,8 +135,14 @@ pub enum Timer {
 pub enum Say {
     /// It is its turn in a room: what was said there after one message, up to another. `again`: it was in the middle of this turn.
     Turn { after: u64, upto: u64, again: bool },
-    /// The architect has a request in hand: all that is known of it is in the World.
-    Request { request: RequestId },
+    /// The architect has a request in hand: all that is known of it is in the World. What the reply decides, it decides of this
+    /// request and, where that is a review, of this commit.
+    Request {
+        request: RequestId,
+        /// Absent in logs of before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tip: Option<SmolStr>,
+    },
 }
 
 /// What the next step is told. The text is made by the runtime from its templates.

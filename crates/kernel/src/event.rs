@@ -327,6 +327,8 @@ events! {
         id: RequestId, task: Option<TaskId>, by: SmolStr, at: Millis, text: String,
         /// Nobody answered: it was given up.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")] abandoned: bool,
+        /// The reply of the architect that gave it. Absent where a person or a rule did, and in logs of before.
+        #[serde(default, skip_serializing_if = "Option::is_none")] reply: Option<EffectId>,
     } in |e| of_request(e.task.as_ref(), &e.id);
     /// The answer has reached whoever asked: it is not told again.
     AnswerTold = "answer_told" { id: RequestId, task: Option<TaskId> } in |e| of_request(e.task.as_ref(), &e.id);
@@ -424,6 +426,8 @@ events! {
     SeatSessionRenewed = "seat_session_renewed" { seat: Seat, session: SmolStr, retried: bool } in |e| of_seat(&e.seat);
     /// What it says is under way, or over.
     ReplyUnderWay = "reply_under_way" { seat: Seat, effect: Option<EffectId> } in |e| of_seat(&e.seat);
+    /// The reply under way has decided what it was asked. It decides nothing more.
+    ReplyDecided = "reply_decided" { seat: Seat, reply: EffectId, request: RequestId } in |e| of_seat(&e.seat);
     /// A reply was told to end; nothing begins in its session before it is gone.
     ReplyUnfinished = "reply_unfinished" { seat: Seat, effect: EffectId } in |e| of_seat(&e.seat);
     SeatReserved = "seat_reserved" { seat: Seat, day: i64, amount: Micros } in |e| of_seat(&e.seat);

@@ -2,6 +2,7 @@
 //! `adj verify`. Each has a sabotage test that trips it.
 
 use crate::effect::{Effect, Timer};
+use crate::rooms::Seat;
 use crate::standstill::{self, Reason};
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
@@ -40,6 +41,7 @@ machines::wire_enum! {
         RoomsComeToRest = "a turn without a word is counted, once as late and then as silence, and whoever was silent does not have the turn again before somebody speaks",
         RequestsKept = "what waits for the architect is open and waits once, and the one in its hand is the first",
         StandstillIsSaid = "while the fleet runs and does nothing, what it stands still for was said, or a timer says it in a while",
+        AnswersAreBound = "every answer is a person's, the system's, or that of one reply, which had decided nothing before and was shown that request and, for a review, that commit",
         RequestsStay = "no request is lost or answered twice, and the architect's queue keeps its order",
     }
 }
@@ -102,6 +104,7 @@ pub fn check_commit(before: &World, after: &World) -> Vec<Violation> {
         }
     }
     violations.extend(requests_stay(before, after));
+    violations.extend(answers_are_bound(before, after));
     violations.extend(turns_are_counted(before, after));
     violations
 }
@@ -123,6 +126,25 @@ fn requests_stay(before: &World, after: &World) -> Option<Violation> {
         None => return None,
     };
     Some(Violation { invariant: Invariant::RequestsStay, detail })
+}
+
+fn answers_are_bound(before: &World, after: &World) -> Option<Violation> {
+    let is_open = |id: &RequestId| before.requests.get(id).is_none_or(|request| request.answer.is_none());
+    after.requests.values().filter(|request| is_open(&request.id)).find_map(|request| {
+        let answer = request.answer.as_ref()?;
+        let by_agent = answer.by.starts_with("agent:");
+        let bound = match &answer.reply {
+            None => !by_agent,
+            Some(reply) => {
+                let first = before.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_none());
+                let shown = before.shown_in(reply);
+                by_agent && first && shown == Some((&request.id, request.tip.as_ref()))
+            }
+        };
+        let (id, by, reply) = (&request.id, &answer.by, &answer.reply);
+        let detail = || format!("`{id}` is answered by {by} in {reply:?}, which was not shown it");
+        (!bound).then(|| Violation { invariant: Invariant::AnswersAreBound, detail: detail() })
+    })
 }
 
 fn turns_are_counted(before: &World, after: &World) -> Option<Violation> {

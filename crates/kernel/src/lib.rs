@@ -15,6 +15,7 @@ pub mod budget;
 pub mod choice;
 pub mod command;
 pub mod config;
+pub mod decisions;
 mod dispatch;
 mod draft;
 pub mod effect;

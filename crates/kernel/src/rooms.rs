@@ -20,10 +20,6 @@ pub const MESSAGES_KEPT: usize = 500;
 /// Rooms that may be open at once, and agents in one of them.
 pub const ROOMS_MAX: usize = 1000;
 pub const MEMBERS_MAX: usize = 100;
-/// A reply with only this word is silence, which is a legal turn.
-pub const PASS: &str = "PASS";
-/// As a line of its own it ends the turn.
-pub const TURN_COMPLETE: &str = "TURN_COMPLETE";
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
@@ -219,6 +215,9 @@ pub struct Seated {
     pub session_used: bool,
     /// The reply under way.
     pub reply: Option<machines::names::EffectId>,
+    /// What the reply under way has decided already.
+    #[serde(default)]
+    pub decided: Option<machines::names::RequestId>,
     /// Replies that were told to end and are not known to be gone.
     pub unfinished: OrdSet<machines::names::EffectId>,
     /// The reply in hand is a second try with a fresh session.
@@ -239,6 +238,7 @@ impl Seated {
             session: session.clone(),
             session_used: false,
             reply: None,
+            decided: None,
             unfinished: OrdSet::new(),
             retried: false,
             spend: crate::world::Spend::default(),

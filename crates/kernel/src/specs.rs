@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Millis;
+use crate::effect::{Effect, Say};
+use crate::rooms::Seat;
 use crate::world::{Task, World};
 use imbl::Vector;
 use machines::names::{SpecId, TaskId};
@@ -210,6 +212,19 @@ impl World {
     /// Whether a request waits for the architect.
     pub fn is_queued(&self, id: &machines::names::RequestId) -> bool {
         self.architect_queue.contains(id)
+    }
+
+    /// The request that a reply of the architect was started for, and the commit that it was shown of it. `None`: it is no
+    /// reply that is under way.
+    pub fn shown_in(
+        &self,
+        reply: &machines::names::EffectId,
+    ) -> Option<(&machines::names::RequestId, Option<&SmolStr>)> {
+        let under_way = self.seated(&Seat::Architect)?.reply.as_ref() == Some(reply);
+        match self.effects.get(reply).filter(|_| under_way)?.as_ref() {
+            Effect::StartReply { prompt: Say::Request { request, tip }, .. } => Some((request, tip.as_ref())),
+            _ => None,
+        }
     }
 
     /// The request that the architect has in hand.

@@ -475,6 +475,9 @@ pub struct GivenAnswer {
     /// Nobody answered: it was given up, and why.
     #[serde(default)]
     pub abandoned: bool,
+    /// The reply of the architect that gave it. Absent where a person or a rule did, and in logs of before.
+    #[serde(default)]
+    pub reply: Option<EffectId>,
 }
 
 /// Questions of one task, or of one person, that may wait for an answer at once.

@@ -29,13 +29,15 @@ pub fn recover(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Architect,
     show(call, (), Nothing {}, Nothing {})
 }
 
-/// Only in its own seat: the same agent may sit in a room, where it speaks for itself alone.
+/// Only in its own seat: the same agent may sit in a room, where it speaks for itself alone. The token names the reply, and the
+/// reply the request that is answered: a caller has no say in that.
 pub fn answer(call: &Call, (): (), _: Nothing, said: ArchitectAnswer) -> Result<Taken, Problem> {
-    if call.request.seat != Some(Seat::Architect) {
+    let own = call.request.reply.clone().filter(|_| call.request.seat == Some(Seat::Architect));
+    let Some(reply) = own else {
         return Err(Problem::new(403, "FORBIDDEN", "only the architect's agent may answer here")
             .hint("its token comes with its request, in ADJ_TOKEN; a person answers with `adj answer`"));
-    }
-    let reply = call.submit(Ask::ArchitectAnswers { answer: read(said)? })?;
+    };
+    let reply = call.submit(Ask::ArchitectAnswers { reply, answer: read(said)? })?;
     let accepted = reply.code.as_deref() != Some("NOT_ACCEPTED");
     Ok(Taken { accepted, message: reply.message })
 }

@@ -37,7 +37,7 @@ use kernel::command::TokenFor;
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use machines::Millis;
-use machines::names::RunId;
+use machines::names::{EffectId, RunId};
 use runtime::log::{Log, Record, Seq, SqliteLog};
 use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
@@ -86,6 +86,8 @@ pub struct Request {
     pub actor: Actor,
     pub run: Option<RunId>,
     pub seat: Option<Seat>,
+    /// The reply that it speaks in there.
+    pub reply: Option<EffectId>,
     /// The credential is for looking only.
     pub reads_only: bool,
     /// The token that this rests on, of those that people made by name.

@@ -73,6 +73,7 @@ pub fn shown(world: &World, asked: &world::Request) -> Request {
         at: time(given.at),
         text: given.text.clone(),
         abandoned: given.abandoned,
+        reply: given.reply.as_ref().map(ToString::to_string),
     });
     let open = world.is_open_request(asked);
     let place = world.architect_queue.iter().position(|id| *id == asked.id);

@@ -38,6 +38,7 @@ impl TestSite {
         Request {
             run: None,
             seat: None,
+            reply: None,
             reads_only: false,
             token: None,
             method,

@@ -154,6 +154,7 @@ impl Client {
             actor: kernel::Actor::Human(self.user.as_str().into()),
             run: None,
             seat: None,
+            reply: None,
             reads_only: false,
             token: None,
             id: 0,

@@ -464,7 +464,7 @@ impl Project {
 
     fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
-        let Caller { actor, run, seat, token, reads_only, .. } =
+        let Caller { actor, run, seat, reply, token, reads_only, .. } =
             self.caller.clone().unwrap_or_else(|_| person());
         Request {
             method,
@@ -474,6 +474,7 @@ impl Project {
             actor,
             run,
             seat,
+            reply,
             reads_only,
             token,
             id: runtime::clock::unique(),

@@ -546,7 +546,8 @@ impl Story {
             }
             Event::RequestAnswered(answered) => {
                 let done = if answered.abandoned { "was given up" } else { "was answered" };
-                plain(format!("{} {done} by {}{}", answered.id, answered.by, note(&answered.text)))
+                let reply = answered.reply.as_ref().map(|reply| format!(" in reply {reply}")).unwrap_or_default();
+                plain(format!("{} {done} by {}{reply}{}", answered.id, answered.by, note(&answered.text)))
             }
             Event::BudgetRaised(raised) => {
                 plain(format!("the {} budget was raised by {}", raised.scope, rounded_dollars(raised.by)))

@@ -36,7 +36,7 @@ impl Door for Inside {
         let Asked { method, path, query, mut body } = asked;
         hide(&mut body, &self.tokens);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-        let Caller { actor, run, seat, token, reads_only, .. } = self.caller.clone();
+        let Caller { actor, run, seat, reply, token, reads_only, .. } = self.caller.clone();
         let request = Request {
             method,
             path: format!("/api/v1{path}"),
@@ -45,6 +45,7 @@ impl Door for Inside {
             actor,
             run,
             seat,
+            reply,
             reads_only,
             token,
             id: runtime::clock::unique(),

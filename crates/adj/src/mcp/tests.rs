@@ -87,6 +87,7 @@ async fn over_http_the_caller_is_whom_the_server_says() {
         actor: intern,
         run: Some("c-1.1".parse().unwrap()),
         seat: None,
+        reply: None,
         reads_only: false,
         token: None,
         paced: true,

@@ -111,7 +111,7 @@ async fn asked(
     body: Incoming,
     asking: Caller,
 ) -> Result<Response, Problem> {
-    let Caller { actor, run, seat, token, reads_only, .. } = asking;
+    let Caller { actor, run, seat, reply, token, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method, &path)?,
         path,
@@ -120,6 +120,7 @@ async fn asked(
         actor,
         run,
         seat,
+        reply,
         reads_only,
         token,
         id: runtime::clock::unique(),

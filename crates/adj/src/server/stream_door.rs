@@ -60,7 +60,7 @@ pub(super) async fn ask_streams(
 
 /// People read and write; an agent reads what it may read by the routes, and what others have put there.
 fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Access, Problem> {
-    let Caller { actor, run, seat, token, reads_only, .. } = caller.clone();
+    let Caller { actor, run, seat, reply, token, reads_only, .. } = caller.clone();
     if actor.is_human() {
         return Ok(if reads_only { Access::READ } else { Access::ALL });
     }
@@ -85,6 +85,7 @@ fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Acce
         actor,
         run,
         seat,
+        reply,
         reads_only,
         token,
         id: 0,

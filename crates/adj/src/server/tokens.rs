@@ -129,6 +129,7 @@ impl Named {
             actor,
             run: None,
             seat: None,
+            reply: None,
             token,
             paced: true,
         }
@@ -143,6 +144,8 @@ pub struct Caller {
     pub run: Option<RunId>,
     /// Where the agent speaks outside of any run, if its token is for that.
     pub seat: Option<Seat>,
+    /// The reply that the token is for: it speaks for this one, and not for whatever the agent says there next.
+    pub reply: Option<EffectId>,
     /// The token that it all rests on, of those that people made by name.
     pub token: Option<SmolStr>,
     /// Nothing may be changed with it.
@@ -155,7 +158,7 @@ impl Caller {
     /// A person who may do what people may.
     pub fn person(user: &str) -> Caller {
         let actor = Actor::Human(SmolStr::new(user));
-        Caller { actor, run: None, seat: None, token: None, reads_only: false, paced: false }
+        Caller { actor, run: None, seat: None, reply: None, token: None, reads_only: false, paced: false }
     }
 }
 
@@ -226,8 +229,8 @@ impl Tokens {
         for issued in self.lock().iter() {
             if is_same(&issued.hash, &shown) {
                 let actor = Actor::Agent { name: issued.agent.clone(), role: issued.role };
-                let (run, seat) = (issued.run.clone(), issued.seat.clone());
-                found = Some(Caller { actor, run, seat, token: None, reads_only: false, paced: true });
+                let (run, seat, reply) = (issued.run.clone(), issued.seat.clone(), issued.reply.clone());
+                found = Some(Caller { actor, run, seat, reply, token: None, reads_only: false, paced: true });
             }
         }
         for named in lock(&self.named).iter() {
@@ -440,7 +443,7 @@ mod tests {
         let (one, two, run) = (for_reply(&first), for_reply(&second), mint(&tokens, "c-1.1"));
         let again = Tokens::open(folder.path()).unwrap();
         let caller = again.caller(&one, "ann", 0).unwrap();
-        assert_eq!((caller.seat, caller.run), (Some(seat.clone()), None));
+        assert_eq!((caller.seat, caller.reply, caller.run), (Some(seat.clone()), Some(first.clone()), None));
         again.keep_only(&|what| what != KeyFor::Reply(&seat, &first)).unwrap();
         assert_eq!(again.caller(&one, "ann", 0), None, "its reply is over");
         assert!(again.caller(&two, "ann", 0).is_some() && again.caller(&run, "ann", 0).is_some());

@@ -4,7 +4,7 @@
 //! or left to a person; nothing else removes it.
 
 use machines::machine::{Caller, Role};
-use machines::names::{AgentName, RequestId, ServiceName, SpecId, TaskId};
+use machines::names::{AgentName, EffectId, RequestId, ServiceName, SpecId, TaskId};
 use machines::suspended::{Suspension, Wrapped};
 use machines::task::{self, Status};
 use machines::{architect, task::TaskType};
@@ -14,7 +14,7 @@ use super::Rule;
 use super::approval::decide;
 use super::landing::{approve, is_at_tip};
 use super::people::person_moves;
-use super::seats::{self, Said};
+use super::seats::{self, Said, Spoken};
 use super::step::seconds;
 use crate::budget;
 use crate::choice::Choice;
@@ -24,7 +24,7 @@ use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Say, Timer};
 use crate::event::{
-    AnswerTold, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued, RequestTried,
+    AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued, RequestTried,
     Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
 };
 use crate::rooms::Seat;
@@ -282,12 +282,21 @@ pub(crate) fn withdraw_reviews(d: &mut Draft, id: &TaskId, why: &str) -> Ruled {
 fn withdraw(d: &mut Draft, id: &RequestId, why: &str) -> Ruled {
     d.rule(Rule::RequestWithdrawn);
     let in_hand = d.world.in_hand().is_some_and(|request| request.id == *id);
-    settled(d, id, "system", why, false);
+    settled(d, id, "system", why, false, None);
     if in_hand {
-        seats::quit(d, &Seat::Architect);
+        quit(d, id);
         put_down(d)?;
     }
     Ok(())
+}
+
+/// What its agent is saying of this request is ended. The last words about another are let be.
+fn quit(d: &mut Draft, id: &RequestId) {
+    let reply = d.world.seated(&Seat::Architect).and_then(|seated| seated.reply.clone());
+    let shown = reply.and_then(|reply| d.world.shown_in(&reply).map(|(request, _)| request.clone()));
+    if shown.as_ref() == Some(id) {
+        seats::quit(d, &Seat::Architect);
+    }
 }
 
 /// The request in hand is settled by somebody else: the architect goes on from wherever it stands.
@@ -304,14 +313,21 @@ fn put_down(d: &mut Draft) -> Ruled {
     }
 }
 
-/// A request is settled, and nobody waits to be told so.
-fn settled(d: &mut Draft, id: &RequestId, by: &str, text: &str, abandoned: bool) {
+/// A request is settled, and nobody waits to be told so. `reply`: the one that answers it, where the architect does.
+fn settled(
+    d: &mut Draft,
+    id: &RequestId,
+    by: &str,
+    text: &str,
+    abandoned: bool,
+    reply: Option<&EffectId>,
+) {
     let asked = d.world.requests.get(id);
     let task = asked.and_then(|request| request.task.clone());
     // An agent that asked hears of it with its next step.
     let told = asked.is_some_and(|request| request.run.is_none());
-    let (by, at, text) = (SmolStr::new(by), d.at(), text.to_owned());
-    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned });
+    let (by, at, text, reply) = (SmolStr::new(by), d.at(), text.to_owned(), reply.cloned());
+    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned, reply });
     if told {
         d.emit(AnswerTold { id: id.clone(), task });
     }
@@ -402,12 +418,12 @@ pub(super) fn handle(d: &mut Draft) -> Ruled {
     match request.kind {
         RequestKind::Plan => {
             d.rule(Rule::PlanApproved);
-            settled(d, &request.id, "system", "approved", false);
+            settled(d, &request.id, "system", "approved", false, None);
             tell(d, architect::Event::Answered)
         }
         RequestKind::Merge => {
             d.rule(Rule::MergeServed);
-            settled(d, &request.id, "system", "its dependents are released", false);
+            settled(d, &request.id, "system", "its dependents are released", false, None);
             tell(d, architect::Event::MergeSucceeded)
         }
         RequestKind::Question
@@ -442,7 +458,8 @@ fn begin(d: &mut Draft, request: &Request) {
     let free = d.world.seated(&Seat::Architect).is_none_or(|seated| seated.is_free());
     if free {
         d.rule(Rule::ArchitectBegun);
-        seats::begin(d, &Seat::Architect, &agent, Say::Request { request: request.id.clone() });
+        let (request, tip) = (request.id.clone(), request.tip.clone());
+        seats::begin(d, &Seat::Architect, &agent, Say::Request { request, tip });
     }
 }
 
@@ -460,21 +477,23 @@ fn dispatch(d: &mut Draft) -> Ruled {
 
 // What it says.
 
-/// By a tool, in the middle of its reply. What does not fit the request in hand is refused, and changes nothing.
-pub(crate) fn architect_answers(d: &mut Draft, answer: &ArchitectAnswer) -> Result<Reply, Refusal> {
-    let Some(request) = d.world.in_hand().filter(|request| request.answer.is_none()).cloned() else {
-        return Err(Refusal::new(409, "NOTHING_ASKED", "nothing is asked of the architect now")
-            .hint("it was answered already, or somebody else has settled it"));
-    };
-    if state(d) != Some(architect::State::Request) {
-        let message = "the request in hand waits for a person";
-        return Err(Refusal::new(409, "WAITS_FOR_PERSON", message));
-    }
-    match accept(d, &request, answer)? {
-        Accepted::Yes => {}
+/// By a tool, in the middle of its reply: an answer to the request that the reply was started for, and to no other. What does
+/// not fit it is refused, and changes nothing.
+pub(crate) fn architect_answers(
+    d: &mut Draft,
+    reply: &EffectId,
+    answer: &ArchitectAnswer,
+) -> Result<Reply, Refusal> {
+    let request = asked_in(d, reply)?;
+    match accept(d, &request, reply, answer)? {
+        Accepted::Yes => decided(d, reply, &request.id),
         Accepted::No(why) => {
             let tries = request.tries + 1;
             refused(d, &request.id, &why)?;
+            if tries >= TRIES_MAX {
+                // It has had its say: what a person adds is shown to the next reply.
+                decided(d, reply, &request.id);
+            }
             // The refusal is part of the record, so it is an answer that is kept and not an error without a trace.
             let left = TRIES_MAX.saturating_sub(tries);
             let message = match left {
@@ -491,16 +510,57 @@ pub(crate) fn architect_answers(d: &mut Draft, answer: &ArchitectAnswer) -> Resu
     Ok(Reply { id: Some(SmolStr::new(request.id.as_str())), ..Reply::default() })
 }
 
+/// The request that a reply may decide now, or why it may not.
+fn asked_in(d: &Draft, reply: &EffectId) -> Result<Request, Refusal> {
+    const OWN_REPLY: &str = "the next request starts a reply of its own";
+    let shown = d.world.shown_in(reply).map(|(id, tip)| (id.clone(), tip.cloned()));
+    let Some((id, tip)) = shown else {
+        let message = format!("the reply that this call belongs to is over; {OWN_REPLY}");
+        return Err(Refusal::new(409, "REPLY_OVER", message).hint("nothing that it says now decides anything"));
+    };
+    if d.world.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_some()) {
+        let message = format!("this reply has already answered {id}; {OWN_REPLY}");
+        return Err(Refusal::new(409, "ALREADY_ANSWERED", message).hint("end your reply now"));
+    }
+    let in_hand = d.world.in_hand().filter(|request| request.id == id && request.answer.is_none());
+    let Some(request) = in_hand.cloned() else {
+        let message = format!("{id} is settled without this reply; {OWN_REPLY}");
+        return Err(Refusal::new(409, "NOTHING_ASKED", message).hint("end your reply now"));
+    };
+    if state(d) != Some(architect::State::Request) {
+        let message = format!("{id} waits for a person");
+        return Err(Refusal::new(409, "WAITS_FOR_PERSON", message).hint("end your reply now"));
+    }
+    if tip != request.tip {
+        let message = format!("this reply was shown another commit than the one that {id} is about");
+        return Err(Refusal::new(409, "NOT_SHOWN", message).hint("end your reply now; you are asked again"));
+    }
+    Ok(request)
+}
+
+/// Whatever a reply says after its decision is about nothing that it was asked.
+fn decided(d: &mut Draft, reply: &EffectId, request: &RequestId) {
+    let seat = Seat::Architect;
+    if d.world.seated(&seat).is_some_and(|seated| seated.reply.as_ref() == Some(reply)) {
+        d.emit(ReplyDecided { seat, reply: reply.clone(), request: request.clone() });
+    }
+}
+
 enum Accepted {
     Yes,
     No(String),
 }
 
-/// One answer to one request, where it fits.
-fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<Accepted, Refusal> {
+/// One answer to one request, where it fits, by the reply that was shown it.
+fn accept(
+    d: &mut Draft,
+    request: &Request,
+    reply: &EffectId,
+    answer: &ArchitectAnswer,
+) -> Result<Accepted, Refusal> {
     use ArchitectAnswer as Says;
     let no = |why: &str| Ok(Accepted::No(why.to_owned()));
-    let id = &request.id;
+    let (id, reply) = (&request.id, Some(reply));
     let by = agent(d).map_or(SmolStr::new_static("architect"), |agent| format_smolstr!("agent:{agent}"));
     match (request.kind, answer) {
         (_, Says::CannotAnswer { why }) => {
@@ -516,21 +576,23 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
             if text.trim().is_empty() {
                 return no("an answer must not be empty");
             }
-            answer_question(d, id, &by, text.trim())?;
+            answer_question(d, id, &by, text.trim(), reply)?;
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Code | RequestKind::Completion, Says::Approve { note }) => {
             check_text(d, "note", Some(note))?;
             let Some(task) = request.task.clone() else { return no("it is about no task") };
             if is_at_tip(d, &task, request.tip.as_ref()).is_err() {
-                // What it looked at is not what there is: it looks again.
-                withdraw(d, id, "the work has changed since it was looked at")?;
+                // What it looked at is not what there is: it looks again. What it says meanwhile ends by itself.
+                d.rule(Rule::RequestWithdrawn);
+                settled(d, id, "system", "the work has changed since it was looked at", false, None);
+                put_down(d)?;
                 review_asked(d, &task)?;
                 return Ok(Accepted::Yes);
             }
             let tip = request.tip.clone();
             d.rule(Rule::ArchitectApproved);
-            settled(d, id, &by, "approved", false);
+            settled(d, id, &by, "approved", false, reply);
             let note = if note.trim().is_empty() { "approved" } else { note.trim() };
             approve(d, &task, tip, by, note.to_owned())?;
             tell(d, architect::Event::Answered)?;
@@ -542,7 +604,7 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
             }
             let Some(task) = request.task.clone() else { return no("it is about no task") };
             d.rule(Rule::ArchitectSentBack);
-            settled(d, id, &by, text.trim(), false);
+            settled(d, id, &by, text.trim(), false, reply);
             let payload =
                 task::Payload { feedback: Some(text.trim().to_owned()), ..task::Payload::default() };
             let speaker = speaker(d);
@@ -551,13 +613,13 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
         }
         (RequestKind::Budget, Says::Approve { note }) => {
             raise(d, request, note)?;
-            settled(d, id, &by, "raised once", false);
+            settled(d, id, &by, "raised once", false, reply);
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Budget, Says::Changes { text } | Says::Answer { text }) => {
             check_text(d, "text", Some(text))?;
             // It stays with the person who was asked.
-            settled(d, id, &by, text.trim(), false);
+            settled(d, id, &by, text.trim(), false, reply);
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Spec, Says::Feedback { text }) => {
@@ -567,7 +629,7 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
             }
             let Some(spec) = request.spec.clone() else { return no("it is about no spec") };
             d.rule(Rule::SpecSentBack);
-            settled(d, id, &by, text.trim(), false);
+            settled(d, id, &by, text.trim(), false, reply);
             let (feedback, at) = (Some(text.trim().to_owned()), d.at());
             d.emit(SpecReviewed { id: spec, state: SpecState::NeedsChanges, feedback, by, at });
             tell(d, architect::Event::Answered)?;
@@ -579,7 +641,7 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
             }
             d.rule(Rule::SpecApproved);
             load_stories(d, &spec, stories)?;
-            settled(d, id, &by, &format!("{} stories", stories.len()), false);
+            settled(d, id, &by, &format!("{} stories", stories.len()), false, reply);
             tell(d, architect::Event::SpecApproved)?;
         }
         (kind, answer) => {
@@ -589,11 +651,17 @@ fn accept(d: &mut Draft, request: &Request, answer: &ArchitectAnswer) -> Result<
     Ok(Accepted::Yes)
 }
 
-fn answer_question(d: &mut Draft, id: &RequestId, by: &str, text: &str) -> Ruled {
+fn answer_question(
+    d: &mut Draft,
+    id: &RequestId,
+    by: &str,
+    text: &str,
+    reply: Option<&EffectId>,
+) -> Ruled {
     d.rule(Rule::QuestionAnswered);
     let task = d.world.requests.get(id).and_then(|request| request.task.clone());
-    let (by, at, text) = (SmolStr::new(by), d.at(), text.to_owned());
-    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned: false });
+    let (by, at, text, reply) = (SmolStr::new(by), d.at(), text.to_owned(), reply.cloned());
+    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned: false, reply });
     leave_queue(d, id);
     match task {
         Some(task) => super::next::wake(d, &task),
@@ -654,19 +722,28 @@ fn leave_to_person(d: &mut Draft, id: &RequestId, why: &str) {
     leave_queue(d, id);
 }
 
-/// What the architect's agent said came to an end.
-pub(super) fn reply_over(d: &mut Draft, said: &Said) -> Ruled {
+/// What the architect's agent said came to an end. Its last words are about the request that it was asked, and about no other
+/// that has come into its hand meanwhile.
+pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
     if state(d) != Some(architect::State::Request) {
         return Ok(());
     }
     let Some(request) = d.world.in_hand().filter(|request| request.answer.is_none()).cloned() else {
         return Ok(());
     };
+    let may_decide = spoken.decided.is_none() && spoken.shows(&request);
+    if !may_decide && !matches!(said, Said::Away(_)) {
+        d.rule(Rule::ReplyClosed);
+        return Ok(());
+    }
     match said {
+        Said::Text(_) if agent(d).is_some_and(|agent| d.world.config.agent(&agent).has_tools) => {
+            refused(d, &request.id, &by_tools(request.kind))
+        }
         Said::Text(text) => {
             let answer = ArchitectAnswer::read(request.kind, text);
             let accepted = match answer {
-                Ok(answer) => accept(d, &request, &answer),
+                Ok(answer) => accept(d, &request, &spoken.reply, &answer),
                 Err(why) => Ok(Accepted::No(why)),
             };
             match accepted {
@@ -700,6 +777,16 @@ pub(super) fn reply_over(d: &mut Draft, said: &Said) -> Ruled {
     }
 }
 
+/// What an agent is told that has tools and answered in words.
+fn by_tools(kind: RequestKind) -> String {
+    let tools = match kind {
+        RequestKind::Spec => "`submit_stories` or `spec_feedback`",
+        RequestKind::Question => "`answer`",
+        _ => "`review_decision`",
+    };
+    format!("no tool was called, and a message decides nothing: call {tools}, or `escalate`")
+}
+
 // People, and time.
 
 /// A person answers what the architect could not, or did not yet.
@@ -709,9 +796,9 @@ pub(super) fn person_answers(d: &mut Draft, request: &Request, text: &str) -> Re
     let in_hand = d.world.in_hand().is_some_and(|held| held.id == *id);
     let reply = Reply { id: Some(SmolStr::new(id.as_str())), ..Reply::default() };
     if request.kind == RequestKind::Question {
-        answer_question(d, id, &by, text)?;
+        answer_question(d, id, &by, text, None)?;
         if in_hand {
-            seats::quit(d, &Seat::Architect);
+            quit(d, id);
             put_down(d)?;
         }
         return Ok(reply);
@@ -749,14 +836,14 @@ pub(crate) fn abandon_request(d: &mut Draft, id: &RequestId, reason: &str) -> Re
     d.rule(Rule::PersonAbandoned);
     let by = d.command.actor.to_string();
     let reason = if reason.trim().is_empty() { "abandoned" } else { reason.trim() };
-    settled(d, id, &by, reason, true);
+    settled(d, id, &by, reason, true, None);
     if let Some(spec) = request.spec.clone().filter(|_| request.kind == RequestKind::Spec) {
         let (feedback, at) = (Some(reason.to_owned()), d.at());
         let state = SpecState::NeedsChanges;
         d.emit(SpecReviewed { id: spec, state, feedback, by: SmolStr::new(&by), at });
     }
     if in_hand {
-        seats::quit(d, &Seat::Architect);
+        quit(d, id);
         put_down(d)?;
     }
     if let Some(task) = &request.task {

@@ -17,6 +17,7 @@ use super::service;
 use super::step::seconds;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply, TurnWord};
+use crate::decisions::{self, Word};
 use crate::dispatch::{channel_of, check_text, task_reply};
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Say, Timer};
@@ -24,7 +25,7 @@ use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
     MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
-use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, PASS, ROOMS_MAX, Seat, TURN_COMPLETE, TurnEnd};
+use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
 use crate::{Millis, budget};
 
 const OWN_BY_SYSTEM: Caller = Caller { role: Role::System, own: true };
@@ -680,16 +681,22 @@ fn spoken(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> R
 
 /// Posts what a hosted agent said, without the words that are for us. True: they say that its turn is over.
 fn post_for(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Result<bool, Refusal> {
-    let said_so = text.lines().any(|line| line.trim() == TURN_COMPLETE);
-    let lines: Vec<&str> = text.lines().filter(|line| line.trim() != TURN_COMPLETE).collect();
-    let text = lines.join("\n");
-    let text = text.trim();
-    if !channel_of(d, name)?.posted && !text.is_empty() && text != PASS {
+    let (ends, text) = without(text.trim().to_owned(), Word::TurnComplete);
+    let (passes, text) = without(text, Word::Pass);
+    if !channel_of(d, name)?.posted && !text.is_empty() {
         d.rule(Rule::ReplyPosted);
         let limit = d.world.config.limits.text_bytes;
-        say(d, name, Some(agent), cut(text, limit))?;
+        say(d, name, Some(agent), cut(&text, limit))?;
     }
-    Ok(said_so || text == PASS)
+    Ok(ends || passes)
+}
+
+/// Whether a message says this word, and the rest of it.
+fn without(text: String, word: Word) -> (bool, String) {
+    match decisions::read(&text, &[word]) {
+        Ok(Some(said)) => (true, said.rest),
+        _ => (false, text),
+    }
 }
 
 fn ends_by_reply(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {

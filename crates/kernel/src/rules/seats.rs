@@ -1,6 +1,6 @@
 //! Agents that Adjutant hosts outside of tasks: how they are begun, paid for, ended, and what came of it.
 
-use machines::names::EffectId;
+use machines::names::{EffectId, RequestId};
 use smol_str::SmolStr;
 
 use super::Rule;
@@ -20,6 +20,7 @@ use crate::probe::Probe;
 use crate::reading;
 use crate::rooms::Seat;
 use crate::words::{EffectEnd, StepEnding};
+use crate::world::Request;
 
 /// Whoever speaks outside of a task looks and changes nothing, where its settings do not name its tools.
 const READING: &[&str] = &["Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite"];
@@ -39,6 +40,29 @@ pub(super) enum Said<'a> {
     Crashed(&'a str),
     /// A service is away; what it says of when it is back was written down.
     Away(&'a Away<'a>),
+}
+
+/// A reply that is over, or as good as over: what it was told, and what it has decided.
+pub(super) struct Spoken {
+    pub reply: EffectId,
+    prompt: Option<Say>,
+    pub decided: Option<RequestId>,
+}
+
+impl Spoken {
+    fn of(d: &Draft, reply: &EffectId, seat: &Seat) -> Spoken {
+        let prompt = match d.world.effects.get(reply).map(AsRef::as_ref) {
+            Some(Effect::StartReply { prompt, .. }) => Some(prompt.clone()),
+            _ => None,
+        };
+        let decided = d.world.seated(seat).and_then(|seated| seated.decided.clone());
+        Spoken { reply: reply.clone(), prompt, decided }
+    }
+
+    /// Whether it was told of this request, and of the commit that it is about.
+    pub fn shows(&self, asked: &Request) -> bool {
+        matches!(&self.prompt, Some(Say::Request { request, tip }) if *request == asked.id && *tip == asked.tip)
+    }
 }
 
 /// The agent that speaks in a seat, by its settings.
@@ -147,6 +171,11 @@ pub(super) fn reply_outcome(
     seat: &Seat,
     what: &Happened,
 ) -> Result<Reply, Refusal> {
+    let spoken = Spoken::of(d, id, seat);
+    let came_to = |d: &mut Draft, said: &Said| match seat {
+        Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
+        Seat::Architect => architect::reply_over(d, &spoken, said),
+    };
     match what {
         Happened::Turn { turn, usage, output, .. } => {
             used(d, seat);
@@ -158,7 +187,7 @@ pub(super) fn reply_outcome(
             // Some programs end by themselves at the limit; the others are ended.
             if *turn > turns_had(d, id) {
                 quit(d, seat);
-                came_to(d, seat, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))?;
+                came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))?;
             }
         }
         Happened::ToolResult { .. } => {}
@@ -179,7 +208,7 @@ pub(super) fn reply_outcome(
             };
             probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             finished(d, id, seat, *usage);
-            came_to(d, seat, &said)?;
+            came_to(d, &said)?;
         }
         Happened::StepFailed { error, why, usage } => {
             finished(d, id, seat, *usage);
@@ -188,33 +217,26 @@ pub(super) fn reply_outcome(
             if again {
                 d.rule(Rule::ReplyRetried);
                 renew(d, seat, true);
-                return came_to(d, seat, &Said::Stopped).map(|()| Reply::default());
+                return came_to(d, &Said::Stopped).map(|()| Reply::default());
             }
-            came_to(d, seat, &Said::Crashed(error))?;
+            came_to(d, &Said::Crashed(error))?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {
             finished(d, id, seat, *usage);
             let away = Away { service, resets_at: *resets_at, error: error.clone(), refused: *refused };
             service_away(d, &away);
-            came_to(d, seat, &Said::Away(&away))?;
+            came_to(d, &Said::Away(&away))?;
         }
         Happened::StepEnded { usage, .. } => {
             finished(d, id, seat, *usage);
-            came_to(d, seat, &Said::Crashed("its process was ended"))?;
+            came_to(d, &Said::Crashed("its process was ended"))?;
         }
         other => {
             finished(d, id, seat, Usage::default());
-            came_to(d, seat, &Said::Crashed(&describe(other)))?;
+            came_to(d, &Said::Crashed(&describe(other)))?;
         }
     }
     Ok(Reply::default())
-}
-
-fn came_to(d: &mut Draft, seat: &Seat, said: &Said) -> Ruled {
-    match seat {
-        Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
-        Seat::Architect => architect::reply_over(d, said),
-    }
 }
 
 fn used(d: &mut Draft, seat: &Seat) {

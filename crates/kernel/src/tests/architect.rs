@@ -4,10 +4,12 @@ use super::table::*;
 use crate::command::*;
 use crate::effect::{Effect, Say};
 use crate::event::Event;
+use crate::invariants::{Invariant, check_commit};
+use crate::rooms::Seat;
 use crate::specs::{SpecState, Story};
 use crate::words::{RequestKind, StepEnding};
 use crate::{Actor, Timer};
-use machines::names::{AgentName, RequestId, ServiceName, SpecId};
+use machines::names::{AgentName, EffectId, RequestId, ServiceName, SpecId};
 use machines::task::{Payload, Status};
 use serde_json::json;
 
@@ -21,6 +23,10 @@ pub(super) const ALL: &[fn()] = &[
     nobody_who_answers_in_time_is_an_error_that_keeps_everything,
     the_architect_reviews_the_tip_that_it_was_shown_and_no_other,
     requests_are_served_in_order_of_arrival,
+    a_reply_answers_the_request_that_it_was_started_for_and_no_other,
+    what_a_reply_leaves_to_a_person_it_does_not_decide_afterwards,
+    a_reply_that_somebody_else_has_ended_decides_nothing,
+    an_architect_with_tools_decides_by_them_alone,
     an_outage_suspends_the_architect_and_its_end_restores_it,
 ];
 
@@ -83,9 +89,26 @@ impl Studio {
         self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage });
     }
 
+    /// By a tool, in the reply that is under way.
     fn answers(&mut self, answer: ArchitectAnswer) -> Result<Reply, Refusal> {
+        let reply = self.reply().unwrap_or_else(|| EffectId::new("gone").unwrap());
+        self.answers_in(&reply, answer)
+    }
+
+    fn answers_in(&mut self, reply: &EffectId, answer: ArchitectAnswer) -> Result<Reply, Refusal> {
         let actor = Actor::Agent { name: name("lead"), role: crate::config::Role::Lead };
-        self.table.tell(actor, Ask::ArchitectAnswers { answer })
+        self.table.tell(actor, Ask::ArchitectAnswers { reply: reply.clone(), answer })
+    }
+
+    fn reply(&self) -> Option<EffectId> {
+        self.table.world.seated(&Seat::Architect)?.reply.clone()
+    }
+
+    /// What is known of a request: whose answer it has and of which reply, and how many tries were used up.
+    fn known(&self, id: &RequestId) -> (Option<(String, Option<EffectId>)>, u32) {
+        let request = &self.table.world.requests[id];
+        let answer = request.answer.clone().map(|answer| (answer.by.to_string(), answer.reply));
+        (answer, request.tries)
     }
 
     fn stands(&self) -> &'static str {
@@ -95,7 +118,7 @@ impl Studio {
     /// The request that its agent is asked about now.
     fn asked(&self) -> Option<RequestId> {
         self.table.world.effects.values().find_map(|effect| match effect.as_ref() {
-            Effect::StartReply { prompt: Say::Request { request }, .. } => Some(request.clone()),
+            Effect::StartReply { prompt: Say::Request { request, .. }, .. } => Some(request.clone()),
             _ => None,
         })
     }
@@ -211,7 +234,8 @@ fn a_spec_that_is_not_clear_goes_back_to_its_author() {
     studio.answers(ArchitectAnswer::Feedback { text: "Which people?".to_owned() }).unwrap();
     assert_eq!((studio.stands(), studio.spec().state), ("WAITING", SpecState::NeedsChanges));
     let twice = studio.answers(ArchitectAnswer::Feedback { text: "again".to_owned() }).unwrap_err();
-    assert_eq!(twice.code, "NOTHING_ASKED");
+    assert_eq!(twice.code, "ALREADY_ANSWERED");
+    studio.says("The author is told.");
     studio.submit(None).unwrap();
     assert_eq!((studio.stands(), studio.spec().version), ("SETUP", 2));
     let stories = Studio::new().submit(Some(vec![Story {
@@ -260,7 +284,7 @@ fn a_question_is_answered_by_the_architect_or_by_the_person_whom_it_asks() {
     assert_eq!(studio.stands(), "WAITING");
     let second = asks(&mut studio, "may it cost more?");
     studio.ready();
-    studio.says("ESCALATE: that is for a person");
+    studio.says("ESCALATE\nthat is for a person");
     assert_eq!(studio.stands(), "ESCALATED");
     studio.table.ann(Ask::AnswerRequest { id: second.clone(), text: "no".to_owned() }).unwrap();
     assert_eq!(given(&studio, &second), Some(("human:ann".to_owned(), "no".to_owned())));
@@ -277,7 +301,7 @@ fn what_a_person_answers_while_there_is_no_architect_waits_for_the_next_one() {
     let mut studio = Studio::new();
     studio.submit(None).unwrap();
     studio.ready();
-    studio.says("ESCALATE: which people?");
+    studio.says("ESCALATE\nwhich people?");
     let id = studio.table.world.architect_queue.front().unwrap().clone();
     let with = (*studio.table.world.config).clone();
     let mut without = with.clone();
@@ -315,7 +339,7 @@ fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
     assert_eq!(spec.id.as_deref(), Some("login"));
     studio.ready();
     studio.says("FEEDBACK");
-    studio.says("ESCALATE: I do not know");
+    studio.says("I do not know\nESCALATE");
     let request = studio.table.world.architect_queue.front().unwrap().clone();
     studio.table.ann(Ask::AbandonRequest { id: request, reason: "not now".to_owned() }).unwrap();
     assert_eq!((studio.stands(), studio.spec().state), ("ERROR", SpecState::NeedsChanges));
@@ -345,7 +369,7 @@ fn the_architect_reviews_the_tip_that_it_was_shown_and_no_other() {
     studio.table.ann(Ask::Approve { id: task("t1"), tip: None, note: "mine".to_owned() }).unwrap();
     assert_eq!(
         studio.answers(ArchitectAnswer::Approve { note: String::new() }).unwrap_err().code,
-        "NOTHING_ASKED"
+        "REPLY_OVER"
     );
     assert_eq!(studio.table.world.task(&task("t1")).unwrap().approved.as_ref().unwrap().by, "human:ann");
 }
@@ -370,6 +394,164 @@ fn requests_are_served_in_order_of_arrival() {
         studio.comes("start_reply", crash.clone());
     }
     assert_eq!(studio.stands(), "ESCALATED", "an architect that fails asks a person");
+}
+
+fn yes() -> ArchitectAnswer {
+    ArchitectAnswer::Answer { text: "yes".to_owned() }
+}
+
+/// Three questions are queued. The first reply calls its tool twice and talks on; the others are shown to nobody before they
+/// have a reply of their own.
+#[test]
+fn a_reply_answers_the_request_that_it_was_started_for_and_no_other() {
+    let crash = |error: &str| Happened::StepFailed {
+        error: error.to_owned(),
+        why: StepFailure::Failed,
+        usage: Usage::default(),
+    };
+    let says = |ending, output: &str| Happened::StepFinished {
+        ending,
+        output: output.to_owned(),
+        tip: None,
+        usage: Usage::default(),
+    };
+    let cases = [
+        says(StepEnding::NotDone, "I have read it.\n\nAPPROVE"),
+        says(StepEnding::NotDone, "Yes."),
+        says(StepEnding::OutOfTurns, "and another thing"),
+        crash("exit 1"),
+    ];
+    for last_words in cases {
+        let mut studio = at_work();
+        let [first, second, third] = ["one?", "two?", "three?"].map(|text| asks(&mut studio, text));
+        studio.ready();
+        let reply = studio.reply().unwrap();
+        studio.answers(yes()).unwrap();
+        assert_eq!(studio.known(&first), (Some(("agent:lead".to_owned(), Some(reply.clone()))), 0));
+        let again = studio.answers(yes()).unwrap_err();
+        let reason =
+            format!("this reply has already answered {first}; the next request starts a reply of its own");
+        assert_eq!((again.code.as_str(), again.message), ("ALREADY_ANSWERED", reason.clone()));
+        // Its workspace is brought up to date, and the second is in hand while the first reply still runs.
+        studio.ready();
+        assert_eq!(studio.table.world.in_hand().unwrap().id, second);
+        assert_eq!(studio.answers(yes()).unwrap_err().message, reason);
+        assert_eq!(studio.answers(ArchitectAnswer::Approve { note: String::new() }).unwrap_err().message, reason);
+        studio.comes("start_reply", last_words);
+        for open in [&second, &third] {
+            assert_eq!(studio.known(open), (None, 0), "neither answered nor tried");
+            assert!(studio.table.world.requests[open].notes.is_empty());
+        }
+        assert_eq!(studio.asked(), Some(second.clone()), "it has a reply of its own");
+        let late = studio.answers_in(&reply, yes()).unwrap_err();
+        assert_eq!(late.code, "REPLY_OVER", "{}", late.message);
+        studio.says("this one");
+        assert!(studio.known(&second).0.is_some_and(|(_, by)| by.is_some_and(|by| by != reply)));
+    }
+}
+
+/// A person answers what the reply has left to them while the reply still runs: it has not read that.
+#[test]
+fn what_a_reply_leaves_to_a_person_it_does_not_decide_afterwards() {
+    let nonsense = || ArchitectAnswer::Approve { note: String::new() };
+    let escalate = || ArchitectAnswer::CannotAnswer { why: "who pays?".to_owned() };
+    for left in [vec![escalate()], vec![nonsense(), nonsense(), nonsense()]] {
+        let mut studio = Studio::new();
+        studio.submit(None).unwrap();
+        studio.ready();
+        let id = studio.asked().unwrap();
+        for answer in left {
+            studio.answers(answer).unwrap();
+        }
+        assert_eq!(studio.stands(), "ESCALATED");
+        studio.table.ann(Ask::AnswerRequest { id: id.clone(), text: "we do".to_owned() }).unwrap();
+        assert_eq!(studio.stands(), "REQUEST");
+        let feedback = ArchitectAnswer::Feedback { text: "who pays?".to_owned() };
+        assert_eq!(studio.answers(feedback).unwrap_err().code, "ALREADY_ANSWERED");
+        let first = studio.reply().unwrap();
+        studio.says("FEEDBACK\nwho pays?");
+        assert_eq!((studio.spec().state, studio.asked()), (SpecState::Submitted, Some(id)));
+        assert_ne!(studio.reply().unwrap(), first, "what the person said is shown to another reply");
+    }
+}
+
+/// A person settles the request, or the fleet stops: what the program says then comes too late.
+#[test]
+fn a_reply_that_somebody_else_has_ended_decides_nothing() {
+    let mut studio = at_work();
+    let [first, second] = ["one?", "two?"].map(|text| asks(&mut studio, text));
+    studio.ready();
+    let reply = studio.reply().unwrap();
+    studio.table.ann(Ask::AnswerRequest { id: first, text: "mine".to_owned() }).unwrap();
+    assert_eq!(studio.answers_in(&reply, yes()).unwrap_err().code, "REPLY_OVER");
+    studio.ready();
+    assert_eq!((studio.table.world.in_hand().unwrap().id.clone(), studio.asked()), (second.clone(), None));
+    assert_eq!(studio.answers_in(&reply, yes()).unwrap_err().code, "REPLY_OVER");
+    studio.comes("end_reply", Happened::StepEnded { usage: Usage::default(), tip: None });
+    assert_eq!(studio.asked(), Some(second.clone()));
+    assert_eq!(studio.answers_in(&reply, yes()).unwrap_err().code, "REPLY_OVER");
+    let before = studio.reply().unwrap();
+    studio.says_as(StepEnding::CutOff, "");
+    assert_eq!(studio.answers_in(&before, yes()).unwrap_err().code, "REPLY_OVER", "it was cut off");
+    assert_eq!(studio.known(&second), (None, 0));
+    studio.answers(yes()).unwrap();
+    assert!(studio.known(&second).0.is_some());
+}
+
+/// Their words are never a decision, also where they look like one; after three replies without a call a person is asked.
+#[test]
+fn an_architect_with_tools_decides_by_them_alone() {
+    let mut studio = Studio::with(|config| {
+        let lead = config.agents.get_mut(&name("lead")).unwrap();
+        lead.has_tools = true;
+    });
+    studio.submit(None).unwrap();
+    studio.ready();
+    let id = studio.asked().unwrap();
+    for words in [TWO, "FEEDBACK\nwhich people?"] {
+        studio.says(words);
+        assert_eq!((studio.stands(), studio.spec().state), ("REQUEST", SpecState::Submitted));
+        let told = studio.table.world.requests[&id].notes.back().cloned().unwrap();
+        assert_eq!(
+            told,
+            "no tool was called, and a message decides nothing: call `submit_stories` or `spec_feedback`, or `escalate`"
+        );
+    }
+    studio.says("ESCALATE");
+    assert_eq!((studio.stands(), studio.known(&id)), ("ESCALATED", (None, 3)));
+    studio.table.ann(Ask::AnswerRequest { id: id.clone(), text: "all of them".to_owned() }).unwrap();
+    studio.answers(ArchitectAnswer::Feedback { text: "which people?".to_owned() }).unwrap();
+    studio.says("I have sent it back.");
+    assert_eq!((studio.stands(), studio.spec().state), ("WAITING", SpecState::NeedsChanges));
+}
+
+/// The invariant sees what the rules would have to let through.
+#[test]
+fn an_answer_of_a_reply_that_was_not_shown_the_request_is_noticed() {
+    let mut studio = at_work();
+    let [first, second] = ["one?", "two?"].map(|text| asks(&mut studio, text));
+    studio.ready();
+    let reply = studio.reply().unwrap();
+    let before = studio.table.world.clone();
+    let is_bound = |before: &crate::World, id: &RequestId, by: &'static str, reply: Option<&EffectId>, tip: &'static str| {
+        let mut after = before.clone();
+        let request = std::sync::Arc::make_mut(after.requests.get_mut(id).unwrap());
+        let (by, text, reply) = (by.into(), "yes".to_owned(), reply.cloned());
+        request.answer = Some(crate::world::GivenAnswer { by, at: 0, text, abandoned: false, reply });
+        request.tip = Some(tip).filter(|tip| !tip.is_empty()).map(Into::into);
+        !check_commit(before, &after).iter().any(|found| found.invariant == Invariant::AnswersAreBound)
+    };
+    assert!(is_bound(&before, &first, "agent:lead", Some(&reply), ""));
+    assert!(is_bound(&before, &first, "human:ann", None, ""));
+    assert!(is_bound(&before, &second, "system", None, ""));
+    assert!(!is_bound(&before, &second, "agent:lead", Some(&reply), ""), "it was shown the first");
+    assert!(!is_bound(&before, &first, "agent:lead", Some(&reply), "tip2"), "it was shown another commit");
+    assert!(!is_bound(&before, &first, "agent:lead", Some(&EffectId::new("e9").unwrap()), ""), "there is no such reply");
+    assert!(!is_bound(&before, &first, "human:ann", Some(&reply), ""));
+    let mut twice = before;
+    let seated = twice.seats.get_mut(&Seat::Architect).unwrap();
+    std::sync::Arc::make_mut(seated).decided = Some(second);
+    assert!(!is_bound(&twice, &first, "agent:lead", Some(&reply), ""), "it has decided before");
 }
 
 /// Probed: the architect goes first, and the room follows when it has come through.
@@ -465,7 +647,7 @@ fn a_task_says_where_its_review_stands_with_the_architect() {
     assert_eq!(why_not_approved(&studio), (queued.clone(), vec!["show_review"]));
     assert_eq!(kinds_waiting(&studio), [], "it is the architect's to decide, and not a person's");
     studio.ready();
-    studio.says("ESCALATE: is it for this year?");
+    studio.says("is it for this year?\nESCALATE");
     let waits = format!("{queued}, and the architect waits for a person about `{spec}`");
     assert_eq!(why_not_approved(&studio), (waits, vec!["answer_question", "show_review"]));
     studio.rings(&Timer::Escalation);

@@ -503,7 +503,8 @@ fn lines() -> Vec<Line> {
                     Some(crate::config::Architect { agent, escalation_seconds: 60, raises_budgets: false });
             });
             table.now += 1;
-            (table, Ask::ArchitectAnswers { answer: ArchitectAnswer::Approve { note: String::new() } })
+            let reply = machines::names::EffectId::new("e1").unwrap();
+            (table, Ask::ArchitectAnswers { reply, answer: ArchitectAnswer::Approve { note: String::new() } })
         }),
     ]);
     lines.extend(of_work());

@@ -80,6 +80,13 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             world.architect_queue.push_back(machines::names::RequestId::new("r99").unwrap());
         }
         Invariant::RequestsStay => world.requests.clear(),
+        Invariant::AnswersAreBound => {
+            let asked = world.requests.values().next().unwrap().id.clone();
+            let request = Arc::make_mut(world.requests.get_mut(&asked).unwrap());
+            let (by, text) = (SmolStr::new_static("agent:lead"), "yes".to_owned());
+            request.answer =
+                Some(crate::world::GivenAnswer { by, at: 0, text, abandoned: false, reply: None });
+        }
         Invariant::StandstillIsSaid => world.effects.clear(),
         Invariant::LeaseIsMutual => edit_task(world, "t2", |task| task.lease = None),
         Invariant::WorkerHasTask => {

@@ -2,6 +2,7 @@
 
 use crate::World;
 use crate::choice::Choice;
+use crate::rooms::Seat;
 use crate::words::RequestKind;
 use crate::world::{Request, Task};
 use machines::architect::State;
@@ -44,7 +45,13 @@ pub(super) fn stands(world: &World, asked: &Request) -> Option<(String, Option<C
             (why, answer(held))
         }
         _ if in_hand.is_some_and(|held| held.id == *id) => {
-            (format!("the architect has `{id}` in hand"), None)
+            let reply = world.seated(&Seat::Architect).and_then(|seated| seated.reply.as_ref());
+            let before = reply.and_then(|reply| world.shown_in(reply)).filter(|(shown, _)| *shown != id);
+            let why = match before {
+                Some((shown, _)) => format!("`{id}` is next: the architect's reply to `{shown}` ends first"),
+                None => format!("the architect has `{id}` in hand"),
+            };
+            (why, None)
         }
         _ => (queued, None),
     })

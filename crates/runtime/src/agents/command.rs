@@ -3,10 +3,14 @@
 //! Such a program has no session, asks nothing, and says nothing of its price, which stays unknown.
 
 use super::{
-    Adapter, AgentError, DoneScan, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,
+    Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,
     TEXT_BYTES_MAX,
 };
 use kernel::command::{StepFailure, Usage};
+use kernel::decisions::{Scan, Word};
+
+/// As much of a line that is too long as says how it begins.
+const CUT_LINE_BYTES: usize = 100;
 
 pub struct Command;
 
@@ -94,7 +98,7 @@ pub(super) fn filled<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) ->
 #[derive(Default)]
 struct Plain {
     program: String,
-    done: DoneScan,
+    message: Scan,
     /// The end of what was printed: what a program says last is what it came to.
     output: String,
     left_out: usize,
@@ -123,9 +127,10 @@ impl Reader for Plain {
 
     fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said> {
         let text = String::from_utf8_lossy(line);
-        // The end of a line that was cut is not known, so it is not a line of its own.
-        if whole {
-            self.done.line(&text);
+        match whole {
+            true => self.message.line(&text),
+            // The end of a line that was cut is not known, so no word stands alone on it.
+            false => self.message.line(&format!("{}…", super::shortened(&text, CUT_LINE_BYTES))),
         }
         Self::keep(&mut self.output, &mut self.left_out, &text);
         let text = super::shortened(&text, TEXT_BYTES_MAX);
@@ -150,8 +155,12 @@ impl Reader for Plain {
                 let mut output = self.output.trim().to_owned();
                 if self.left_out > 0 {
                     output.insert_str(0, &format!("… {} bytes before\n", self.left_out));
+                    // The fence may have opened in what was left out: its last line is still quoted.
+                    if self.message.ends_in_quote() {
+                        output.push_str("\n…");
+                    }
                 }
-                Ended::Finished { done: self.done.said(), output, usage }
+                Ended::Finished { done: self.message.says(Word::Done), output, usage }
             }
         }
     }

@@ -9,18 +9,17 @@
 pub mod claude;
 pub mod codex;
 mod command;
-mod done;
 pub mod script;
 mod transcript;
 
 pub use crate::keeper::{Exit, Reason};
 pub use crate::prompts::Kind as PromptKind;
-pub use done::{DoneScan, said_done};
 pub use transcript::{Entry, EntryKind, argument};
 
 use crate::visible::visible_code;
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
+use kernel::decisions::{self, Word};
 use machines::run::ToolCall;
 use nix::libc;
 use serde::{Deserialize, Serialize};
@@ -490,6 +489,11 @@ fn shortened(text: &str, limit: usize) -> String {
         end -= 1;
     }
     format!("{}\n… {} bytes more", &text[..end], text.len() - end)
+}
+
+/// Whether the agent claims to be finished. `text` is the last message of a step, and never the output of a tool.
+fn said_done(text: &str) -> bool {
+    decisions::says(text, Word::Done)
 }
 
 /// Letters, digits and `-`: safe as a file name and as an argument.

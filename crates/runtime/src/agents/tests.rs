@@ -36,12 +36,14 @@ pub(super) fn read(reader: &mut dyn Reader, output: &str, exit: &Exit) -> (Vec<S
 }
 
 #[test]
-fn done_counts_only_as_a_line_of_its_own_that_is_not_quoted() {
+fn done_counts_as_the_first_or_last_line_that_is_not_quoted() {
     let cases = [
         ("DONE", true),
         ("All is committed.\nDONE", true),
         ("DONE\nand a word after it", true),
-        ("  DONE  \r", true),
+        ("DONE  \r", true),
+        ("  DONE", false),
+        ("It was\nDONE\nbefore I came.", false),
         ("I am DONE", false),
         ("DONE.", false),
         ("done", false),

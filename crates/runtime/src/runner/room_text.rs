@@ -4,7 +4,8 @@
 //! said begins with `>`, and nothing in it can move the cursor or hide.
 
 use kernel::World;
-use kernel::rooms::{Channel, Message, PASS, TURN_COMPLETE, TurnEnd};
+use kernel::decisions::Word;
+use kernel::rooms::{Channel, Message, TurnEnd};
 use machines::names::{AgentName, ChannelName};
 
 use crate::prompts::{Kind, Prompts, Variables};
@@ -35,8 +36,10 @@ pub fn prompt(prompts: &Prompts, world: &World, room: &Channel, turn: &Turn) -> 
     let ends = match room.about.ends {
         TurnEnd::Reply => "Your turn ends with your reply.".to_owned(),
         TurnEnd::Signal => format!(
-            "Your turn does not end with your reply: end it by a line that says only {TURN_COMPLETE}, or with {PASS}. \
-             Without it, only time or silence does."
+            "Your turn does not end with your reply: end it with {}, alone on the last line of your message, or with {}. \
+             Without it, only time or silence does.",
+            Word::TurnComplete,
+            Word::Pass
         ),
     };
     let again = match again {
@@ -181,7 +184,7 @@ mod tests {
             assert!(!text.contains(other), "{other} is in\n{text}");
         }
         room.about.ends = TurnEnd::Signal;
-        assert!(told(&room, 1, 3).contains("a line that says only TURN_COMPLETE"));
+        assert!(told(&room, 1, 3).contains("TURN_COMPLETE, alone on the last line"));
     }
 
     #[test]

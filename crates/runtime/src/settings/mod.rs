@@ -508,6 +508,7 @@ impl Settings {
                     .as_ref()
                     .map(|tools| tools.iter().map(SmolStr::from).collect()),
                 resumable: agent.resume,
+                has_tools: agent.adapter.adapter().has_tools(),
                 budget: agent.budget,
                 model: agent.model.as_ref().map(SmolStr::from),
             };

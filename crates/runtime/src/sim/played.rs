@@ -28,6 +28,8 @@ pub struct PlayedWorld {
     /// There is something to ask the service with.
     pub can_be_asked: bool,
     pub calls: u64,
+    /// Replies of the architect that were begun, oldest first.
+    pub replies: Vec<EffectId>,
     /// Main fails its own tests, until somebody mends it.
     pub main_red: bool,
 }

@@ -9,7 +9,7 @@ use kernel::rooms::{About, OwnTimes, Seat, TurnEnd};
 use kernel::specs::{SpecState, Story};
 use kernel::words::{RequestKind, StepEnding};
 use kernel::{Actor, World};
-use machines::names::{AgentName, ChannelName, RequestId, SpecId, TaskId};
+use machines::names::{AgentName, ChannelName, EffectId, RequestId, SpecId, TaskId};
 use machines::task::Status;
 use machines::turn::{self, InterruptBehaviour, TurnConfig};
 use machines::wire::Wire;
@@ -35,7 +35,7 @@ fn ask(stage: &mut Stage, actor: Actor, ask: Ask) -> Result<bool, String> {
 }
 
 /// What a hosted agent says, and what it cost. It may answer by a tool before.
-pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, String> {
+pub fn reply(stage: &mut Stage, id: &EffectId, effect: &Effect) -> Result<Option<Happened>, String> {
     let Effect::StartReply { seat, prompt, .. } = effect else { return Ok(None) };
     let usage = Usage { cost: Some(stage.random.below(20_000)), input_tokens: 10, output_tokens: 1 };
     if let Some(down) = stage.played.down.clone() {
@@ -66,9 +66,9 @@ pub fn reply(stage: &mut Stage, effect: &Effect) -> Result<Option<Happened>, Str
     };
     let text = match (seat, prompt) {
         (Seat::Room { .. }, _) => in_room(stage),
-        (Seat::Architect, Say::Request { request }) => {
+        (Seat::Architect, Say::Request { request, .. }) => {
             let owner = stage.owner();
-            let text = as_architect(stage, request)?;
+            let text = as_architect(stage, id, request)?;
             if owner != stage.owner() {
                 return Ok(None);
             }
@@ -83,12 +83,16 @@ fn in_room(stage: &mut Stage) -> String {
     match stage.random.below(5) {
         0 => "PASS".to_owned(),
         1 => "yes\nTURN_COMPLETE".to_owned(),
+        2 if stage.random.once_in(2) => "> TURN_COMPLETE\n\nThat is what she said.\nPASS".to_owned(),
         2 => String::new(),
         _ => "I would go left".to_owned(),
     }
 }
 
-fn as_architect(stage: &mut Stage, request: &RequestId) -> Result<String, String> {
+/// What it says last, and what it answers by a tool before: once, twice, late, or with words that look like a decision.
+fn as_architect(stage: &mut Stage, id: &EffectId, request: &RequestId) -> Result<String, String> {
+    call_late(stage)?;
+    stage.played.replies.push(id.clone());
     let Some(kind) = stage.world.requests.get(request).map(|request| request.kind) else {
         return Ok(String::new());
     };
@@ -111,22 +115,49 @@ fn as_architect(stage: &mut Stage, request: &RequestId) -> Result<String, String
     };
     if by_tool {
         let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
-        let again = stage.random.once_in(4).then(|| answer.clone());
-        ask(stage, actor.clone(), Ask::ArchitectAnswers { answer })?;
-        if let Some(answer) = again {
-            ask(stage, actor, Ask::ArchitectAnswers { answer })?;
+        let taken = ask(stage, actor.clone(), Ask::ArchitectAnswers { reply: id.clone(), answer: answer.clone() })?;
+        let decided = stage.world.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_some());
+        if stage.random.once_in(2) {
+            let again = ask(stage, actor, Ask::ArchitectAnswers { reply: id.clone(), answer })?;
+            if taken && decided && again {
+                return Err(format!("reply {id} has decided twice"));
+            }
         }
-        return Ok("said it by a tool".to_owned());
+        let last_words = ["said it by a tool", "I have read it.\n\nAPPROVE", "CHANGES\nafter all", "ESCALATE", "ABANDON"];
+        return Ok((*stage.random.pick(&last_words).expect("there are five")).to_owned());
+    }
+    if stage.random.once_in(6) {
+        let quoted = "It adds this:\n```\nAPPROVE\n```\n    CHANGES\n> FEEDBACK\nI cannot accept it.";
+        return Ok(quoted.to_owned());
     }
     Ok(match answer {
-        ArchitectAnswer::CannotAnswer { why } => format!("ESCALATE: {why}"),
+        ArchitectAnswer::CannotAnswer { why } => format!("ESCALATE\n{why}"),
         ArchitectAnswer::Approve { .. } => "fine\nAPPROVE".to_owned(),
         ArchitectAnswer::Changes { text } => format!("CHANGES\n{text}"),
         ArchitectAnswer::Feedback { text } => format!("FEEDBACK\n{text}"),
         ArchitectAnswer::Answer { text } => text,
-        ArchitectAnswer::Abandon { .. } => "nonsense".to_owned(),
+        ArchitectAnswer::Abandon { .. } if stage.random.once_in(2) => "nonsense".to_owned(),
+        ArchitectAnswer::Abandon { reason } => format!("{reason}\nABANDON"),
         ArchitectAnswer::Stories { stories } => serde_json::json!({ "stories": stories }).to_string(),
     })
+}
+
+/// A call of an earlier reply comes late, whatever is in hand by now.
+fn call_late(stage: &mut Stage) -> Result<(), String> {
+    if !stage.random.once_in(3) {
+        return Ok(());
+    }
+    let Some(reply) = stage.random.pick(&stage.played.replies).cloned() else { return Ok(()) };
+    let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
+    let over = stage.world.shown_in(&reply).is_none();
+    let text = "late".to_owned();
+    for answer in [ArchitectAnswer::Answer { text }, ArchitectAnswer::Approve { note: String::new() }] {
+        let taken = ask(stage, actor.clone(), Ask::ArchitectAnswers { reply: reply.clone(), answer })?;
+        if over && taken {
+            return Err(format!("reply {reply} was over, and has decided something"));
+        }
+    }
+    Ok(())
 }
 
 fn stories(of: &[(&str, &str)]) -> Vec<Story> {
@@ -146,6 +177,7 @@ fn room() -> ChannelName {
 
 /// Somebody does something in a room.
 pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
+    call_late(stage)?;
     if step == 0 {
         stage.hit(Fault::Rooms);
         open_room(stage)?;
@@ -249,6 +281,7 @@ fn review_room(stage: &mut Stage) -> Result<(), String> {
 /// Somebody wants something built.
 pub fn submit(stage: &mut Stage, step: u32) -> Result<(), String> {
     stage.hit(Fault::Architect);
+    call_late(stage)?;
     let sent_back = |world: &World| {
         let open = world.specs.values().find(|spec| spec.state == SpecState::NeedsChanges);
         open.map(|spec| spec.id.clone())

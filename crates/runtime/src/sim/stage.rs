@@ -272,7 +272,8 @@ impl<'t> Stage<'t> {
         };
         let outsider = config::Agent { max_turns: Some(2), ..coder.clone() };
         let speaker = config::Agent { service: Some(service()), ..config::Agent::default() };
-        let lead = config::Agent { role: config::Role::Lead, ..speaker.clone() };
+        let has_tools = self.plan.seed.is_multiple_of(2);
+        let lead = config::Agent { role: config::Role::Lead, has_tools, ..speaker.clone() };
         let hosted = [
             (rooms::agent("ada"), speaker.clone()),
             (rooms::agent("bob"), speaker),
@@ -499,7 +500,7 @@ impl<'t> Stage<'t> {
             let owner = self.owner;
             let said = match self.played.said(&id) {
                 Some(said) => Some(said),
-                None => rooms::reply(self, &effect)?,
+                None => rooms::reply(self, &id, &effect)?,
             };
             if let Some(what) = said.filter(|_| owner == self.owner) {
                 self.played.remember(&id, &what);

@@ -86,6 +86,9 @@ pub struct Answer {
     /// Nobody answered: it was given up, and why.
     #[serde(default)]
     pub abandoned: bool,
+    /// The reply of the architect that gave it, which was shown this request. Absent where a person or a rule did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
 }
 
 /// A question.

@@ -7,6 +7,8 @@ use super::protocol::{self, Call, Heard, Shown};
 use super::scenario::{Action, Part, Price, Scenario, ScenarioError, Step, Take, Tool};
 use crate::agents::PromptKind;
 use crate::agents::command::filled;
+use kernel::decisions::Word;
+use machines::wire::Wire;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -211,7 +213,7 @@ impl<W: Write> Player<W> {
     fn step(&mut self, step: Option<&Step>, kind: PromptKind) -> Result<(), Stop> {
         let Some(step) = step else {
             let text = match kind {
-                PromptKind::Turn => kernel::rooms::PASS,
+                PromptKind::Turn => Word::Pass.name(),
                 _ => "Nothing is left to do.\nDONE",
             };
             return self.last_message(text.to_owned());

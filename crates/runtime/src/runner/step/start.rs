@@ -277,9 +277,11 @@ async fn told(
             let tip = room.about.task.as_ref().and_then(|id| world.task(id)?.place.as_ref()?.tip.clone());
             Ok((under_review(world, room.about.task.as_ref(), tip), text, PromptKind::Turn))
         }
-        (Seat::Architect, Say::Request { request }) => {
+        (Seat::Architect, Say::Request { request, tip }) => {
             let asked = world.requests.get(request).ok_or_else(|| Missing::Request(request.clone()))?;
-            let review = under_review(world, asked.task.as_ref(), asked.tip.clone());
+            // What the reply is bound to is what it is shown; in logs of before, the request alone names the commit.
+            let tip = tip.clone().or_else(|| asked.tip.clone());
+            let review = under_review(world, asked.task.as_ref(), tip);
             let seen = request_text::Seen {
                 diff: diff(shared, review.as_ref()).await?,
                 test: gate::test_command(&in_force.settings, shared.layout.root()),
