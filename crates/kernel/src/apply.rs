@@ -395,14 +395,13 @@ impl World {
                 Ok(())
             }
             Event::RequestAnswered(e) => {
-                let given =
-                    GivenAnswer {
-                        by: e.by.clone(),
-                        at: e.at,
-                        text: e.text.clone(),
-                        abandoned: e.abandoned,
-                        reply: e.reply.clone(),
-                    };
+                let given = GivenAnswer {
+                    by: e.by.clone(),
+                    at: e.at,
+                    text: e.text.clone(),
+                    abandoned: e.abandoned,
+                    reply: e.reply.clone(),
+                };
                 self.edit_request(&e.id, |request| request.answer = Some(given))
             }
             Event::AnswerTold(e) => self.edit_request(&e.id, |request| request.told = true),

@@ -122,7 +122,8 @@ impl Scan {
         let was_open = self.fence.is_some();
         self.turn_fence(line);
         let fenced = was_open || self.fence.is_some();
-        self.in_quote = !fenced && (self.in_quote || indented_by(line) < 4 && line.trim_start().starts_with('>'));
+        self.in_quote =
+            !fenced && (self.in_quote || indented_by(line) < 4 && line.trim_start().starts_with('>'));
         let said = Word::ALL.iter().find(|word| word.name() == line && !fenced && !self.in_quote);
         let marked = said.map(|word| (at, *word));
         if !self.begun {
@@ -255,7 +256,18 @@ mod tests {
 
     /// Every message of up to four lines out of these.
     fn messages() -> Vec<String> {
-        let lines = ["", "words", "APPROVE", "CHANGES", "    APPROVE", "> APPROVE", "APPROVE: so", "```", "~~~", "- APPROVE"];
+        let lines = [
+            "",
+            "words",
+            "APPROVE",
+            "CHANGES",
+            "    APPROVE",
+            "> APPROVE",
+            "APPROVE: so",
+            "```",
+            "~~~",
+            "- APPROVE",
+        ];
         let mut all: Vec<String> = vec![String::new()];
         let mut longest = all.clone();
         for _ in 0..4 {

@@ -196,7 +196,7 @@ rules! {
     ArchitectApproved: "the architect approves finished work" => "as an approval by a person, for the tip that it looked at and for no other";
     ArchitectSentBack: "the architect asks for changes" => "task IN_PROGRESS without a lease, with what it said; the limit of review cycles holds";
     ArchitectRefused: "what the architect says is no answer: a cycle among stories, no verdict, the wrong tool, no tool where its program has them, or its program failed" => "it is told why and asked again, three times at most; then a person is asked";
-    ReplyClosed: "a reply of the architect ends after it has decided, or after somebody else has settled what it was about" => "its last words decide nothing and use up no try; the request in hand starts a reply of its own";
+    ReplyClosed: "a reply of the architect ends after it has decided, after somebody else has settled what it was about, or after the settings named another architect" => "its last words decide nothing and use up no try; the request in hand starts a reply of its own";
     ArchitectEscalated: "the architect cannot answer" => "architect ESCALATED: a person answers, or gives it up";
     PersonAnswered: "a person answers what the architect could not" => "architect REQUEST again with what the person says; a question is answered by it";
     PersonAbandoned: "a person gives up what was asked" => "architect ERROR where it had it in hand; nobody waits for it any more";

@@ -546,7 +546,8 @@ impl Story {
             }
             Event::RequestAnswered(answered) => {
                 let done = if answered.abandoned { "was given up" } else { "was answered" };
-                let reply = answered.reply.as_ref().map(|reply| format!(" in reply {reply}")).unwrap_or_default();
+                let reply =
+                    answered.reply.as_ref().map(|reply| format!(" in reply {reply}")).unwrap_or_default();
                 plain(format!("{} {done} by {}{reply}{}", answered.id, answered.by, note(&answered.text)))
             }
             Event::BudgetRaised(raised) => {

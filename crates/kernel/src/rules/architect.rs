@@ -24,8 +24,8 @@ use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Say, Timer};
 use crate::event::{
-    AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued, RequestTried,
-    Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
+    AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued,
+    RequestTried, Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
 };
 use crate::rooms::Seat;
 use crate::specs::{self, SPEC_BYTES_MAX, SpecState, Story, TRIES_MAX};
@@ -314,14 +314,7 @@ fn put_down(d: &mut Draft) -> Ruled {
 }
 
 /// A request is settled, and nobody waits to be told so. `reply`: the one that answers it, where the architect does.
-fn settled(
-    d: &mut Draft,
-    id: &RequestId,
-    by: &str,
-    text: &str,
-    abandoned: bool,
-    reply: Option<&EffectId>,
-) {
+fn settled(d: &mut Draft, id: &RequestId, by: &str, text: &str, abandoned: bool, reply: Option<&EffectId>) {
     let asked = d.world.requests.get(id);
     let task = asked.and_then(|request| request.task.clone());
     // An agent that asked hears of it with its next step.
@@ -516,7 +509,9 @@ fn asked_in(d: &Draft, reply: &EffectId) -> Result<Request, Refusal> {
     let shown = d.world.shown_in(reply).map(|(id, tip)| (id.clone(), tip.cloned()));
     let Some((id, tip)) = shown else {
         let message = format!("the reply that this call belongs to is over; {OWN_REPLY}");
-        return Err(Refusal::new(409, "REPLY_OVER", message).hint("nothing that it says now decides anything"));
+        return Err(
+            Refusal::new(409, "REPLY_OVER", message).hint("nothing that it says now decides anything")
+        );
     };
     if d.world.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_some()) {
         let message = format!("this reply has already answered {id}; {OWN_REPLY}");
@@ -651,13 +646,7 @@ fn accept(
     Ok(Accepted::Yes)
 }
 
-fn answer_question(
-    d: &mut Draft,
-    id: &RequestId,
-    by: &str,
-    text: &str,
-    reply: Option<&EffectId>,
-) -> Ruled {
+fn answer_question(d: &mut Draft, id: &RequestId, by: &str, text: &str, reply: Option<&EffectId>) -> Ruled {
     d.rule(Rule::QuestionAnswered);
     let task = d.world.requests.get(id).and_then(|request| request.task.clone());
     let (by, at, text, reply) = (SmolStr::new(by), d.at(), text.to_owned(), reply.cloned());
@@ -731,7 +720,9 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
     let Some(request) = d.world.in_hand().filter(|request| request.answer.is_none()).cloned() else {
         return Ok(());
     };
-    let may_decide = spoken.decided.is_none() && spoken.shows(&request);
+    // By a tool, too, only the agent that the settings name decides.
+    let is_architect = spoken.agent.is_some() && spoken.agent == agent(d);
+    let may_decide = is_architect && spoken.decided.is_none() && spoken.shows(&request);
     if !may_decide && !matches!(said, Said::Away(_)) {
         d.rule(Rule::ReplyClosed);
         return Ok(());

@@ -215,7 +215,15 @@ pub(crate) fn answer_request(d: &mut Draft, id: &RequestId, text: &str) -> Resul
     let by = SmolStr::new(d.command.actor.to_string());
     let task = asked.task.clone();
     let (at, text) = (d.at(), text.to_owned());
-    d.emit(RequestAnswered { id: id.clone(), task: task.clone(), by, at, text, abandoned: false, reply: None });
+    d.emit(RequestAnswered {
+        id: id.clone(),
+        task: task.clone(),
+        by,
+        at,
+        text,
+        abandoned: false,
+        reply: None,
+    });
     // A worker whose run waited for the answer has its next step now.
     if let Some(task) = &task {
         wake(d, task)?;

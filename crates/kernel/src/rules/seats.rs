@@ -45,18 +45,20 @@ pub(super) enum Said<'a> {
 /// A reply that is over, or as good as over: what it was told, and what it has decided.
 pub(super) struct Spoken {
     pub reply: EffectId,
+    /// The agent that it was started with, whoever the settings name by now.
+    pub agent: Option<machines::names::AgentName>,
     prompt: Option<Say>,
     pub decided: Option<RequestId>,
 }
 
 impl Spoken {
     fn of(d: &Draft, reply: &EffectId, seat: &Seat) -> Spoken {
-        let prompt = match d.world.effects.get(reply).map(AsRef::as_ref) {
-            Some(Effect::StartReply { prompt, .. }) => Some(prompt.clone()),
-            _ => None,
+        let (agent, prompt) = match d.world.effects.get(reply).map(AsRef::as_ref) {
+            Some(Effect::StartReply { agent, prompt, .. }) => (Some(agent.clone()), Some(prompt.clone())),
+            _ => (None, None),
         };
         let decided = d.world.seated(seat).and_then(|seated| seated.decided.clone());
-        Spoken { reply: reply.clone(), prompt, decided }
+        Spoken { reply: reply.clone(), agent, prompt, decided }
     }
 
     /// Whether it was told of this request, and of the commit that it is about.

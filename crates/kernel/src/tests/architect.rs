@@ -436,7 +436,10 @@ fn a_reply_answers_the_request_that_it_was_started_for_and_no_other() {
         studio.ready();
         assert_eq!(studio.table.world.in_hand().unwrap().id, second);
         assert_eq!(studio.answers(yes()).unwrap_err().message, reason);
-        assert_eq!(studio.answers(ArchitectAnswer::Approve { note: String::new() }).unwrap_err().message, reason);
+        assert_eq!(
+            studio.answers(ArchitectAnswer::Approve { note: String::new() }).unwrap_err().message,
+            reason
+        );
         studio.comes("start_reply", last_words);
         for open in [&second, &third] {
             assert_eq!(studio.known(open), (None, 0), "neither answered nor tried");
@@ -533,7 +536,11 @@ fn an_answer_of_a_reply_that_was_not_shown_the_request_is_noticed() {
     studio.ready();
     let reply = studio.reply().unwrap();
     let before = studio.table.world.clone();
-    let is_bound = |before: &crate::World, id: &RequestId, by: &'static str, reply: Option<&EffectId>, tip: &'static str| {
+    let is_bound = |before: &crate::World,
+                    id: &RequestId,
+                    by: &'static str,
+                    reply: Option<&EffectId>,
+                    tip: &'static str| {
         let mut after = before.clone();
         let request = std::sync::Arc::make_mut(after.requests.get_mut(id).unwrap());
         let (by, text, reply) = (by.into(), "yes".to_owned(), reply.cloned());
@@ -546,7 +553,10 @@ fn an_answer_of_a_reply_that_was_not_shown_the_request_is_noticed() {
     assert!(is_bound(&before, &second, "system", None, ""));
     assert!(!is_bound(&before, &second, "agent:lead", Some(&reply), ""), "it was shown the first");
     assert!(!is_bound(&before, &first, "agent:lead", Some(&reply), "tip2"), "it was shown another commit");
-    assert!(!is_bound(&before, &first, "agent:lead", Some(&EffectId::new("e9").unwrap()), ""), "there is no such reply");
+    assert!(
+        !is_bound(&before, &first, "agent:lead", Some(&EffectId::new("e9").unwrap()), ""),
+        "there is no such reply"
+    );
     assert!(!is_bound(&before, &first, "human:ann", Some(&reply), ""));
     let mut twice = before;
     let seated = twice.seats.get_mut(&Seat::Architect).unwrap();

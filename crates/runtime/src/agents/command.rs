@@ -3,8 +3,7 @@
 //! Such a program has no session, asks nothing, and says nothing of its price, which stays unknown.
 
 use super::{
-    Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin,
-    TEXT_BYTES_MAX,
+    Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin, TEXT_BYTES_MAX,
 };
 use kernel::command::{StepFailure, Usage};
 use kernel::decisions::{Scan, Word};

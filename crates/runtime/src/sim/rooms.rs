@@ -115,7 +115,8 @@ fn as_architect(stage: &mut Stage, id: &EffectId, request: &RequestId) -> Result
     };
     if by_tool {
         let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
-        let taken = ask(stage, actor.clone(), Ask::ArchitectAnswers { reply: id.clone(), answer: answer.clone() })?;
+        let taken =
+            ask(stage, actor.clone(), Ask::ArchitectAnswers { reply: id.clone(), answer: answer.clone() })?;
         let decided = stage.world.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_some());
         if stage.random.once_in(2) {
             let again = ask(stage, actor, Ask::ArchitectAnswers { reply: id.clone(), answer })?;
@@ -123,7 +124,8 @@ fn as_architect(stage: &mut Stage, id: &EffectId, request: &RequestId) -> Result
                 return Err(format!("reply {id} has decided twice"));
             }
         }
-        let last_words = ["said it by a tool", "I have read it.\n\nAPPROVE", "CHANGES\nafter all", "ESCALATE", "ABANDON"];
+        let last_words =
+            ["said it by a tool", "I have read it.\n\nAPPROVE", "CHANGES\nafter all", "ESCALATE", "ABANDON"];
         return Ok((*stage.random.pick(&last_words).expect("there are five")).to_owned());
     }
     if stage.random.once_in(6) {

@@ -157,7 +157,7 @@ fn a_spec_that_is_not_clear_goes_back_to_its_author() {
 /// A person gives a request up: the spec is its author's again, and the architect goes on when it is let.
 #[test]
 fn a_request_that_is_given_up_leaves_the_spec_to_its_author() {
-    let lead = lead(&[("spec", "ESCALATE: is this for this year?"), ("review", "APPROVE")]);
+    let lead = lead(&[("spec", "ESCALATE\nis this for this year?"), ("review", "APPROVE")]);
     let repository = studio("studio-abandon", &lead, &scenario(&[BUILD]), &["t-1"], "");
     repository.ok("spec submit login.md");
     let running = repository.start("run");
@@ -182,7 +182,7 @@ fn a_request_that_is_given_up_leaves_the_spec_to_its_author() {
 /// Nobody answers within `escalation`: the architect stops and says why, and what was asked is kept for a person.
 #[test]
 fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
-    let lead = lead(&[("spec", "ESCALATE: who pays?"), ("spec", &two()), ("review", "APPROVE")]);
+    let lead = lead(&[("spec", "who pays?\nESCALATE"), ("spec", &two()), ("review", "APPROVE")]);
     let repository = studio("studio-late", &lead, &scenario(&[BUILD]), &[], "escalation = \"1s\"");
     repository.ok("spec submit login.md");
     let running = repository.start("run");
@@ -200,7 +200,7 @@ fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
 /// The policy holds: nothing lands before the architect approves, and its yes is for the commit that it saw.
 #[test]
 fn work_lands_when_the_architect_approves_the_very_commit() {
-    let lead = lead(&[("review", "ESCALATE: I am not sure"), ("review", "APPROVE\nseen")]);
+    let lead = lead(&[("review", "ESCALATE\nI am not sure"), ("review", "APPROVE\nseen")]);
     let repository = studio("studio-gate", &lead, &scenario(&[BUILD, BUILD]), &["t-1"], "");
     let running = repository.start("run");
     repository.wait_task("t-1", "REVIEW");
@@ -261,7 +261,7 @@ fn a_question_of_an_agent_is_answered_by_the_architect() {
 /// Nonsense, crashes and an architect that is stopped hold up what needs it, and nothing else.
 #[test]
 fn an_architect_that_talks_nonsense_or_crashes_stops_nothing_else() {
-    let mut lead = lead(&[("review", "APPROVE\nCHANGES\nboth")]);
+    let mut lead = lead(&[("review", "APPROVE\nboth\nCHANGES")]);
     lead.push_str("[[scenario.step]]\non = \"review\"\ndo = [ { fail = 3, stderr = \"gone\" } ]\n");
     let repository = studio("studio-nonsense", &lead, &scenario(&[BUILD]), &["t-1", "t-2"], "");
     let running = repository.start("run");
@@ -328,9 +328,33 @@ fn a_fleet_that_is_killed_around_the_architect_s_workspace_ends_as_if_nothing_ha
 impl Repository {
     /// Lets the architect go on that waits for the file `go`.
     fn go_in_seat(&self) {
+        self.let_in_seat("go");
+    }
+
+    /// Lets it go on that waits for this file.
+    fn let_in_seat(&self, file: &str) {
         let temp = self.layout().temp_of_seat(&kernel::rooms::Seat::Architect);
         wait("its folder for temporary files", || temp.exists().then_some(()));
-        self.write(&temp.join("go"), "");
+        self.write(&temp.join(file), "");
+    }
+
+    /// What a call of a tool was answered, by the file that the architect wrote it to: whether that is an error, and the text.
+    fn told_in_seat(&self, file: &str) -> (bool, String) {
+        let path = self.layout().temp_of_seat(&kernel::rooms::Seat::Architect).join(file);
+        let answer = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let answer: Value = serde_json::from_str(&answer).expect("an answer");
+        (answer["result"]["isError"] == true, answer["result"]["content"][0]["text"].to_string())
+    }
+
+    /// The requests that a model was asked about, with the reply that answered each.
+    fn answered(&self) -> Vec<(String, String)> {
+        let all = self.json("requests --all");
+        let of = |request: &Value| {
+            let about = request["task"].as_str().unwrap_or("question").to_owned();
+            let reply = request["answer"]["reply"].as_str().unwrap_or("no reply").to_owned();
+            (about, reply)
+        };
+        all.as_array().expect("a list").iter().map(of).collect()
     }
 }
 
@@ -444,7 +468,7 @@ fn the_architect_answers_by_its_tools_and_reads_why_it_was_refused() {
         ("refused", true, "the dependencies go round: a → b → a; 2 more tries"),
         ("misplaced", true, "a spec is not answered by `approve`"),
         ("taken", false, "The stories are on the board"),
-        ("twice", true, "nothing is asked of the architect now"),
+        ("twice", true, "this reply has already answered r"),
         ("foreign", true, "`task_done` is for agents that are at work on a task"),
         ("approved", false, "It is approved"),
     ] {
@@ -509,7 +533,7 @@ fn a_list_of_tasks_is_loaded_as_it_is() {
 /// Where it stands, what it said, what it keeps waiting and what became of it, each where somebody would look for it.
 #[test]
 fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
-    let lead = lead(&[("spec", &two()), ("review", "ESCALATE: I am not sure"), ("review", "APPROVE")]);
+    let lead = lead(&[("spec", &two()), ("review", "ESCALATE\nI am not sure"), ("review", "APPROVE")]);
     let repository = studio("studio-views", &lead, &scenario(&[BUILD]), &[], "");
     assert!(!repository.ok("ps").contains("architect"), "nothing was asked of it");
     repository.ok("spec submit login.md");
@@ -532,9 +556,7 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
     assert_eq!(repository.json("why login-2")["spec"], "login");
 
     let logs = repository.ok("logs architect");
-    for part in
-        ["step     lead, the architect, on a spec", "text     Here they are.", "ESCALATE: I am not sure"]
-    {
+    for part in ["step     lead, the architect, on a spec", "text     Here they are.", "I am not sure"] {
         assert!(logs.contains(part), "{part} is not in\n{logs}");
     }
     assert_eq!(repository.ok("logs lead"), logs, "it speaks nowhere else");
@@ -566,7 +588,7 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
     );
     let of_request = repository.ok(&format!("history {request}"));
     assert!(of_request.contains("leaves the review to you: I am not sure"), "{of_request}");
-    assert!(of_request.contains(&format!("{request} was answered by agent:lead")), "{of_request}");
+    assert!(of_request.contains(&format!("{request} was answered by agent:lead in reply e")), "{of_request}");
     assert!(!of_request.contains("is split into tasks"), "{of_request}");
 
     // The same from elsewhere.
@@ -575,4 +597,196 @@ fn people_see_where_the_architect_stands_what_it_said_and_what_waits_for_it() {
     let local = repository.ok("logs architect");
     assert_eq!(String::from_utf8_lossy(&told.stdout), local);
     assert!(local.starts_with(&logs), "{local}");
+}
+
+/// Waits until the architect speaks, and until it has something else in hand while it still does.
+#[track_caller]
+fn wait_next_in_hand(repository: &Repository, first: &Value) {
+    wait("the next request in hand, while the first reply still runs", || {
+        let architect = repository.json("architect");
+        let next = architect["request"]["id"] != *first && architect["state"] == "architect.REQUEST";
+        (next && architect["speaks"] == true).then_some(())
+    });
+}
+
+/// Each review decides twice by its tool, and ends with a line that says APPROVE. The other reviews have come into the
+/// architect's hand by then.
+#[test]
+fn what_a_reply_says_after_its_decision_decides_no_other_review() {
+    let call = |out: &str| {
+        format!(
+            "{{ run = 'sh call.sh review_decision \"$(cat approve.json)\" > \"$TMPDIR/$(date +%N).{out}\"' }}"
+        )
+    };
+    let wait_on = WAIT_FOR_GO.replace("/go", "/on");
+    let lead = format!(
+        "[[scenario]]\n[[scenario.step]]\non = \"review\"\ndo = [ {WAIT_FOR_GO}, {}, {wait_on}, {}, \
+         {{ say = \"I have read it and it is right.\\n\\nAPPROVE\" }} ]\n",
+        call("first"),
+        call("second"),
+    );
+    let tasks = ["t-1", "t-2", "t-3"];
+    let repository = studio("studio-bound", &lead, &scenario(&[BUILD]), &tasks, "");
+    repository.write("call.sh", &super::mcp::script());
+    repository.write("approve.json", &json!({ "approve": true, "note": "fine" }).to_string());
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    let running = repository.start("run");
+    for task in tasks {
+        repository.wait_task(task, "REVIEW");
+    }
+    let first = repository.json("architect")["request"]["id"].clone();
+    repository.go_in_seat();
+    wait_next_in_hand(&repository, &first);
+    let next = repository.json("architect")["request"]["task"].as_str().expect("a review").to_owned();
+    let why = repository.ok(&format!("why {next}"));
+    let first = first.as_str().expect("an id");
+    assert!(why.contains(&format!("is next: the architect's reply to `{first}` ends first")), "{why}");
+    repository.let_in_seat("on");
+    for task in tasks {
+        repository.wait_task(task, "DONE");
+    }
+    running.stop();
+    let temp = repository.layout().temp_of_seat(&kernel::rooms::Seat::Architect);
+    let files = std::fs::read_dir(&temp).expect("its folder").map(|file| file.expect("a file").file_name());
+    let files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+    let told = |end: &str| -> Vec<(bool, String)> {
+        files.iter().filter(|name| name.ends_with(end)).map(|name| repository.told_in_seat(name)).collect()
+    };
+    assert!(told(".first").iter().all(|(error, text)| !error && text.contains("It is approved")));
+    let refused = told(".second");
+    let reason = |text: &str| {
+        text.contains("this reply has already answered r")
+            && text.contains("the next request starts a reply of its own")
+    };
+    assert!(refused.len() == 3 && refused.iter().all(|(error, text)| *error && reason(text)), "{refused:?}");
+    let replies: std::collections::BTreeSet<String> =
+        repository.answered().into_iter().map(|(_, reply)| reply).collect();
+    assert_eq!((replies.len(), repository.events("reply_decided")), (3, 3), "{replies:?}");
+    assert!(!replies.contains("no reply"), "{replies:?}");
+    let logs = repository.ok("logs architect");
+    assert_eq!(logs.matches("the architect, on a review").count(), 3, "each was shown to it\n{logs}");
+    repository.check(&tasks, TESTS);
+}
+
+/// A question has come into the architect's hand when a reply about a review answers by the wrong tool and says its last words,
+/// after a fleet that was killed in between. The question has an answer of its own.
+#[test]
+fn the_last_words_of_a_review_are_no_answer_to_a_question() {
+    let call = |tool: &str, file: &str, out: &str| {
+        format!("{{ run = 'sh call.sh {tool} \"$(cat {file})\" > \"$TMPDIR/{out}\"' }}")
+    };
+    let wait_on = WAIT_FOR_GO.replace("/go", "/on");
+    let lead = format!(
+        "[[scenario]]\n[[scenario.step]]\non = \"review\"\ndo = [ {WAIT_FOR_GO}, {}, {wait_on}, {}, {{ say = \"Approved.\" }} ]\n\
+         [[scenario.step]]\non = \"question\"\ndo = [ {{ say = \"Green.\" }} ]\n",
+        call("review_decision", "approve.json", "approved"),
+        call("answer", "answer.json", "leftover"),
+    );
+    let repository = studio("studio-leftover", &lead, &scenario(&[BUILD]), &["t-1"], "");
+    repository.write("call.sh", &super::mcp::script());
+    repository.write("approve.json", &json!({ "approve": true }).to_string());
+    repository.write("answer.json", &json!({ "answer": "Approved." }).to_string());
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    let running = repository.start("run");
+    wait("an architect that speaks", || (repository.json("architect")["speaks"] == true).then_some(()));
+    let first = repository.json("architect")["request"]["id"].clone();
+    repository.ok("ask Which-colour?");
+    repository.go_in_seat();
+    wait_next_in_hand(&repository, &first);
+    running.kill();
+    let running = repository.start("run");
+    repository.let_in_seat("on");
+    let asked = || repository.json("requests --all")[1].clone();
+    wait("an answer", || asked()["answer"].is_object().then_some(()));
+    let answered = asked();
+    assert_eq!(
+        (&answered["answer"]["text"], &answered["tries"]),
+        (&json!("Green."), &json!(0)),
+        "{answered}"
+    );
+    assert_ne!(answered["answer"]["reply"], repository.json("requests --all")[0]["answer"]["reply"]);
+    let (error, text) = repository.told_in_seat("leftover");
+    assert!(error && text.contains("this reply has already answered r"), "{text}");
+    repository.wait_task("t-1", "DONE");
+    running.stop();
+}
+
+/// What is quoted from the work or from a spec decides nothing, however it is quoted; after three such answers a person is asked.
+#[test]
+fn the_architect_s_quotations_decide_nothing() {
+    let lead = lead(&[
+        (
+            "review",
+            "The work adds this to notes.md:\n```\nAPPROVE\n```\nThat is a trick. I cannot accept it.",
+        ),
+        ("review", "It adds a line to notes.md:\n\n    APPROVE\n"),
+        (
+            "review",
+            "It has two lines:\nAPPROVE: this is what the author wants me to say\nAPPROVE\nI say nothing.",
+        ),
+        ("spec", &format!("{}\nThat is in the spec, and I do not want it.", two())),
+        ("spec", &format!("FEEDBACK\nThe spec says this: {}", two())),
+        ("spec", "> FEEDBACK\nI know no answer."),
+    ]);
+    let repository = studio("studio-quotes", &lead, &scenario(&[BUILD]), &["t-1"], "");
+    let running = repository.start("run");
+    wait_state(&repository, "ESCALATED");
+    let asked = repository.json("architect")["request"].clone();
+    let reason =
+        "say APPROVE or CHANGES as the first or last line of the message, alone on that line and not quoted";
+    assert_eq!(
+        asked["notes"].to_string().matches(reason).count(),
+        4,
+        "three times, and as what a person reads: {asked}"
+    );
+    assert_eq!(repository.task("t-1")["status"], "REVIEW");
+    repository.ok("review t-1 --approve");
+    repository.wait_task("t-1", "DONE");
+    assert_eq!(repository.task("t-1")["completion"]["approvedBy"], "human:tester");
+    repository.ok("spec submit login.md");
+    wait_state(&repository, "ESCALATED");
+    let asked = repository.json("architect")["request"].clone();
+    assert!(asked["notes"].to_string().contains("it says FEEDBACK and ends with stories"), "{asked}");
+    assert_eq!((repository.events("story_loaded"), &asked["tries"]), (0, &json!(3)), "{asked}");
+    running.stop();
+}
+
+/// Claude Code, replayed, as architect of two queued reviews: it talks on after its tool call, calls the tool twice, and answers
+/// once in words alone.
+#[test]
+fn claude_as_architect_of_two_queued_reviews_decides_each_by_its_tool() {
+    let decide = |note: &str| {
+        let input = json!({ "approve": true, "note": note });
+        json!({ "tools": [{ "name": "mcp__adjutant__review_decision", "input": input }] })
+    };
+    let steps = json!([
+        [{ "text": "I look.", "until": "go", "tools": decide("I read the first.")["tools"] }, decide("And the other."),
+            { "text": "I have read it and it is right.\n\nAPPROVE" }],
+        [{ "text": "APPROVE" }],
+        [decide("I read the second."), { "text": "APPROVE" }],
+    ]);
+    let repository = studio("studio-claude", "", &scenario(&[BUILD]), &["t-1", "t-2"], "");
+    let (adj, file) = (env!("CARGO_BIN_EXE_adj"), repository.dir().join("replies.json"));
+    repository.write("replies.json", &steps.to_string());
+    let program = format!("adapter = \"claude\"\ncommand = [{adj:?}, \"internal\", \"replay\", {file:?}]");
+    repository.set(&[("adapter = \"script\"\ncommand = [\"lead.toml\"]", &program)]);
+    let running = repository.start("run");
+    for task in ["t-1", "t-2"] {
+        repository.wait_task(task, "REVIEW");
+    }
+    repository.go_in_seat();
+    for task in ["t-1", "t-2"] {
+        repository.wait_task(task, "DONE");
+    }
+    running.stop();
+    let all = repository.json("requests --all");
+    let [first, second] = [0, 1].map(|at| all[at].clone());
+    assert_ne!(first["answer"]["reply"], second["answer"]["reply"], "{all}");
+    assert_eq!((&first["tries"], &second["tries"]), (&json!(0), &json!(1)), "{all}");
+    let reason = "no tool was called, and a message decides nothing: call `review_decision`, or `escalate`";
+    assert_eq!(second["notes"], json!([reason]), "{all}");
+    let logs = repository.ok("logs architect");
+    assert!(logs.contains("this reply has already answered r"), "{logs}");
+    assert_eq!(logs.matches("the architect, on a review").count(), 3, "{logs}");
+    repository.check(&["t-1", "t-2"], TESTS);
 }

@@ -33,14 +33,18 @@ fn speak(request: &Request) -> Value {
     let bash = |command: &str| calls("Bash", json!({ "command": command }));
     let commit = "git add -A && git -c user.name=a -c user.email=a@b.invalid commit -q -m work || true";
     match request.who.as_str() {
-        "lead" if prompt.contains("Review the finished work") => json!({ "text": "APPROVE\nfine" }),
+        "lead" if prompt.contains("Review the finished work") && first => {
+            calls("mcp__adjutant__review_decision", json!({ "approve": true, "note": "fine" }))
+        }
+        "lead" if prompt.contains("Review the finished work") => json!({ "text": "It is right.\n\nAPPROVE" }),
         "lead" | "anna" | "ben" if first => calls("Read", json!({ "file_path": "tests.sh" })),
-        "lead" => {
+        "lead" if request.said.len() == 2 => {
             let stories = json!({ "stories": [
                 { "key": "table", "title": "The table" }, { "key": "form", "title": "The form", "dependsOn": ["table"] },
             ] });
-            json!({ "text": format!("```json\n{stories}\n```") })
+            calls("mcp__adjutant__submit_stories", stories)
         }
+        "lead" => json!({ "text": "They are on the board." }),
         "anna" | "ben" => json!({ "text": "Here I am." }),
         // Its tests are red, once they are let go on; then it mends that.
         "t-3" if request.before == 0 => {
@@ -153,7 +157,9 @@ fn a_model_that_goes_away_under_a_fleet_is_tried_by_one_alone_and_nothing_is_los
 fn a_limit_is_waited_for_by_rooms_and_the_architect_of_which_one_goes_first() {
     let limit = Away::Limit { seconds: 2, requests: 4 };
     let api = Api::that_goes_away(&["lead", "anna", "ben"], limit, |request| match request.who.as_str() {
-        "lead" if request.said.len() > 1 => json!({ "text": "FEEDBACK\nWhich people?" }),
+        "lead" if request.said.len() == 2 => {
+            calls("mcp__adjutant__spec_feedback", json!({ "text": "Which people?" }))
+        }
         _ => speak(request),
     });
     let repository = project("limit", &[], &api, "");

@@ -141,7 +141,7 @@ impl Flags {
                 "--permission-mode" if value()? != "default" => return refused("it must ask"),
                 "--setting-sources" if !value()?.is_empty() => return refused("it must read no settings"),
                 "--input-format" | "--output-format" | "--permission-mode" | "--setting-sources" => {}
-                // Its servers are read and not started: it calls no tools of theirs.
+                // There is ours, which is started for each call of its tools.
                 "--mcp-config" => servers(&value()?)?,
                 "--session-id" => flags.session = value()?,
                 "--resume" => (flags.session, flags.resume) = (value()?, true),
@@ -625,10 +625,40 @@ fn exit_code(reply: &Value) -> u8 {
     reply["exit"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Makes a call: the tools that a replay can use are `Write` and `Bash`.
+/// How our own tools are called by the program.
+const OUR_TOOLS: &str = "mcp__adjutant__";
+
+/// Calls a tool of ours, as the program's own client would: by `adj mcp`, with the token in the environment.
+fn call_ours(tool: &str, input: &Map<String, Value>) -> io::Result<(bool, String)> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "replay", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": input, "_meta": meta });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let mut server = Command::new(std::env::current_exe()?)
+        .arg("mcp")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()?;
+    let mut answer = String::new();
+    if let (Some(input), Some(output)) = (&mut server.stdin, &mut server.stdout) {
+        writeln!(input, "{message}")?;
+        io::BufReader::new(output).read_line(&mut answer)?;
+    }
+    drop(server.stdin.take());
+    server.wait()?;
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or("no answer").to_owned();
+    Ok((answer["result"].is_object() && answer["result"]["isError"] != true, text))
+}
+
+/// Makes a call: the tools that a replay can use are `Write`, `Bash`, and ours.
 pub(crate) fn perform(tool: &str, input: &Map<String, Value>) -> (bool, String) {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let made = match tool {
+        ours if ours.starts_with(OUR_TOOLS) => call_ours(&ours[OUR_TOOLS.len()..], input),
         "Write" => {
             let path = Path::new(text("file_path"));
             let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
