@@ -682,7 +682,12 @@ fn the_last_words_of_a_review_are_no_answer_to_a_question() {
         call("review_decision", "approve.json", "approved"),
         call("answer", "answer.json", "leftover"),
     );
-    let repository = studio("studio-leftover", &lead, &scenario(&[BUILD]), &["t-1"], "");
+    let ask = r#"{ run = 'ADJ ask "Which colour?"; true' }, { say = "more" }"#
+        .replace("ADJ", env!("CARGO_BIN_EXE_adj"));
+    let asks = scenario(&[&format!("{WAIT_FOR_GO}, {ask}"), BUILD])
+        .replace("[[scenario]]", "[[scenario]]\ntask = \"t-2\"");
+    let coder = asks + &scenario(&[BUILD]);
+    let repository = studio("studio-leftover", &lead, &coder, &["t-1", "t-2"], "");
     repository.write("call.sh", &super::mcp::script());
     repository.write("approve.json", &json!({ "approve": true }).to_string());
     repository.write("answer.json", &json!({ "answer": "Approved." }).to_string());
@@ -690,15 +695,17 @@ fn the_last_words_of_a_review_are_no_answer_to_a_question() {
     let running = repository.start("run");
     wait("an architect that speaks", || (repository.json("architect")["speaks"] == true).then_some(()));
     let first = repository.json("architect")["request"]["id"].clone();
-    repository.ok("ask Which-colour?");
+    repository.go("t-2");
+    wait("a question", || (repository.events("requested") == 2).then_some(()));
     repository.go_in_seat();
     wait_next_in_hand(&repository, &first);
     running.kill();
     let running = repository.start("run");
     repository.let_in_seat("on");
-    let asked = || repository.json("requests --all")[1].clone();
-    wait("an answer", || asked()["answer"].is_object().then_some(()));
-    let answered = asked();
+    for task in ["t-1", "t-2"] {
+        repository.wait_task(task, "DONE");
+    }
+    let answered = repository.json("requests --all")[1].clone();
     assert_eq!(
         (&answered["answer"]["text"], &answered["tries"]),
         (&json!("Green."), &json!(0)),
@@ -707,7 +714,6 @@ fn the_last_words_of_a_review_are_no_answer_to_a_question() {
     assert_ne!(answered["answer"]["reply"], repository.json("requests --all")[0]["answer"]["reply"]);
     let (error, text) = repository.told_in_seat("leftover");
     assert!(error && text.contains("this reply has already answered r"), "{text}");
-    repository.wait_task("t-1", "DONE");
     running.stop();
 }
 
