@@ -66,3 +66,33 @@ landed=$(git -C "$project" log --first-parent --merges --reverse --format=%s mai
 [ "$landed" = "login-1 login-2 " ] || fail "the form landed after the table: $landed"
 fleet verify || fail "the log is whole"
 ok "it splits a spec by its tools, is told what is wrong with its stories, reviews both, and the spec is done"
+
+# Two reviews are queued. It decides the first by its tool, calls the tool again, and ends with a line that says APPROVE; it answers
+# the second in words, which decide nothing, and by its tool when it is asked again.
+approve() { tool review_decision "{\"approve\":true,\"note\":\"$1\"}"; }
+serve "[$(lead 'I read it.' "$(approve 'I read the first.')")$(lead 'And the other.' "$(approve 'Also fine.')")
+        $(lead 'I have read it and it is right.\n\nAPPROVE')
+        $(lead 'APPROVE')
+        $(lead 'By the tool, then.' "$(approve 'I read the second.')")$(lead 'Approved.\n\nAPPROVE')
+        $(coder t-1 'echo true > one.check')$(coder t-2 'echo true > two.check')
+        {\"for\":\"nobody\"}]"
+ticket t-1 && ticket t-2 && commit "two tickets"
+before=$(log reply_decided)
+fleet run --until-idle || fail "the fleet does both"
+cp "$work/said" "$work/told"
+fleet requests --all --json || fail "the requests"
+holds 'it.slice(-2).every((asked) => asked.kind === "code" && asked.answer.by === "agent:lead")' || fail "it answered both reviews"
+holds 'it.at(-2).answer.reply !== it.at(-1).answer.reply' || fail "each in a reply of its own"
+holds 'it.at(-2).tries === 0 && it.at(-1).tries === 1' || fail "its words are a try of the second review, and of no other"
+holds 'it.at(-1).notes.some((note) => note.includes("no tool was called"))' || fail "it is told to call its tool"
+holds 'asked.some((request) => texts(request).includes("this reply has already answered r"))' || fail "its model reads why the second call is refused"
+[ "$(log reply_decided)" = $((before + 2)) ] || fail "it has decided twice, once in each reply"
+fleet logs architect || fail "what it said"
+[ "$(grep -c 'the architect, on a review' "$work/said")" = 6 ] || fail "three replies about the two reviews, after three about the stories"
+queued=$(grep -nE '"(requested|reply_decided)"' "$work/log.jsonl" | grep -v '"plan"\|"merge"' | tail -n 4 | grep -oE '"(requested|reply_decided)"' | tr '\n' ' ')
+[ "$queued" = '"requested" "requested" "reply_decided" "reply_decided" ' ] || fail "both were queued before the first was decided: $queued"
+for task in t-1 t-2; do
+    fleet task show "$task" --json && holds 'it.status === "DONE" && it.completion.approvedBy === "agent:lead"' || fail "$task landed with its yes"
+done
+fleet verify || fail "the log is whole"
+ok "as architect of two queued reviews it decides each in a reply of its own; a second call and closing words decide nothing"

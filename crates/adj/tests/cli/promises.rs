@@ -158,6 +158,17 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
+        "A decision of the architect counts for the request that it was shown, and for no other",
+        &[
+            "what_a_reply_says_after_its_decision_decides_no_other_review",
+            "the_last_words_of_a_review_are_no_answer_to_a_question",
+            "the_architect_s_quotations_decide_nothing",
+            "claude_as_architect_of_two_queued_reviews_decides_each_by_its_tool",
+            "no_message_decides_by_what_it_quotes",
+            "an_answer_of_a_reply_that_was_not_shown_the_request_is_noticed",
+        ],
+    ),
+    (
         "The same command twice",
         &["a_key_answers_twice_what_was_done_once", "input_is_journaled_and_the_same_id_is_passed_on_once"],
     ),
