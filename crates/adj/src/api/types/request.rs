@@ -86,8 +86,8 @@ pub struct Answer {
     /// Nobody answered: it was given up, and why.
     #[serde(default)]
     pub abandoned: bool,
-    /// The reply of the architect that gave it, which was shown this request. Absent where a person or a rule did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The reply of the architect that gave it, which was shown this request; null where a person or a rule did.
+    #[serde(default)]
     pub reply: Option<String>,
 }
 
