@@ -18,7 +18,7 @@ use runtime::layout::Layout;
 use runtime::owner::VERSION;
 use runtime::prompts::{self, Prompts};
 use runtime::runner::{For, Step};
-use runtime::settings::{self, Settings, SettingsError, trust};
+use runtime::settings::{self, Settings, SettingsError, include, trust};
 use runtime::transfer;
 use serde_json::{Value, json};
 
@@ -430,6 +430,12 @@ impl Host for RealHost {
 
     fn config_trust(&self) -> Result<Configured, Problem> {
         let path = self.layout.settings();
+        // One word is for both: a person has looked at what came in.
+        let include = !include::in_force(&self.layout).trusted;
+        include::trust(&self.layout).map_err(|error| of_io(&path, error))?;
+        if include && !path.exists() {
+            return self.config();
+        }
         if !path.exists() {
             return Err(Problem::not_found("there is no adjutant.toml that could be trusted")
                 .hint("the defaults hold; `adj init` writes one"));

@@ -472,10 +472,12 @@ impl World {
                 Ok(())
             }
             Event::MainTested(e) => {
+                let before = self.main.verdict.as_ref().and_then(|verdict| verdict.ran_at);
                 self.main.verdict = Some(Arc::new(MainVerdict {
                     of: e.of.clone(),
                     main: e.main.clone(),
                     at: e.at,
+                    ran_at: if e.ran { Some(e.at) } else { before },
                     command: e.command.clone(),
                     red: e.red.clone(),
                 }));

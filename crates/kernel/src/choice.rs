@@ -65,7 +65,7 @@ choices! {
     AcceptProposal { task: TaskId } = "accept_proposal", "lets the fleet work on it";
     RemoveDependency { task: TaskId, on: TaskId } = "remove_dependency", "lets it begin without the other task";
     ClearCheckout = "clear_checkout", "shows your local changes; commit or stash them, and it lands by itself";
-    TrustSettings = "trust_settings", "puts adjutant.toml into force as it is now";
+    TrustSettings = "trust_settings", "puts adjutant.toml and .worktreeinclude into force as they are now";
     ShowSettings = "show_settings", "shows the settings that are in force";
     ForgetSettings = "forget_settings", "goes on with the defaults";
     CheckMachine = "check_machine", "shows what is full";

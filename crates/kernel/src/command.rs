@@ -546,6 +546,9 @@ pub enum Happened {
         of: SmolStr,
         main: SmolStr,
         command: Option<String>,
+        /// They were run now: it is not only known that the same files once passed them.
+        #[serde(default)]
+        ran: bool,
     },
     MainRed {
         of: SmolStr,

@@ -363,7 +363,10 @@ events! {
  DiskSeen = "disk_seen" { full: Option<SmolStr>, #[serde(default, skip_serializing_if = "Option::is_none")] at: Option<Millis> } in of_system;
     MainTestsBegun = "main_tests_begun" { effect: EffectId } in of_system;
     /// What main's own tests say: under which settings, at which commit, by which command.
-    MainTested = "main_tested" { of: SmolStr, main: SmolStr, at: Millis, command: Option<String>, red: Option<String> } in of_system;
+    MainTested = "main_tested" {
+        of: SmolStr, main: SmolStr, at: Millis, command: Option<String>, red: Option<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] ran: bool,
+    } in of_system;
     /// They are to be run again; `forget`: what was known is void meanwhile.
     MainDoubted = "main_doubted" { why: SmolStr, forget: bool } in of_system;
     AnswerKept = "answer_kept" { scope: SmolStr, key: SmolStr, fingerprint: u64, command: SmolStr, answer: Answer } in |e| format!("key/{}", e.scope);

@@ -96,7 +96,7 @@ rules! {
     MainTestsAsked: "the fleet runs, something waits to be worked on or landed, and main's own tests are not known under these settings; or somebody wants them again" => "main's tests are run in a fresh tree, once nothing is landing; no task is claimed, no step or gate begun and nothing landed before they are known to pass";
     MainGreen: "main passes its tests" => "claims, steps, gates and landings go on; what was in doubt is the task's own";
     MainRed: "main fails its own tests" => "no agent is started; they are run again when main moves, the settings change, or a person asks or starts the fleet again; a gate or merge that was in doubt is run again when they pass";
-    TestsDoubted: "the tests of a gate or merge could not be started, could not be collected, or are red while main is not known to be green" => "nothing is sent back yet: main's tests are run again first; the merge stays in the queue";
+    TestsDoubted: "the tests of a gate or merge could not be started, could not be collected, or are red while main is not known to be green by a run since the task was taken up, since its last step where no fix round is left, or since the merge was approved" => "nothing is sent back yet: main's tests are run again first; the merge stays in the queue";
     TestsNotRun: "the tests of a task cannot be started, though main's can" => "task BLOCKED (environment) with the output, worker idle; nothing is sent to the agent";
     TaskProposed: "an agent adds a task, or the file of a new ticket comes to main with its work" => "it waits in INBOX for a person, or under `policy.proposals = \"accept\"` is a task like any other; refused past `limits.proposals` of its run, or of all that followed from one task without a person, and under \"refuse\"; a ticket that is in main already waits then";
     OtherTryDone: "one of several tries at a task is DONE" => "the others are CANCELED, but for one that main is about to move to; what they made is kept";
@@ -133,7 +133,7 @@ rules! {
     TurnLimitAborted: "abort at the turn limit" => "run ABORT, task BLOCKED (manual) or CANCELED";
     ClaimedDone: "DONE in the final message, a completion claimed during the step, or no steps left" => "worker done, gate";
     GateGreen: "the gate is green" => "task REVIEW with deliverable, checklist and cost; run COMPLETE; worker idle";
-    PersonNeeded: "the gate is green, and the agent ran out of steps, no tests were found, or the branch changes adjutant.toml; or nothing was changed; or the task was handed in without the gate" => "a person must look at it, whatever the policy";
+    PersonNeeded: "the gate is green, and the agent ran out of steps, no tests were found, or the branch changes adjutant.toml or .worktreeinclude; or nothing was changed; or the task was handed in without the gate" => "a person must look at it, whatever the policy";
     GateRed: "the gate is red" => "worker working with the output, or stuck when no fix is left";
     GateEmpty: "the diff is empty" => "one fix round that says so; then REVIEW by a person";
     ReviewedByPolicy: "in REVIEW under policy auto, also where the policy becomes that while the task waits" => "the policy approves, unless the work needs a person";

@@ -156,6 +156,13 @@ pub struct About {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     pub untrusted_settings: Option<UntrustedSettings>,
+    pub untrusted_include: Option<UntrustedInclude>,
+}
+
+/// `.worktreeinclude` is not what a person has trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrustedInclude {
+    pub since: Option<Millis>,
 }
 
 /// adjutant.toml is not what a person has trusted.
@@ -170,6 +177,7 @@ pub struct UntrustedSettings {
 pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     let mut list: Vec<Waiting> = Vec::new();
     list.extend(outside.untrusted_settings.as_ref().map(settings));
+    list.extend(outside.untrusted_include.as_ref().map(include));
     list.extend(main_tests(world));
     list.extend(full_disk(world));
     list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
@@ -220,6 +228,19 @@ fn settings(untrusted: &UntrustedSettings) -> Waiting {
         who: Decider::Person,
         text: text.to_owned(),
         options,
+    }
+}
+
+fn include(untrusted: &UntrustedInclude) -> Waiting {
+    Waiting {
+        kind: Kind::UntrustedSettings,
+        about: About::default(),
+        since: untrusted.since,
+        blocks: Vec::new(),
+        who: Decider::Person,
+        text: ".worktreeinclude came in with an agent's branch and is not trusted; trees get the files of before"
+            .to_owned(),
+        options: vec![Choice::TrustSettings],
     }
 }
 

@@ -18,6 +18,7 @@ machines::wire_enum! {
     pub enum GateFact {
         NoTests = "no_tests",
         TouchesConfig = "touches_config",
+        TouchesInclude = "touches_worktreeinclude",
     }
 }
 
@@ -28,6 +29,8 @@ machines::wire_enum! {
         NoTests = "no_tests",
         MaxSteps = "max_steps",
         TouchesConfig = "touches_config",
+        /// It changes `.worktreeinclude`, which decides what of the person's files trees get.
+        TouchesInclude = "touches_worktreeinclude",
         /// It came to REVIEW without our gate.
         ByHand = "by_hand",
     }
@@ -39,6 +42,7 @@ impl PersonNeeded {
         let by_fact = facts.iter().map(|fact| match fact {
             GateFact::NoTests => PersonNeeded::NoTests,
             GateFact::TouchesConfig => PersonNeeded::TouchesConfig,
+            GateFact::TouchesInclude => PersonNeeded::TouchesInclude,
         });
         by_fact.min().or(max_steps_reached.then_some(PersonNeeded::MaxSteps))
     }
@@ -49,6 +53,9 @@ impl PersonNeeded {
             PersonNeeded::NoTests => "no tests were found",
             PersonNeeded::MaxSteps => "it took all its steps",
             PersonNeeded::TouchesConfig => "it changes adjutant.toml",
+            PersonNeeded::TouchesInclude => {
+                "it changes .worktreeinclude, which decides which of your files agents get"
+            }
             PersonNeeded::ByHand => "it was moved to REVIEW by hand, so no checks ran",
         }
     }

@@ -358,6 +358,9 @@ pub struct MainVerdict {
     /// The commit of main. A landing moves it on: what landed was tested as merged.
     pub main: SmolStr,
     pub at: Millis,
+    /// When they were last run on main itself; a landing is tested as merged and leaves it.
+    #[serde(default)]
+    pub ran_at: Option<Millis>,
     /// Absent where there are no tests.
     pub command: Option<String>,
     /// How they failed, with the output that tells most.

@@ -103,6 +103,11 @@ impl<'l> Doctor<'l> {
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
+        if !settings::include::in_force(self.layout).trusted {
+            let hint = "look at it, then `adj config trust`".to_owned();
+            let text = "it came in with an agent's branch and is not in force yet".to_owned();
+            findings.push(finding(Level::Warning, workplace::INCLUDE_FILE, text, Some(hint)));
+        }
         if trust::is_gone(self.layout) {
             let hint = "put it back, or `adj config forget` to go on with the defaults".to_owned();
             let text = "it is gone; the settings of before hold".to_owned();
@@ -290,7 +295,22 @@ impl Doctor<'_> {
         let unmet = workplace::unmet(root, settings, &ignored).into_iter();
         let hint = "correct it, or take it out of [worktree] in adjutant.toml";
         let text = |(path, why): (String, &str)| format!("`{path}` cannot be put into a tree: {why}");
-        unmet.map(|it| finding(Level::Error, "worktree", text(it), Some(hint.to_owned()))).collect()
+        let unmet = unmet.map(|it| finding(Level::Error, "worktree", text(it), Some(hint.to_owned())));
+        let back = runner::leads_back(self.layout, settings);
+        let back = back.into_iter().flat_map(|back| {
+            let (fix, last) = (back.fix, back.found.len().saturating_sub(1));
+            let say =
+                move |(at, text)| finding(Level::Error, "worktree", text, (at == last).then(|| fix.clone()));
+            back.found.into_iter().enumerate().map(say).collect::<Vec<_>>()
+        });
+        unmet.chain(back).collect()
+    }
+
+    /// Whether a tree that links this folder would lead its tests back into the checkout.
+    fn leads_back(&self, settings: &Settings, name: &str) -> bool {
+        let mut linked = settings.clone();
+        linked.worktree.symlink = vec![format!("/{name}")];
+        runner::leads_back(self.layout, &linked).is_some()
     }
 
     /// Installed packages that no tree would have.
@@ -304,9 +324,16 @@ impl Doctor<'_> {
         };
         let there = PACKAGES.iter().filter(|(name, _)| root.join(name).is_dir() && !brought(name));
         let say = |(name, command): &(&str, &str)| {
-            let hint = format!(
-                "in adjutant.toml, `symlink = [\"{name}\"]` under [worktree] shares it, or `worktree.create = \"{command}\"` under [hooks] makes one in each tree"
-            );
+            let hint = match self.leads_back(settings, name) {
+                // Shared, it would be refused.
+                true => format!(
+                    "it leads back into your checkout, so it cannot be shared: in adjutant.toml, `worktree.create = \"{}\"` under [hooks] makes one in each tree",
+                    workplace::installs(root, Path::new(name))
+                ),
+                false => format!(
+                    "in adjutant.toml, `symlink = [\"{name}\"]` under [worktree] shares it, or `worktree.create = \"{command}\"` under [hooks] makes one in each tree"
+                ),
+            };
             finding(
                 Level::Warning,
                 "worktree",
@@ -434,6 +461,10 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
     let closed = hidden.clone();
     let hidden: Vec<String> =
         hidden.iter().filter(|path| path.exists() && !open.contains(path)).map(|path| shown(path)).collect();
+    if runner::checkout_note(settings).is_none() {
+        let text = "your checkout is hidden from tests, but for what `worktree.symlink`, `sandbox.read` and `sandbox.caches` name";
+        findings.push(finding(Level::Ok, "sandbox", text.to_owned(), None));
+    }
     let text = match hidden.is_empty() {
         true => "none of the places that are hidden from agents and tests is on this machine".to_owned(),
         false => format!("hidden from agents and tests: {}", hidden.join(", ")),

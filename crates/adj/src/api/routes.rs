@@ -168,7 +168,7 @@ fn table() -> Vec<Subject> {
             route(Get,    "/config",                         Everyone,      host::config,               "Show the settings in force"),
             route(Get,    "/config/check",                   Everyone,      host::config_check,         "List what is wrong with adjutant.toml"),
             route(Get,    "/config/schema",                  Everyone,      host::config_schema,        "Show the JSON Schema of adjutant.toml"),
-            route(Post,   "/config/trust",                   People,        host::config_trust,         "Trust adjutant.toml as it is now"),
+            route(Post,   "/config/trust",                   People,        host::config_trust,         "Trust adjutant.toml and .worktreeinclude as they are now"),
             route(Post,   "/config/forget",                  People,        host::config_forget,        "Go on with the defaults after adjutant.toml was deleted"),
             route(Get,    "/prompts",                        Everyone,      host::prompts,              "List the prompts, and where each comes from"),
             route(Get,    "/prompts/{prompt}",               Everyone,      host::prompt,               "Show a prompt"),

@@ -33,6 +33,7 @@ use runtime::clock;
 use runtime::layout::Layout;
 use runtime::owner::{Handle, Owner};
 use runtime::runner::{self, Options, RunError, Runner, Stop};
+use runtime::settings::include;
 use runtime::settings::trust::{self, InForce};
 use runtime::settings::{Settings, SettingsError};
 use serde::Serialize;
@@ -214,11 +215,17 @@ pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
         return Err(Failure::new(Exit::Unreachable, why)
             .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
+    if let Some(back) = runner::leads_back(layout, settings) {
+        let message =
+            "what trees share with your checkout leads their tests back into it, so no agent starts";
+        return Err(Failure::new(Exit::Refused, message).lines(back.found).hint(back.fix));
+    }
     let keys = settings
         .agents
         .iter()
         .filter_map(|(name, agent)| runtime::program::missing_key(name.as_str(), agent));
-    let notes = note.map(str::to_owned).into_iter().chain(keys).collect();
+    let include = (!include::in_force(layout).trusted).then(|| include::UNTRUSTED.to_owned());
+    let notes = note.map(str::to_owned).into_iter().chain(include).chain(keys).collect();
     Ok(Ready { in_force, notes })
 }
 

@@ -2,7 +2,7 @@
 
 use super::project::Project;
 use super::terminal::{Colour, Paint};
-use super::text::{self, Table, dash, visible, visible_code};
+use super::text::{self, Table, visible, visible_code};
 use super::{Context, Exit, Failure};
 use crate::api::types::fleet::{Fleet, MainState, MainTests};
 use crate::api::types::host::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
@@ -152,13 +152,14 @@ The exit code is 2 if the file is invalid.")]
 Example:
   adj config schema > adjutant.schema.json")]
     Schema,
-    /// Trust the current adjutant.toml
+    /// Trust the current adjutant.toml and .worktreeinclude
     #[command(after_help = "\
 Example:
-  git diff HEAD~ adjutant.toml
+  git diff HEAD~ adjutant.toml .worktreeinclude
   adj config trust
 
-Settings that an agent changed take effect only after this command, because they name programs that run as you.")]
+Settings that an agent changed take effect only after this command, because they name programs that run as you. So does \
+a .worktreeinclude that an agent changed, because it gives your files to agents.")]
     Trust,
     /// Use the defaults after adjutant.toml was deleted
     #[command(after_help = "\
@@ -205,7 +206,8 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
-            Ok(writeln!(context.out, "{}  trusted", visible(&dash(config.file)))?)
+            let file = config.file.unwrap_or_else(|| ".worktreeinclude".to_owned());
+            Ok(writeln!(context.out, "{}  trusted", visible(&file))?)
         }
         Config::Forget => {
             let config: Configured = project()?.post("/config/forget", &Nothing {})?;

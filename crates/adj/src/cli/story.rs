@@ -303,14 +303,19 @@ impl Story {
             Event::GateDoubted(doubted) => {
                 let doubt = doubted.what.as_ref()?;
                 let (id, last) = (&doubted.id, last_line(&doubt.output));
-                self.wrong(
-                    "tests in doubt",
-                    format!("{id}: its tests did not run as they should ({last}); testing main to see why"),
-                )
+                let text = match doubt.by {
+                    RedBy::Tests => {
+                        format!("{id}: its tests fail ({last}); testing main first: it may fail them, too")
+                    }
+                    _ => format!(
+                        "{id}: its tests did not run as they should ({last}); testing main to see why"
+                    ),
+                };
+                self.wrong("tests in doubt", text)
             }
             Event::LandingDoubted(doubted) if doubted.doubted => self.wrong(
                 "tests in doubt",
-                format!("{}: the tests of its merge could not be run; testing main to see why", doubted.id),
+                format!("{}: the tests of its merge did not pass; testing main to see why", doubted.id),
             ),
             Event::MainTested(tested) => {
                 let was_red = std::mem::replace(&mut self.main_red, tested.red.is_some());

@@ -322,6 +322,36 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
+        "Tests see the tree under test, and nothing of the person's checkout but what is linked or declared",
+        &[
+            "tests_see_nothing_of_the_checkout_but_what_is_linked_or_declared",
+            "a_linked_environment_that_leads_back_into_the_checkout_is_refused_before_an_agent_starts",
+            "workspace_packages_in_a_linked_folder_are_refused_and_no_hint_recommends_to_link_them",
+        ],
+    ),
+    (
+        "If main is red, the fleet stops, and no agent is blamed for it",
+        &[
+            "no_agent_starts_while_main_fails_and_a_running_fleet_notices_the_fix",
+            "a_main_that_turned_red_unseen_stops_the_fleet_and_is_no_agents_fault",
+            "a_red_gate_is_the_agents_only_if_main_passed_since_the_task_was_taken_up",
+        ],
+    ),
+    (
+        "Files that a hook leaves in a tree are not committed as an agent's work",
+        &[
+            "what_a_hook_leaves_in_a_tree_is_not_committed_as_the_agents_work",
+            "a_branch_that_holds_what_the_hook_left_goes_back_to_its_agent",
+        ],
+    ),
+    (
+        "An agent gets none of the person's files by a list that an agent wrote",
+        &[
+            "what_trees_get_is_read_from_content_that_a_person_trusted",
+            "content_of_an_agents_branch_holds_only_once_it_is_trusted",
+        ],
+    ),
+    (
         "Credentials are hidden",
         &[
             "credentials_are_hidden_from_agents_and_tests",

@@ -3,7 +3,7 @@
 use machines::names::TaskId;
 use machines::task::BlockReason;
 use machines::worker::ReleaseReason;
-use machines::{run, worker};
+use machines::{Millis, run, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
@@ -45,16 +45,16 @@ fn something_waits(d: &Draft) -> bool {
 }
 
 pub(super) fn main_tests_outcome(d: &mut Draft, what: &Happened) -> Ruled {
-    let (of, main, command, red) = match what {
-        Happened::MainGreen { of, main, command } => (of, main, command.clone(), None),
+    let (of, main, command, red, ran) = match what {
+        Happened::MainGreen { of, main, command, ran } => (of, main, command.clone(), None, *ran),
         Happened::MainRed { of, main, command, output } => {
-            (of, main, Some(command.clone()), Some(output.clone()))
+            (of, main, Some(command.clone()), Some(output.clone()), true)
         }
         // Nothing was learned: whoever waits for it asks again.
         _ => return Ok(()),
     };
     let at = d.at();
-    d.emit(MainTested { of: of.clone(), main: main.clone(), at, command, red });
+    d.emit(MainTested { of: of.clone(), main: main.clone(), at, command, red, ran });
     d.rule(if d.world.main_is_green() { Rule::MainGreen } else { Rule::MainRed });
     settle_doubts(d)?;
     go_on(d)
@@ -110,25 +110,43 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
 
 /// A red gate that may not be the agent's fault waits until main's tests have been run again. False: it is not in doubt.
 pub(super) fn gate_in_doubt(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> bool {
-    if !doubtful(d, by) {
+    if !doubtful(d, by, gate_trusts_main_since(d, id)) {
         return false;
     }
     d.rule(Rule::TestsDoubted);
     // Where main is known to fail, that is what they fail of: the gate is run again when main passes.
     if d.world.main_is_green() || !d.world.main_is_known() {
         d.emit(GateDoubted { id: id.clone(), what: Some(InDoubt { output: output.to_owned(), by }) });
-        test_main_again(d, "the tests of a task could not be run");
+        let why = match by {
+            RedBy::Tests => "the tests of a task fail, and main's were not run since it was taken",
+            _ => "the tests of a task could not be run",
+        };
+        test_main_again(d, why);
     }
     true
 }
 
-fn doubtful(d: &Draft, by: RedBy) -> bool {
+/// From when on main's tests must have been run for a red gate to be the agent's own: since it took the task up, and, before
+/// its last fix round is spent, since its last step. So each task costs at most two runs of them.
+fn gate_trusts_main_since(d: &Draft, id: &TaskId) -> Option<Millis> {
+    let holds = |worker: &&std::sync::Arc<crate::world::Worker>| worker.machine.task.as_ref() == Some(id);
+    let worker = d.world.workers.values().find(holds)?;
+    let is_last = worker.machine.fix_rounds >= worker.machine.limits.max_fix_rounds;
+    worker.last_step_at.filter(|_| is_last).or(worker.task_assigned_at)
+}
+
+/// `since`: main's tests are believed if they were run after it.
+fn doubtful(d: &Draft, by: RedBy, since: Option<Millis>) -> bool {
     let Some(of) = &d.world.config.tests else { return false };
     // Known to fail, or known under other settings only. A main that merely moved says nothing against the tests.
     let other =
         |verdict: &std::sync::Arc<crate::world::MainVerdict>| verdict.red.is_some() || verdict.of != *of;
     match by {
-        RedBy::Tests => d.world.main.verdict.as_ref().is_some_and(other),
+        RedBy::Tests => {
+            let ran_at = d.world.main_verdict().and_then(|verdict| verdict.ran_at);
+            let is_old = since.is_some_and(|since| ran_at.is_none_or(|ran_at| ran_at < since));
+            is_old || d.world.main.verdict.as_ref().is_some_and(other)
+        }
         RedBy::InDoubt | RedBy::Environment => true,
         RedBy::ConflictMarkers | RedBy::Branch => false,
     }
@@ -136,14 +154,19 @@ fn doubtful(d: &Draft, by: RedBy) -> bool {
 
 /// The merge is tested once more after main's tests. False: it is not in doubt, or has been in doubt before.
 pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<bool, Refusal> {
-    if !doubtful(d, by) || d.task(id)?.landing_doubted {
+    let approved = d.task(id)?.approved.as_ref().map(|approved| approved.at);
+    if !doubtful(d, by, approved) || d.task(id)?.landing_doubted {
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotTested });
     d.emit(LandingDoubted { id: id.clone(), doubted: true });
     d.emit(Queued { id: id.clone() });
-    test_main_again(d, "the tests of a merge could not be run");
+    let why = match by {
+        RedBy::Tests => "the tests of a merge fail, and main's were not run since it was approved",
+        _ => "the tests of a merge could not be run",
+    };
+    test_main_again(d, why);
     Ok(true)
 }
 

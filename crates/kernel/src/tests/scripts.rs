@@ -1482,6 +1482,57 @@ pub(super) fn a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where
     );
 }
 
+/// TestsDoubted: main was found green before the task was taken up, and may be red by now. Nobody is blamed for that, and
+/// what main costs is bounded: it is run again for the first red gate, and for the one after which no round is left.
+#[test]
+pub(super) fn a_red_gate_is_the_agents_only_if_main_passed_since_the_task_was_taken_up() {
+    let at_gate = "ticket t1
+         fleet 1
+         main-known
+         tree
+         turn
+         done
+         red           -> worker A done, asked test_main 1, asked start_step 0, asked run_gate 0";
+    check(
+        check(with_main(), at_gate),
+        "main-red      -> worker A done, asked run_gate 0, asked start_step 0
+         main-at m1    -> asked test_main 1
+         main-green    -> worker A done, asked run_gate 1, asked start_step 0",
+    );
+    let mut table = check(
+        check(with_main(), at_gate),
+        "main-green    -> worker A working, asked start_step 1
+         minute",
+    );
+    for _ in 0..2 {
+        table = check(
+            table,
+            "turn
+             done
+             red       -> worker A working, asked test_main 0, asked start_step 1
+             minute",
+        );
+    }
+    check(
+        table,
+        "turn
+         done
+         red           -> worker A done, asked test_main 1, asked start_step 0
+         main-green    -> worker A stuck",
+    );
+    // A task that is taken up in the moment in which main passed is not in doubt.
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         red           -> worker A working, asked test_main 0, asked start_step 1",
+    );
+}
+
 /// TestsNotRun: no round is paid for what no agent can mend.
 #[test]
 pub(super) fn tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent() {

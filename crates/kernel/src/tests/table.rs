@@ -419,14 +419,19 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         "red" => table.gate_red(id, RedBy::Tests),
         "in-doubt" => table.gate_red(id, RedBy::InDoubt),
         "not-started" => table.gate_red(id, RedBy::Environment),
-        "main-green" => {
+        "main-green" | "main-known" => {
             let (of, main) = (SmolStr::new_static("s1"), SmolStr::new_static("m0"));
-            table.outcome("test_main", id, Happened::MainGreen { of, main, command: None })
+            let ran = words[0] == "main-green";
+            table.outcome("test_main", id, Happened::MainGreen { of, main, command: None, ran })
         }
         "main-red" => {
             let (of, main) = (SmolStr::new_static("s1"), SmolStr::new_static("m0"));
             let (command, output) = ("check".to_owned(), "broken".to_owned());
             table.outcome("test_main", id, Happened::MainRed { of, main, command, output })
+        }
+        "minute" => {
+            table.now += 60_000;
+            table.tell(Actor::System, Ask::SeeMain { tip: SmolStr::new_static("m0") })
         }
         "main-at" => table.tell(Actor::System, Ask::SeeMain { tip: SmolStr::new(id) }),
         "test-main" => table.ann(Ask::TestMain),

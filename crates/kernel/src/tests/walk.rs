@@ -160,7 +160,11 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 command: "t".to_owned(),
                 output: "red".to_owned(),
             };
-            vec![Happened::MainGreen { of, main, command: None }, red]
+            vec![
+                Happened::MainGreen { of: of.clone(), main: main.clone(), command: None, ran: true },
+                Happened::MainGreen { of, main, command: None, ran: false },
+                red,
+            ]
         }
         Effect::MoveMain { .. } => vec![
             Happened::MainMoved,

@@ -33,6 +33,8 @@ pub struct Inspection {
     /// Tickets of main whose keys were changed, or that were taken away.
     pub tickets_changed: Vec<String>,
     pub touches_config: bool,
+    /// The file that decides which of the person's files trees get.
+    pub touches_include: bool,
     /// Repositories inside this one: they cannot be landed.
     pub submodules: Vec<String>,
     /// Git directories that were committed as files.
@@ -94,6 +96,7 @@ impl Repository {
             conflict_markers: self.conflict_markers(&changed)?,
             tickets_changed: tickets_changed.iter().map(|(file, _)| file.shown()).collect(),
             touches_config: changed.iter().any(|file| file.is_in(crate::settings::FILE)),
+            touches_include: changed.iter().any(|file| file.is_in(crate::workplace::INCLUDE_FILE)),
             submodules: paths(&Changed::is_submodule),
             git_directories: self.git_directories(&changed)?,
             changed: paths(&|_| true),

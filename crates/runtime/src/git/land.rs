@@ -11,6 +11,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use machines::names::TaskId;
+
 use super::names::OURS;
 use super::references::{self, Change, Expected};
 use super::{GitError, Isolation, Oid, Repository, lock, locked, read_or_empty, remove_folder, write_whole};
@@ -315,10 +317,7 @@ impl Repository {
 
     /// Has git not see a link in the trees that we make, and there alone.
     pub fn exclude_link(&self, folder: &Path, link: &str) -> Result<(), GitError> {
-        let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | ' ' | '!' | '#');
-        let escaped: String =
-            link.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect();
-        let line = format!("/{escaped}");
+        let line = super::hook_files::exclude_line(link);
         let mut known = read_or_empty(&self.links())?;
         if !known.lines().any(|there| there == line) {
             known.push_str(&line);
@@ -333,6 +332,7 @@ impl Repository {
             Some(name) if places.isolation == Isolation::Worktree && name != crate::layout::LANDING => Ok(()),
             Some(name) => {
                 let git_dir = self.git_dir_of(name)?;
+                let content = format!("{content}{}", self.hook_lines(name));
                 let doing = "keeping a link out of git's sight";
                 git_dir.replace("info/exclude", content.as_bytes()).map_err(|source| GitError::Io {
                     doing,
@@ -344,10 +344,15 @@ impl Repository {
         }
     }
 
-    /// The links of [`Repository::exclude_link`], as lines of a file of excludes, with what the user's own file of them says.
-    /// `None` where there are none.
-    pub fn excluded_links(&self) -> Option<String> {
-        let links = read_or_empty(&self.links()).ok().filter(|links| !links.is_empty())?;
+    /// The links of [`Repository::exclude_link`] and what a hook left in this task's tree, as lines of a file of excludes, with
+    /// what the user's own file of them says. `None` where there are none.
+    pub fn excluded_in(&self, task: &TaskId) -> Option<String> {
+        let own = self.records().into_iter().find(|(_, record)| record.task == task.as_str());
+        let left = own.map(|(name, _)| self.hook_lines(&name)).unwrap_or_default();
+        let links = format!("{}{left}", read_or_empty(&self.links()).unwrap_or_default());
+        if links.is_empty() {
+            return None;
+        }
         let user = self.inner.user.excludes_file.as_ref();
         let mut content = user.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         if !content.is_empty() && !content.ends_with('\n') {

@@ -23,6 +23,7 @@ mod command;
 mod elsewhere;
 mod error;
 mod home;
+mod hook_files;
 mod identity;
 mod inside;
 mod inspect;
@@ -46,6 +47,7 @@ mod tree;
 mod unlanded;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -229,6 +231,37 @@ impl Repository {
         let call = self.user("asking what is ignored").env("GIT_LITERAL_PATHSPECS", "0");
         let call = call.args(["check-ignore", "--quiet", "--no-index", "--"]);
         call.arg(Path::new(".").join(path)).yes().unwrap_or(false)
+    }
+
+    /// What git ignores in the user's checkout, relative to its root: directories as a whole, with a `/` at their end.
+    pub fn ignored_in_checkout(&self) -> Result<Vec<String>, GitError> {
+        if self.inner.bare {
+            return Ok(Vec::new());
+        }
+        let call = self.user("listing ignored files").long();
+        let listed = call.args(["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"]).ok()?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.filter_map(|path| String::from_utf8(path.to_vec()).ok()).collect())
+    }
+
+    /// Every checkout of the user's repository: the main one, and those that `git worktree` has made for them. Trees of ours
+    /// are not among them.
+    pub fn checkouts(&self) -> Vec<PathBuf> {
+        /// So many are looked at.
+        const CHECKOUTS_MAX: usize = 100;
+        let places = &self.inner.places;
+        let linked = fs::read_dir(self.inner.git_dir.join("worktrees")).into_iter().flatten().flatten();
+        let place = |entry: fs::DirEntry| {
+            let link = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+            Path::new(link.trim_end()).parent()?.canonicalize().ok()
+        };
+        let linked = linked.take(CHECKOUTS_MAX).filter_map(place);
+        let main = (!self.inner.bare).then(|| places.root.clone());
+        let mut found: Vec<PathBuf> =
+            main.into_iter().chain(linked).filter(|at| !at.starts_with(&places.trees)).collect();
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// Whether the user's repository is bare.

@@ -544,8 +544,12 @@ impl Repository {
             let _ = fs::remove_file(&index);
             call("reading the tip").args(["read-tree", tip.as_str()]).ok()?;
         }
-        let listed =
-            call("listing files").args(["ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"]).ok()?;
+        let mut listing =
+            call("listing files").args(["ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"]);
+        if let Some(file) = self.hook_excludes(name)? {
+            listing = listing.arg("--exclude-from").arg(file);
+        }
+        let listed = listing.ok()?;
         let mut paths: Vec<Vec<u8>> = Vec::new();
         let mut untracked: Vec<Vec<u8>> = Vec::new();
         let mut beyond: Vec<Vec<u8>> = Vec::new();

@@ -105,6 +105,17 @@ async fn look(
         );
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
+    let place_of_tree = known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
+    let (repository, changed) = (shared.repository.clone(), found.changed.clone());
+    let left = shared.blocking(move || repository.left_by_hook(&place_of_tree, &changed)).await?;
+    if let Some(first) = left.first() {
+        let output = format!(
+            "There are files in the branch that the hook worktree.create left in this tree and nobody changed, {} of them, such as {first}. \
+             They are no part of the work: take them out (git rm -r --cached).",
+            left.len()
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
+    }
     if found.empty {
         return Ok(Some(Happened::GateEmpty { tip: name }));
     }
@@ -136,7 +147,9 @@ async fn look(
     Ok(match tested {
         Tested::Green => {
             remember(shared, known, &tip, &command).await;
-            let facts = found.touches_config.then_some(GateFact::TouchesConfig).into_iter().collect();
+            let config = found.touches_config.then_some(GateFact::TouchesConfig);
+            let include = found.touches_include.then_some(GateFact::TouchesInclude);
+            let facts = config.into_iter().chain(include).collect();
             Some(Happened::GateGreen { tip: name, facts })
         }
         Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),

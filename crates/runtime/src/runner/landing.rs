@@ -18,7 +18,8 @@ use crate::git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use crate::layout::Layout;
 use crate::outbox;
 use crate::owner::SubmitError;
-use crate::settings::{FILE, LandBy, Merge, trust};
+use crate::settings::{FILE, LandBy, Merge, include, trust};
+use crate::workplace::INCLUDE_FILE;
 
 /// Why a landing could not be tried.
 #[derive(Debug, thiserror::Error)]
@@ -279,7 +280,7 @@ pub async fn prepare(
         .await?;
     // What the settings demand and cannot be done is no test's fault, and no warning either.
     let unmet = match &set_up {
-        Ok(set_up) => trees::missing(set_up),
+        Ok(set_up) => trees::missing(shared.layout.root(), set_up),
         Err(error) => Some(error.to_string()),
     };
     if let Some(output) = unmet {
@@ -316,14 +317,20 @@ impl Record {
     }
 }
 
-/// Settings that come in with an agent's branch are not in force when they arrive.
+/// Settings, and what trees get, that come in with an agent's branch are not in force when they arrive.
 pub(super) fn distrust(layout: &Layout, repository: &Repository, merge: &Oid) -> Result<(), LandingError> {
-    let before = repository.file_on_main(FILE)?.unwrap_or_default();
-    let after = repository.file_in(merge, FILE)?.unwrap_or_default();
-    if before == after {
-        return Ok(());
+    let changed = |file: &str| -> Result<Option<Vec<u8>>, GitError> {
+        let before = repository.file_on_main(file)?.unwrap_or_default();
+        let after = repository.file_in(merge, file)?.unwrap_or_default();
+        Ok((before != after).then_some(after))
+    };
+    if let Some(content) = changed(INCLUDE_FILE)? {
+        include::arrives(layout, &content).map_err(LandingError::Settings)?;
     }
-    trust::arrives(layout, &after).map_err(LandingError::Settings)
+    match changed(FILE)? {
+        Some(content) => trust::arrives(layout, &content).map_err(LandingError::Settings),
+        None => Ok(()),
+    }
 }
 
 /// Moves main, and to nothing but the merge that was tested.

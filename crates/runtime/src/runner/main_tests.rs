@@ -70,7 +70,10 @@ async fn with_ports(
         })
         .await?;
     let at = SmolStr::new(main.as_str());
-    let green = |command: Option<String>| Happened::MainGreen { of: of.clone(), main: at.clone(), command };
+    let green = |command: Option<String>, ran: bool| {
+        let (of, main) = (of.clone(), at.clone());
+        Happened::MainGreen { of, main, command, ran }
+    };
     let red = |command: String, output: String| {
         let (of, main) = (of.clone(), at.clone());
         Ok(Some(Happened::MainRed { of, main, command, output }))
@@ -79,7 +82,7 @@ async fn with_ports(
     if let Some(command) = in_force.settings.test.command.clone().filter(|_| !again)
         && record(&command).is_green()
     {
-        return Ok(Some(green(Some(command))));
+        return Ok(Some(green(Some(command), false)));
     }
     let task = TaskId::new(NAME)?;
     let whose = Whose { task: &task, run: Some(run), worker: None };
@@ -89,17 +92,19 @@ async fn with_ports(
         Ready::Red { command, output } => return red(command, output),
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&in_force.settings, &cwd) else { return Ok(Some(green(None))) };
+    let Some(command) = gate::test_command(&in_force.settings, &cwd) else {
+        return Ok(Some(green(None, true)));
+    };
     let record = record(&command);
     if record.is_green() && !again {
-        return Ok(Some(green(Some(command))));
+        return Ok(Some(green(Some(command), false)));
     }
     let said = Some("main's own tests".to_owned());
     let tests = Tests { name: name.to_owned(), of: main, command: command.clone(), cwd, said };
     match gate::run_tests(shared, whose, tests, words).await? {
         Tested::Green => {
             record.write();
-            Ok(Some(green(Some(command))))
+            Ok(Some(green(Some(command), true)))
         }
         Tested::Red { output, .. } => red(command, output),
         Tested::Ended => Ok(None),

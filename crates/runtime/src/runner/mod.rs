@@ -70,7 +70,9 @@ pub use kept_command::{KeptRun, runs_of};
 pub use marks::taken_back_with;
 pub use prompt_text::prompt_now;
 pub use repository::open_repository;
-pub use sandbox_notes::{Gap, sandbox_held, sandbox_note, sandbox_refusal, unenforced};
+pub use sandbox_notes::{
+    Gap, LeadsBack, leads_back, sandbox_held, sandbox_note, sandbox_refusal, unenforced,
+};
 pub use step::{For, Step, StepFile};
 pub use surroundings::limits;
 pub use tickets::{Look, look_alone, see_alone, untold, write_alone};

@@ -1,7 +1,11 @@
 //! What people should know of the sandbox before agents run.
 
+use super::repository::open_repository;
+use super::trees;
+use crate::layout::Layout;
 use crate::sandbox;
 use crate::settings::{self, SandboxMode, Settings};
+use crate::workplace;
 
 /// Why nothing may be run here: the settings demand of the sandbox what this system cannot do.
 pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
@@ -38,7 +42,31 @@ pub struct Gap {
 /// report this.
 pub fn unenforced(settings: &Settings) -> Vec<Gap> {
     let shared = worktree_note(settings).map(|what| Gap { what, hint: "set `fleet.isolation = \"clone\"`" });
-    [gaps(settings), shared].into_iter().flatten().collect()
+    let checkout = checkout_note(settings).map(|what| Gap { what, hint: "docs/sandbox.md says what it takes" });
+    [gaps(settings), checkout, shared].into_iter().flatten().collect()
+}
+
+/// That the person's checkout cannot be hidden from tests here; nothing where it is.
+fn checkout_note(settings: &Settings) -> Option<String> {
+    sandbox_held(settings).is_none().then(|| {
+        "your checkout is not hidden from tests: a test can pass because it read files there, which are not under test"
+            .to_owned()
+    })
+}
+
+/// Why nothing may be run here: what trees get of the person's checkout leads their tests back into it. The lines say what
+/// was found, and the last what to do.
+pub struct LeadsBack {
+    pub found: Vec<String>,
+    pub fix: String,
+}
+
+/// Looks for that. What cannot be looked at is said by whoever needs it.
+pub fn leads_back(layout: &Layout, settings: &Settings) -> Option<LeadsBack> {
+    let repository = open_repository(layout, settings).ok()?;
+    let leads = trees::leads_back(layout, &repository, settings).ok().filter(|leads| !leads.is_empty())?;
+    let fix = workplace::fix(layout.root(), &leads);
+    Some(LeadsBack { found: trees::told(&leads), fix })
 }
 
 /// What agents reach of the user's git directory because their worktrees share it; nothing where they have clones.

@@ -11,6 +11,7 @@ use super::Shared;
 use super::authorship::committer;
 use super::gate::Whose;
 use super::in_force::SettingsInForce;
+use super::trees;
 use crate::files::FileError;
 use crate::git::{self, GitError};
 use crate::keeper;
@@ -131,7 +132,7 @@ pub fn variables(
     let mut git = unsigned();
     git.extend(settings);
     if ground.settings.fleet.isolation == Isolation::Worktree
-        && let Some(excludes) = ground.repository.excluded_links()
+        && let Some(excludes) = ground.repository.excluded_in(task)
     {
         // A worktree shares the user's own excludes, which are not ours to write to.
         let file = ground.layout.private(task).join("excludes");
@@ -198,12 +199,23 @@ pub fn sandbox(
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
     let sandbox::Support { namespaces, processes, bubblewrap, .. } = sandbox::support_by(settings.namespaces);
     let worktree = ground.settings.fleet.isolation == Isolation::Worktree && !speaks;
+    let tests = matches!(purpose, Purpose::Tests);
+    let linked =
+        if tests || strict { trees::linked(ground.repository, ground.settings)? } else { Vec::new() };
     let mut instead = Vec::new();
     if worktree {
         let places = ground.repository.worktree_places(cwd, namespaces)?;
         read_write.extend(places.writable);
         instead = places.instead;
-        read_only.extend(strict.then(|| ground.repository.git_dir().to_owned()));
+        // With namespaces alone our state in it is hidden again; Landlock leaves it open around that.
+        let shows = strict || (tests && namespaces);
+        read_only.extend(shows.then(|| ground.repository.git_dir().to_owned()));
+    }
+    if tests {
+        // Tests see the tree that they are run on: what they need of the checkout is linked, or named in the settings.
+        concealed.extend(hidden_checkouts(ground.repository, namespaces));
+        read_only.extend(linked.iter().cloned());
+        read_only.extend(toolchains_in_checkout(&machine, ground.repository));
     }
     // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
     if worktree && namespaces { &mut concealed } else { &mut hidden }.push(ground.layout.state());
@@ -231,9 +243,8 @@ pub fn sandbox(
         let open = [read_write.as_slice(), &read_only, &hidden].concat();
         concealed.extend(machine.sockets_at_home(&open));
     }
-    let linked = ground.settings.worktree.symlink.iter().map(|pattern| ground.layout.root().join(pattern));
     let only = strict.then(|| machine.system(program).into_iter().chain(linked).collect());
-    let no_network = matches!(purpose, Purpose::Tests) && settings.network == Network::None;
+    let no_network = tests && settings.network == Network::None;
     let rules = sandbox::Rules {
         read_write,
         instead,
@@ -265,6 +276,30 @@ fn ports_of(ground: Ground<'_>, run: Option<&RunId>) -> Result<Vec<u16>, Surroun
     let mut ports: Vec<u16> = block.into_iter().flatten().collect();
     ports.extend(&ground.settings.sandbox.ports);
     Ok(ports)
+}
+
+/// The places by which the person's checkouts are hidden from tests. Without namespaces what is hidden cannot be opened again
+/// with something hidden inside, as the git directory has; so what stands beside it is hidden instead.
+fn hidden_checkouts(repository: &git::Repository, namespaces: bool) -> Vec<PathBuf> {
+    let git_dir = repository.git_dir();
+    let hide = |checkout: PathBuf| match namespaces || !git_dir.starts_with(&checkout) {
+        true => vec![checkout],
+        false => {
+            let entries = std::fs::read_dir(&checkout).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).filter(|path| path != git_dir).collect()
+        }
+    };
+    repository.checkouts().into_iter().flat_map(hide).collect()
+}
+
+/// Whoever keeps the home directory itself in git has toolchains in the checkout, and tests need them.
+fn toolchains_in_checkout(machine: &Machine<'_>, repository: &git::Repository) -> Vec<PathBuf> {
+    let root = &repository.places().root;
+    let home = machine.home.and_then(|home| home.canonicalize().ok());
+    if repository.bare() || !home.is_some_and(|home| home.starts_with(root)) {
+        return Vec::new();
+    }
+    machine.system(None).into_iter().filter(|path| path.starts_with(root)).collect()
 }
 
 /// What the processes of one step, test run or hook may use together.

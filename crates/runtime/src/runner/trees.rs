@@ -13,8 +13,11 @@ use super::{Shared, endings, tidy};
 use crate::files::FileError;
 use crate::git::{GitError, Repository};
 use crate::layout::Layout;
-use crate::settings::Settings;
-use crate::workplace::{self, Placed, SetUp, SetUpError};
+use crate::settings::{Settings, include};
+use crate::workplace::{self, LeadBack, Placed, SetUp, SetUpError};
+
+/// So many of what is wrong with a tree are named; they mostly have one cause.
+const NAMED_MAX: usize = 5;
 
 /// Why a tree is not ready.
 #[derive(Debug, thiserror::Error)]
@@ -67,14 +70,20 @@ async fn prepared(
                     }
                     _ => {}
                 }
+                repository.forget_hook_files(&name)?;
             }
             let tip = repository.prepare_tree(&of, &name, &branch)?;
             let said = set_up(&layout, &repository, &in_force.settings, &tree)?;
+            match made.exists() {
+                // Its git directory may be another by now.
+                true => repository.exclude_hook_files(&name)?,
+                false => repository.begin_hook(&of, &name)?,
+            }
             Ok::<_, TreeError>((tip, made.exists(), said))
         })
         .await;
     let (tip, ready, said) = done.map_err(failed)?;
-    if let Some(error) = missing(&said) {
+    if let Some(error) = missing(shared.layout.root(), &said) {
         return Err(Happened::TreeUnmet { error });
     }
     for (path, why) in said.left_out {
@@ -86,6 +95,16 @@ async fn prepared(
             .map_err(|error| failed(error.into()))?
         {
             return Ok(None);
+        }
+        let (repository, of, name, begun) =
+            (shared.repository.clone(), task.clone(), tree.to_owned(), tip.clone());
+        let noted = shared.blocking(move || repository.note_hook_files(&of, &name, &begun)).await;
+        let left = noted.map_err(|error| failed(error.into()))?;
+        if left > 0 {
+            let files = if left == 1 { "1 file".to_owned() } else { format!("{left} files") };
+            shared.notice_once(format!(
+                "hooks.worktree.create leaves {files} that git does not ignore; they are not committed as an agent's work (add them to .gitignore)"
+            ));
         }
         let made = made(&shared.layout, task);
         let folder = made.parent().unwrap_or(&made);
@@ -106,7 +125,44 @@ pub fn set_up(
     let ignored = |path: &Path| repository.ignores(folder, path);
     let trees = &repository.places().trees;
     let exclude = |path: &str| repository.exclude_link(folder, path);
-    Ok(workplace::set_up(layout.root(), folder, trees, settings, &ignored, &exclude)?)
+    let include = include::in_force(layout).text;
+    let mut done = workplace::set_up(layout.root(), folder, trees, settings, &include, &ignored, &exclude)?;
+    done.leads_back = leads_back(layout, repository, settings)?;
+    Ok(done)
+}
+
+/// The ways by which a tree would lead its tests back into the person's checkout.
+pub fn leads_back(
+    layout: &Layout,
+    repository: &Repository,
+    settings: &Settings,
+) -> Result<Vec<LeadBack>, GitError> {
+    let worktree = &settings.worktree;
+    let include = include::in_force(layout).text;
+    if worktree.symlink.is_empty() && worktree.copy.is_empty() && include.is_empty() {
+        return Ok(Vec::new());
+    }
+    with_checkout(repository, |checkout| workplace::leads_back(checkout, settings, &include))
+}
+
+/// What of the person's checkout every tree links to: where the links lead.
+pub fn linked(repository: &Repository, settings: &Settings) -> Result<Vec<PathBuf>, GitError> {
+    let patterns = &settings.worktree.symlink;
+    if patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    with_checkout(repository, |checkout| {
+        checkout.shared(patterns).iter().map(|path| checkout.root.join(path)).collect()
+    })
+}
+
+fn with_checkout<T>(
+    repository: &Repository,
+    look: impl FnOnce(&workplace::Checkout<'_>) -> T,
+) -> Result<T, GitError> {
+    let places = repository.places();
+    let (all, ignored) = (repository.checkouts(), repository.ignored_in_checkout()?);
+    Ok(look(&workplace::Checkout { root: &places.root, all: &all, trees: &places.trees, ignored: &ignored }))
 }
 
 /// Somebody may have removed the folder of all trees while the fleet runs: what stood in it is made again.
@@ -137,9 +193,12 @@ pub fn set_up_anew(
 }
 
 /// What the settings demand in a tree and could not be put there, in words that say what to do.
-pub fn missing(set_up: &SetUp) -> Option<String> {
-    /// So many are named; they mostly have one cause.
-    const NAMED_MAX: usize = 5;
+pub fn missing(root: &Path, set_up: &SetUp) -> Option<String> {
+    if !set_up.leads_back.is_empty() {
+        let mut lines = told(&set_up.leads_back);
+        lines.push(workplace::fix(root, &set_up.leads_back));
+        return Some(lines.join("\n"));
+    }
     if set_up.missing.is_empty() {
         return None;
     }
@@ -154,6 +213,14 @@ pub fn missing(set_up: &SetUp) -> Option<String> {
         "correct [worktree] in adjutant.toml, or .worktreeinclude; `adj doctor` checks them".to_owned(),
     );
     Some(lines.join("\n"))
+}
+
+/// Ways back into the checkout, a line each.
+pub fn told(leads: &[LeadBack]) -> Vec<String> {
+    let mut lines: Vec<String> = leads.iter().take(NAMED_MAX).map(LeadBack::text).collect();
+    let more = leads.len().saturating_sub(NAMED_MAX);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
 }
 
 /// Says that the hook has run in the tree that stands: a hook that failed or was cut off is run again. It lies where no

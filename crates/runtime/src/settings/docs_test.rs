@@ -92,7 +92,9 @@ fn more(section: &str) -> String {
              A test command that cannot be started (exit code 126 or 127) is never sent to an agent: the task is blocked as\n\
              `environment`. Where tests fail before they test anything (a missing module, collection errors, no network), main's\n\
              are run again first. Where main passes, the output is sent to the agent, since its own change broke the import or\n\
-             the collection; where main fails too, nothing is sent and everything waits for you.\n\n\
+             the collection; where main fails too, nothing is sent and everything waits for you. The same holds for a task's first\n\
+             failing tests, for those after which no fix round is left, and for the failing tests of a merge, unless main's tests\n\
+             were run since the task was taken up, since its last step, or since the merge was approved.\n\n\
              The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
              change keep their time. A merge with the files that the gate has tested is not tested again.\n\n\
              `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"
@@ -150,8 +152,14 @@ fn more(section: &str) -> String {
              as a whole, such as `node_modules`. Links that lead out of the project are not followed.\n\n\
              `symlink = [\".venv\"]` works where `.gitignore` says `.venv/`: git is told of the link in the tree alone. What\n\
              `copy` and `symlink` name and cannot be put there fails the step, and keeps agents from starting; `adj doctor` and\n\
-             `adj config check` find it before. A linked virtual environment with an editable install imports your checkout, not\n\
-             the tree: there, have `hooks.worktree.create` make one in each tree.\n\n"
+             `adj config check` find it before.\n\n\
+             Tests do not see your checkout: only the tree under test, what `symlink` links, and what `sandbox.read` and\n\
+             `sandbox.caches` name. A folder that leads back into the checkout is refused by `adj run`, `adj doctor` and\n\
+             `adj config check`: an editable install (a `.pth` or `.egg-link` file, an `__editable__` finder, `direct_url.json`), or\n\
+             a workspace package such as `node_modules/@x/a -> ../../packages/a`. Have `hooks.worktree.create` install one in each\n\
+             tree instead, for example `python3 -m venv .venv && .venv/bin/pip install -e .`.\n\n\
+             A `.worktreeinclude` that an agent changed is not in force before you run `adj config trust`. Until then, trees get\n\
+             the files that its last trusted content names.\n\n"
         }
         _ => "",
     }

@@ -245,7 +245,7 @@ pub const SECTIONS: &[Section] = &[
         path: "hooks",
         about: "Command lines of yours that are run at these points, with their output kept.",
         keys: &[
-            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and in the test tree before the tests of main or of a merge. The test tree keeps ignored files between runs. If the hook fails, the step or merge fails."),
+            key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and in the test tree before the tests of main or of a merge. The test tree keeps ignored files between runs. If the hook fails, the step or merge fails. Files that it leaves and git does not ignore are not committed: a folder that it made stays out as a whole, a file until the agent changes it."),
             key("worktree.remove", Kind::Shell, "", "Runs in a tree before it is removed."),
             key("step.before", Kind::Shell, "", "Runs in the tree before each step. If the hook fails, the step fails."),
             key("step.after", Kind::Shell, "", "Runs in the tree after each step."),

@@ -4,6 +4,7 @@
 //! defaults; a file with a problem gives no settings at all, and all its problems at once; what the rules of the kernel
 //! decide by is [`Settings::kernel`] and nothing else.
 
+pub mod include;
 pub mod keys;
 mod nearest;
 mod policy;

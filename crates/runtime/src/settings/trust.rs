@@ -100,13 +100,20 @@ pub fn facts(layout: &Layout) -> kernel::waiting::Facts {
     let changed = || {
         // A file that is gone was taken out of its folder.
         let place = if in_force.gone { layout.root().to_owned() } else { layout.settings() };
-        let at = place.metadata().and_then(|found| found.modified()).ok()?;
-        let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
-        i64::try_from(since.as_millis()).ok()
+        changed_at(&place)
     };
     let untrusted = (in_force.gone || !in_force.trusted)
         .then(|| kernel::waiting::UntrustedSettings { gone: in_force.gone, since: changed() });
-    kernel::waiting::Facts { untrusted_settings: untrusted }
+    let include = layout.root().join(crate::workplace::INCLUDE_FILE);
+    let untrusted_include = (!super::include::in_force(layout).trusted)
+        .then(|| kernel::waiting::UntrustedInclude { since: changed_at(&include) });
+    kernel::waiting::Facts { untrusted_settings: untrusted, untrusted_include }
+}
+
+fn changed_at(place: &std::path::Path) -> Option<kernel::Millis> {
+    let at = place.metadata().and_then(|found| found.modified()).ok()?;
+    let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 /// Whether the settings of before hold because the file is gone.

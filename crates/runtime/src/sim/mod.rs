@@ -45,6 +45,8 @@ machines::wire_enum! {
         ClockJump = "clock-jump",
         TicketChanged = "ticket-changed",
         MainRed = "main-red",
+        /// Main fails its tests from now on, and nothing tells: it was found green before.
+        MainRedUnseen = "main-red-unseen",
         TestsInDoubt = "tests-in-doubt",
         TicketGone = "ticket-gone",
         LowDisk = "low-disk",

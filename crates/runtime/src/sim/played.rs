@@ -32,7 +32,12 @@ pub struct PlayedWorld {
     pub replies: Vec<EffectId>,
     /// Main fails its own tests, until somebody mends it.
     pub main_red: bool,
+    /// How often it was mended.
+    pub mends: u64,
 }
+
+/// What a gate prints that fails only because main does, before the number of times that main was mended.
+pub const MAIN_FAILS: &str = "1 test fails on main too, mended ";
 
 #[derive(Clone, Debug)]
 pub struct Down {
@@ -289,7 +294,12 @@ impl PlayedWorld {
                 };
                 let touches = faults.contains(&Fault::ReviewByPerson) && random.once_in(4);
                 let facts = touches.then_some(GateFact::TouchesConfig).into_iter().collect();
+                let mends = self.mends;
                 match self.works.get_mut(task) {
+                    Some(work) if self.main_red => {
+                        let output = format!("{MAIN_FAILS}{mends}");
+                        Happened::GateRed { output, tip: Some(work.tip()), by: RedBy::Tests }
+                    }
                     Some(work) if !work.changes => {
                         // Sometimes the agent finds something to change after all.
                         work.changes = random.once_in(2);
@@ -336,13 +346,19 @@ impl PlayedWorld {
                     }
                 }
             },
-            Effect::TestMain { .. } => {
+            Effect::TestMain { again } => {
+                let again = *again;
                 let (of, main) = (SmolStr::new_static(TESTS), SmolStr::new(self.main.to_string()));
                 if self.main_red {
                     let (command, output) = ("check".to_owned(), "1 test failed".to_owned());
                     Happened::MainRed { of, main, command, output }
                 } else {
-                    Happened::MainGreen { of, main, command: Some("check".to_owned()) }
+                    Happened::MainGreen {
+                        of,
+                        main,
+                        command: Some("check".to_owned()),
+                        ran: again || self.main % 2 == 0,
+                    }
                 }
             }
             Effect::MoveMain { task, merge, old, .. } => {

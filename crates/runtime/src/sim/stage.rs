@@ -1,6 +1,6 @@
 //! The stage: clock, log, World and outside world, and the loop that plays a life.
 
-use super::played::{Down, PlayedWorld, TESTS, Work, service};
+use super::played::{Down, MAIN_FAILS, PlayedWorld, TESTS, Work, service};
 use super::random::Random;
 use super::{Fault, Moment, Plan, Report, What, people, rooms};
 use crate::log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
@@ -11,6 +11,7 @@ use imbl::OrdMap;
 use kernel::command::{Ask, Happened, SeenTicket, Usage};
 use kernel::config::{self, Config};
 use kernel::event::Event;
+use kernel::world::SentBack;
 use kernel::{Actor, Answer, Command, Commit, Effect, Millis, Refusal, World, invariants};
 use machines::names::{AgentName, EffectId, TaskId};
 use machines::task::{Status, TaskType};
@@ -516,6 +517,14 @@ impl<'t> Stage<'t> {
             let at = self.random.between(10_000, 300_000);
             self.later(at, Item::MainMended);
         }
+        if matches!(*effect, Effect::RunGate { .. })
+            && !self.played.main_red
+            && self.strikes(Fault::MainRedUnseen, 6)
+        {
+            self.played.main_red = true;
+            let at = self.random.between(10_000, 300_000);
+            self.later(at, Item::MainMended);
+        }
         if self.steady < self.disks.trees_full_until
             && let Some(what) = self.played.without_room(&effect)
         {
@@ -640,6 +649,7 @@ impl<'t> Stage<'t> {
             }
             Item::MainMended => {
                 self.played.main_red = false;
+                self.played.mends += 1;
                 // It may come before anybody knows that main is red; whoever mends it looks whether it is noticed.
                 let main = &self.world.main;
                 let to_come = main.under_way.is_some() || main.again;
@@ -800,6 +810,7 @@ impl<'t> Stage<'t> {
             self.say(&line);
         }
         let before = std::mem::replace(&mut self.world, commit.world);
+        self.nobody_is_blamed_for_main(&before, &commit.events).map_err(Trouble::Failure)?;
         for task in rooms::loaded(&commit.events) {
             self.played.works.insert(task, Work::plain());
         }
@@ -814,6 +825,23 @@ impl<'t> Stage<'t> {
             self.crash().and_then(|()| self.recover()).map_err(Trouble::Failure)?;
         }
         Ok(answer)
+    }
+
+    /// A task's first red gate is not sent back to its agent, and does not end it, for what fails on main as well.
+    fn nobody_is_blamed_for_main(&self, before: &World, events: &[Event]) -> Result<(), String> {
+        let main_fails = format!("{MAIN_FAILS}{}", self.played.mends);
+        for event in events {
+            let Event::SentBackTo(sent) = event else { continue };
+            let SentBack::Gate(output) = &sent.what else { continue };
+            let holds = |worker: &&Arc<kernel::world::Worker>| worker.machine.task.as_ref() == Some(&sent.id);
+            let Some(worker) = before.workers.values().find(holds) else { continue };
+            let rounds = worker.machine.fix_rounds;
+            let counts = rounds == 0 || rounds >= worker.machine.limits.max_fix_rounds;
+            if self.played.main_red && counts && *output == main_fails {
+                return Err(format!("`{}` was sent back for what fails on main", sent.id));
+            }
+        }
+        Ok(())
     }
 
     fn find_room_for_log(&mut self) -> Result<(), Trouble> {

@@ -3,12 +3,14 @@
 
 mod environment;
 mod glob;
+mod leads_back;
 mod output;
 mod ports;
 pub mod tests;
 mod tree;
 
 pub use environment::{Given, NETWORK, environment};
+pub use leads_back::{LeadBack, LeadKind, fix, installs};
 pub use output::{failing_part, red_by};
 pub use ports::{Ports, PortsError};
-pub use tree::{Placed, SetUp, SetUpError, set_up, unmet};
+pub use tree::{Checkout, INCLUDE_FILE, Placed, SetUp, SetUpError, include_file, leads_back, set_up, unmet};

@@ -5,6 +5,7 @@
 //! tree. Doing it again puts in what is missing.
 
 use super::glob::{self, Glob};
+use super::leads_back::{LeadBack, Search};
 use crate::git::GitError;
 use crate::settings::Settings;
 use nix::errno::Errno;
@@ -36,6 +37,8 @@ pub struct SetUp {
     pub left_out: Vec<(PathBuf, &'static str)>,
     /// The same of what the settings name: without it the tree is not what they ask for.
     pub missing: Vec<(PathBuf, &'static str)>,
+    /// Ways by which what was put there leads back into the checkout, see [`leads_back`].
+    pub leads_back: Vec<LeadBack>,
 }
 
 /// One file of it, relative to the tree.
@@ -72,8 +75,8 @@ impl SetUpError {
     }
 }
 
-/// Puts what the settings and `.worktreeinclude` name from `root`, the user's checkout, into `tree`. `trees` is the folder
-/// of all trees, which may lie in the checkout and is no part of it.
+/// Puts what the settings and `include` name from `root`, the user's checkout, into `tree`. `include` is the content of
+/// `.worktreeinclude` that is in force. `trees` is the folder of all trees, which may lie in the checkout and is no part of it.
 ///
 /// `ignored` says whether git ignores a path in the tree. It is asked with paths relative to it; a directory's ends in `/`,
 /// as patterns of git tell them apart. What it says of a directory holds for all in it. A pattern that matches at any
@@ -86,6 +89,7 @@ pub fn set_up(
     tree: &Path,
     trees: &Path,
     settings: &Settings,
+    include: &str,
     ignored: &dyn Fn(&Path) -> bool,
     exclude: &dyn Fn(&str) -> Result<(), GitError>,
 ) -> Result<SetUp, SetUpError> {
@@ -93,7 +97,7 @@ pub fn set_up(
     let mut copy = read(&settings.worktree.copy);
     let demanded = [&settings.worktree.copy[..], &settings.worktree.symlink[..]].concat();
     let demanded_globs = read(&demanded);
-    copy.extend(include_file(root).lines().filter_map(Glob::read));
+    copy.extend(include.lines().filter_map(Glob::read));
     let symlink = read(&settings.worktree.symlink);
     if copy.is_empty() && symlink.is_empty() {
         return Ok(SetUp::default());
@@ -138,6 +142,93 @@ pub fn set_up(
     Ok(walk.done)
 }
 
+/// The person's checkout, as far as it matters for what a tree gets of it.
+pub struct Checkout<'a> {
+    /// Canonical.
+    pub root: &'a Path,
+    /// All checkouts of the repository, the root among them.
+    pub all: &'a [PathBuf],
+    /// The folder of all trees, which may lie in the checkout and is no part of it.
+    pub trees: &'a Path,
+    /// What git ignores in it, relative to the root, directories as a whole and with a `/` at their end.
+    pub ignored: &'a [String],
+}
+
+impl Checkout<'_> {
+    /// What of the checkout these patterns bring into a tree, relative to it: the top of what matches.
+    pub fn shared(&self, patterns: &[String]) -> Vec<PathBuf> {
+        let globs: Vec<Glob> = patterns.iter().filter_map(|line| Glob::read(line)).collect();
+        let mut found: Vec<String> = Vec::new();
+        let mut looks_left = WALK_MAX;
+        for entry in self.ignored {
+            let (path, is_directory) = (entry.trim_end_matches('/'), entry.ends_with('/'));
+            if glob::takes(&globs, path, is_directory) {
+                found.push(path.to_owned());
+            } else if is_directory {
+                let below: Vec<Glob> = globs.iter().filter(|glob| !glob.is_anywhere()).cloned().collect();
+                self.matching_below(path, &below, 0, &mut looks_left, &mut found);
+            }
+        }
+        let named = patterns.iter().filter_map(|pattern| literal(pattern));
+        found.extend(named.filter(|path| self.root.join(path).exists()).map(str::to_owned));
+        found.sort();
+        found.dedup();
+        let mut tops: Vec<PathBuf> = Vec::new();
+        for path in found.into_iter().map(PathBuf::from) {
+            let is_within = |top: &PathBuf| path.starts_with(top);
+            if !tops.iter().any(is_within) && !self.root.join(&path).starts_with(self.trees) {
+                tops.push(path);
+            }
+        }
+        tops
+    }
+
+    fn matching_below(
+        &self,
+        path: &str,
+        globs: &[Glob],
+        depth: usize,
+        looks_left: &mut usize,
+        found: &mut Vec<String>,
+    ) {
+        if depth == DEPTH_MAX || !globs.iter().any(|glob| glob.reaches_below(path)) {
+            return;
+        }
+        for entry in fs::read_dir(self.root.join(path)).into_iter().flatten().flatten() {
+            let Some(left) = looks_left.checked_sub(1) else { return };
+            *looks_left = left;
+            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+            let path = format!("{path}/{name}");
+            if glob::takes(globs, &path, kind.is_dir()) {
+                found.push(path);
+            } else if kind.is_dir() {
+                self.matching_below(&path, globs, depth + 1, looks_left, found);
+            }
+        }
+    }
+}
+
+/// The ways by which what the settings and `include` bring into a tree leads back into the checkout: with them its tests
+/// would run on other files than those under test.
+pub fn leads_back(checkout: &Checkout<'_>, settings: &Settings, include: &str) -> Vec<LeadBack> {
+    let include = include.lines().map(str::to_owned);
+    let copied: Vec<String> = settings.worktree.copy.iter().cloned().chain(include).collect();
+    let folders = |patterns: &[String]| {
+        let shared = checkout.shared(patterns).into_iter();
+        shared.filter(|path| checkout.root.join(path).is_dir()).collect::<Vec<_>>()
+    };
+    let (linked, copied) = (folders(&settings.worktree.symlink), folders(&copied));
+    let real = |path: &PathBuf| {
+        let path = checkout.root.join(path);
+        path.canonicalize().unwrap_or(path)
+    };
+    let shared: Vec<PathBuf> = linked.iter().chain(&copied).map(real).collect();
+    let search =
+        Search { root: checkout.root, checkouts: checkout.all, shared: &shared, trees: checkout.trees };
+    let of_linked = linked.iter().flat_map(|folder| search.below(folder, false));
+    of_linked.chain(copied.iter().flat_map(|folder| search.below(folder, true))).collect()
+}
+
 /// The path of an entry of the settings that names one, and no pattern.
 fn literal(pattern: &str) -> Option<&str> {
     let path = pattern.trim().trim_start_matches("./").trim_matches('/');
@@ -165,8 +256,8 @@ pub fn unmet(
     paths.filter_map(|path| unmet(path).map(|why| (path.to_owned(), why))).collect()
 }
 
-/// The patterns of the file, or nothing where it is not a plain file of a sensible size.
-fn include_file(root: &Path) -> String {
+/// The patterns of the file as it is, or nothing where it is not a plain file of a sensible size.
+pub fn include_file(root: &Path) -> String {
     let path = root.join(INCLUDE_FILE);
     if !path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= INCLUDE_BYTES_MAX) {
         return String::new();
@@ -352,11 +443,12 @@ impl Walk<'_> {
 
     fn link(&mut self, path: &str, within: bool) -> Result<(), SetUpError> {
         let failed = |error| SetUpError::at(path, error);
-        let target = self.root.join(path);
-        if !target.canonicalize().is_ok_and(|target| target.starts_with(self.root)) {
+        // Tests do not see the checkout, so a link that stands there leads them nowhere: the tree has the way to its end.
+        let target = self.root.join(path).canonicalize().ok().filter(|target| target.starts_with(self.root));
+        let Some(target) = target else {
             self.leave_out(path, "it is a link that leads out of the project");
             return Ok(());
-        }
+        };
         if crate::files::leads_into_git(self.root, &target) {
             self.leave_out(path, "it is a link that leads into a git directory");
             return Ok(());
@@ -494,7 +586,8 @@ mod test {
                 Ok(())
             };
             let trees = self.project.path.join("trees");
-            set_up(&self.project.path, &self.tree.path, &trees, &settings, &ignored, &exclude)
+            let include = include_file(&self.project.path);
+            set_up(&self.project.path, &self.tree.path, &trees, &settings, &include, &ignored, &exclude)
         }
 
         /// What came of it, after a look that git sees nothing of it.
@@ -625,6 +718,7 @@ mod test {
             &stage.tree.path,
             &stage.project.path.join("trees"),
             &settings,
+            "",
             &|_| true,
             &|_| Ok(()),
         )

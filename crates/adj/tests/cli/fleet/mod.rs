@@ -15,6 +15,7 @@ mod faults;
 mod full_disk;
 mod gone;
 mod hostile;
+mod isolation;
 mod issues;
 mod keys;
 mod killed_git;
