@@ -334,7 +334,6 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "no_agent_starts_while_main_fails_and_a_running_fleet_notices_the_fix",
             "a_main_that_turned_red_unseen_stops_the_fleet_and_is_no_agents_fault",
-            "a_red_gate_is_the_agents_only_if_main_passed_since_the_task_was_taken_up",
         ],
     ),
     (
