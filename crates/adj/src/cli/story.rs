@@ -315,7 +315,7 @@ impl Story {
             }
             Event::LandingDoubted(doubted) if doubted.doubted => self.wrong(
                 "tests in doubt",
-                format!("{}: the tests of its merge did not pass; testing main to see why", doubted.id),
+                format!("{}: the tests of its merge could not be run; testing main to see why", doubted.id),
             ),
             Event::MainTested(tested) => {
                 let was_red = std::mem::replace(&mut self.main_red, tested.red.is_some());

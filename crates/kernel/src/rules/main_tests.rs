@@ -154,19 +154,15 @@ fn doubtful(d: &Draft, by: RedBy, since: Option<Millis>) -> bool {
 
 /// The merge is tested once more after main's tests. False: it is not in doubt, or has been in doubt before.
 pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<bool, Refusal> {
-    let approved = d.task(id)?.approved.as_ref().map(|approved| approved.at);
-    if !doubtful(d, by, approved) || d.task(id)?.landing_doubted {
+    // A merge that is doubted is tested again after main, which costs more than the one round that it may save.
+    if !doubtful(d, by, None) || d.task(id)?.landing_doubted {
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotTested });
     d.emit(LandingDoubted { id: id.clone(), doubted: true });
     d.emit(Queued { id: id.clone() });
-    let why = match by {
-        RedBy::Tests => "the tests of a merge fail, and main's were not run since it was approved",
-        _ => "the tests of a merge could not be run",
-    };
-    test_main_again(d, why);
+    test_main_again(d, "the tests of a merge could not be run");
     Ok(true)
 }
 

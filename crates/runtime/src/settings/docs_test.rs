@@ -93,8 +93,8 @@ fn more(section: &str) -> String {
              `environment`. Where tests fail before they test anything (a missing module, collection errors, no network), main's\n\
              are run again first. Where main passes, the output is sent to the agent, since its own change broke the import or\n\
              the collection; where main fails too, nothing is sent and everything waits for you. The same holds for a task's first\n\
-             failing tests, for those after which no fix round is left, and for the failing tests of a merge, unless main's tests\n\
-             were run since the task was taken up, since its last step, or since the merge was approved.\n\n\
+             failing tests, and for those after which no fix round is left, unless main's tests were run since the task was taken\n\
+             up, or since its last step.\n\n\
              The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
              change keep their time. A merge with the files that the gate has tested is not tested again.\n\n\
              `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"

@@ -827,7 +827,8 @@ impl<'t> Stage<'t> {
         Ok(answer)
     }
 
-    /// A task's first red gate is not sent back to its agent, and does not end it, for what fails on main as well.
+    /// A task's first red gate is not sent back to its agent, and its last does not end it, for what fails on main as well,
+    /// unless main was run since.
     fn nobody_is_blamed_for_main(&self, before: &World, events: &[Event]) -> Result<(), String> {
         let main_fails = format!("{MAIN_FAILS}{}", self.played.mends);
         for event in events {
@@ -836,7 +837,12 @@ impl<'t> Stage<'t> {
             let holds = |worker: &&Arc<kernel::world::Worker>| worker.machine.task.as_ref() == Some(&sent.id);
             let Some(worker) = before.workers.values().find(holds) else { continue };
             let rounds = worker.machine.fix_rounds;
-            let counts = rounds == 0 || rounds >= worker.machine.limits.max_fix_rounds;
+            let is_last = rounds >= worker.machine.limits.max_fix_rounds;
+            let since = if is_last { worker.last_step_at } else { worker.task_assigned_at };
+            let ran_at = self.world.main_verdict().and_then(|verdict| verdict.ran_at);
+            // Main may turn red after it was run: that is seen at the last of them.
+            let is_known = since.is_some_and(|since| ran_at.is_some_and(|ran_at| ran_at >= since));
+            let counts = (rounds == 0 || is_last) && !is_known;
             if self.played.main_red && counts && *output == main_fails {
                 return Err(format!("`{}` was sent back for what fails on main", sent.id));
             }

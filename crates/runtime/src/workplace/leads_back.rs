@@ -259,8 +259,8 @@ mod test {
         write("g.pth", format!("{root}/.venv/more\n"));
         write("notes.txt", format!("{root}/src\n"));
         let expected = [
-            format!("Editable {SITE}/__editable___c_finder.py -> src/pk"),
             format!("Editable {SITE}/__editable__.a-1.pth -> src"),
+            format!("Editable {SITE}/__editable___c_finder.py -> src/pk"),
             format!("Editable {SITE}/b.egg-link -> "),
             format!("Editable {SITE}/d.pth -> src"),
             format!("Editable {SITE}/e.pth -> src"),
