@@ -411,8 +411,8 @@ impl Host for RealHost {
         Ok(found(Doctor::new(&self.layout).everything()?))
     }
 
-    fn init(&self) -> Result<Vec<Finding>, Problem> {
-        Ok(found(Doctor::new(&self.layout).set_up()?))
+    fn init(&self, with_hooks: bool) -> Result<Vec<Finding>, Problem> {
+        Ok(found(Doctor::new(&self.layout).set_up(with_hooks)?))
     }
 
     fn config_forget(&self) -> Result<Configured, Problem> {

@@ -15,7 +15,7 @@ use crate::sandbox;
 use crate::settings::{self, Settings, SettingsError, trust};
 use crate::tickets;
 use crate::visible::size;
-use crate::workplace;
+use crate::workplace::{self, commit_hooks, declared, ecosystem};
 use machines::Wire;
 
 /// What a command may begin with that is no program.
@@ -164,8 +164,7 @@ impl<'l> Doctor<'l> {
         findings.extend(look_at_desktop(&settings));
         findings.extend(self.look_at_packages(&settings));
         let command = settings.test.command.clone();
-        let found =
-            command.or_else(|| workplace::tests::find(self.layout.root()).command().map(str::to_owned));
+        let found = command.or_else(|| ecosystem::find(self.layout.root()).command().map(str::to_owned));
         findings.extend(self.look_at_tickets(&settings));
         findings.push(match found {
             Some(command) => look_at_tests(&command),
@@ -181,16 +180,15 @@ impl<'l> Doctor<'l> {
         Ok(findings)
     }
 
-    /// Writes the settings file where there is none, and looks at what a first run needs.
-    pub fn set_up(&self) -> Result<Vec<Finding>, DoctorError> {
+    /// Writes the settings file where there is none, and looks at what a first run needs. `with_hooks`: the tests run the
+    /// commit hooks of the repository, too.
+    pub fn set_up(&self, with_hooks: bool) -> Result<Vec<Finding>, DoctorError> {
         let path = self.layout.settings();
         let there = path.exists();
-        let tests = workplace::tests::find(self.layout.root());
         let main = main_branch(self.layout.root())?;
-        let installed =
-            |kind: &AdapterKind| kind.adapter().program().is_some_and(|name| which(name).is_some());
-        let adapter = AdapterKind::ALL.iter().copied().find(installed);
-        let text = settings::template(&settings::Found { main: Some(main), adapter, tests: tests.clone() });
+        // What is looked at in git does not depend on the rest of the settings.
+        let (found, told) = self.look_at_project(main, with_hooks)?;
+        let text = settings::template(&found);
         let settings = if there { self.in_force()? } else { Settings::parse(&text)? };
         let repository = runner::open_repository(self.layout, &settings)?;
         let obstacles = repository.obstacles()?;
@@ -215,27 +213,203 @@ impl<'l> Doctor<'l> {
             };
             let hint = hint.to_owned();
             findings.push(finding(Level::Ok, settings::FILE, "written".to_owned(), Some(hint)));
+            findings.extend(told);
         }
         let agent = settings.fleet_agent();
-        let found = self.look_at_agent(settings.fleet.agent.as_str(), agent);
-        if found.level != Level::Ok {
+        let looked = self.look_at_agent(settings.fleet.agent.as_str(), agent);
+        if looked.level != Level::Ok {
             // What is missing is needed by `adj run`, not here.
-            findings.push(Finding { level: Level::Warning, ..found });
+            findings.push(Finding { level: Level::Warning, ..looked });
         }
         findings.extend(self.look_at_places(&settings)?);
         findings.extend(self.look_at_packages(&settings));
-        if settings.test.command.is_none() && tests.command().is_none() && !repository.bare() {
+        findings.extend(look_at_commit_hooks(&found, &settings, there));
+        if settings.test.command.is_none() && found.needs.test.is_none() && !repository.bare() {
             let text = "none were found: every task will need a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
             findings.push(finding(Level::Warning, "tests", text, Some(hint)));
         }
         Ok(findings)
     }
+
+    /// What a new settings file says, and where each part of it comes from.
+    fn look_at_project(
+        &self,
+        main: String,
+        with_hooks: bool,
+    ) -> Result<(settings::Found, Vec<Finding>), DoctorError> {
+        let root = self.layout.root();
+        let mut told = Vec::new();
+        let needs = ecosystem::find(root).needs(&|name| std::env::var_os(name));
+        let from = |packages: &ecosystem::Packages| format!("{} ({})", packages.name, packages.by);
+        let names = needs.packages.iter().filter(|it| !it.create.is_empty()).map(from).collect::<Vec<_>>();
+        let mut create = needs.create.clone().map(|command| (command, names.join(", ")));
+        let (mut remove, mut copy) = (None, Vec::new());
+        let mut set_up_by = None;
+        for other in declared::declared(root) {
+            let (file, paths) = (other.file, self.copyable(&other, &mut told)?);
+            if !other.create.is_empty() {
+                let commands = joined(&other.create);
+                match set_up_by {
+                    None => {
+                        let text = format!("`{commands}` is in hooks.worktree.create");
+                        told.push(finding(Level::Ok, file, text, None));
+                        create = Some((commands, file.to_owned()));
+                        set_up_by = Some(file);
+                    }
+                    Some(first) => {
+                        let text = format!("`{commands}` is left out: {first} says how a tree is set up");
+                        told.push(finding(Level::Warning, file, text, None));
+                    }
+                }
+            }
+            if !other.remove.is_empty() && remove.is_none() {
+                let commands = joined(&other.remove);
+                let text = format!("`{commands}` is in hooks.worktree.remove");
+                told.push(finding(Level::Ok, file, text, None));
+                remove = Some((commands, file.to_owned()));
+            }
+            if !paths.is_empty() {
+                let text = format!("{} is in worktree.copy", listed(&paths));
+                told.push(finding(Level::Ok, file, text, None));
+            }
+            copy.extend(paths.into_iter().map(|path| (path, file)));
+        }
+        told.extend(look_at_needs(&needs, create.as_ref()));
+        let mut found = settings::Found { main: Some(main), with_hooks, ..settings::Found::default() };
+        let installed =
+            |kind: &AdapterKind| kind.adapter().program().is_some_and(|name| which(name).is_some());
+        found.adapter = AdapterKind::ALL.iter().copied().find(installed);
+        found.commit_hooks = self.commit_hooks(&needs);
+        found.copy = (!copy.is_empty()).then(|| {
+            let mut files: Vec<&str> = copy.iter().map(|(_, file)| *file).collect();
+            files.dedup();
+            let mut paths: Vec<String> = Vec::new();
+            for (path, _) in &copy {
+                if !paths.contains(path) {
+                    paths.push(path.clone());
+                }
+            }
+            (paths, files.join(", "))
+        });
+        // Another tool's commands may not make the environment that ours would.
+        found.needs = match set_up_by {
+            Some(_) => needs.with_set_up(create.as_ref().map_or("", |(command, _)| command), root),
+            None => needs,
+        };
+        (found.create, found.remove) = (create, remove);
+        Ok((found, told))
+    }
+
+    /// What another tool's file wants copied, and can be.
+    fn copyable(
+        &self,
+        other: &declared::Declared,
+        told: &mut Vec<Finding>,
+    ) -> Result<Vec<String>, DoctorError> {
+        let leave = |what: &str, why: &str| {
+            finding(Level::Warning, other.file, format!("`{what}` is left out: {why}"), None)
+        };
+        told.extend(other.left_out.iter().map(|(what, why)| leave(what, why)));
+        let mut paths = Vec::new();
+        for path in &other.copy {
+            let list = toml_edit::Array::from_iter([path.as_str()]);
+            let Ok(settings) = Settings::parse(&format!("[worktree]\ncopy = {list}\n")) else {
+                told.push(leave(path, "it is no path inside the project"));
+                continue;
+            };
+            let repository = runner::open_repository(self.layout, &settings)?;
+            let ignored = |path: &Path| repository.ignores_in_checkout(path);
+            match workplace::unmet(self.layout.root(), &settings, &ignored).first() {
+                Some((_, why)) => told.push(leave(path, why)),
+                None => paths.push(path.clone()),
+            }
+        }
+        Ok(paths)
+    }
+
+    /// The commit hooks of the repository, as the tests could run them.
+    fn commit_hooks(&self, needs: &ecosystem::Needs) -> Option<settings::CommitHooks> {
+        let git = self.repository().map(|repository| repository.commit_hooks()).unwrap_or_default();
+        let (manager, hooks) = commit_hooks::find(self.layout.root(), &git)?;
+        let mut command = hooks.command;
+        // One that uv installs is not on the PATH.
+        let by_uv = needs.packages.iter().any(|it| it.name == "uv") && which(manager).is_none();
+        if let Some(command) = command.as_mut().filter(|_| manager == "pre-commit" && by_uv) {
+            *command = format!("uv run --frozen --with pre-commit {command}");
+        }
+        Some(settings::CommitHooks { manager, by: hooks.by, command, cache: hooks.cache })
+    }
 }
 
-/// Where packages are installed beside the code, and what makes them anew.
-const PACKAGES: [(&str, &str); 3] =
-    [(".venv", "uv sync"), ("venv", "python3 -m venv venv"), ("node_modules", "npm ci")];
+/// What was found of packages and tests, where it comes from, and which program is missing for it.
+fn look_at_needs(needs: &ecosystem::Needs, create: Option<&(String, String)>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some((command, from)) = create.filter(|(command, _)| needs.create.as_ref() == Some(command)) {
+        let text = format!("{from}: each tree is made ready by `{command}`");
+        findings.push(finding(Level::Ok, "worktree", text, None));
+    }
+    if let Some((command, by)) = &needs.test {
+        findings.push(finding(Level::Ok, "tests", format!("`{command}`, found by {by}"), None));
+    }
+    let program = |packages: &ecosystem::Packages| {
+        let words = packages.create.split_whitespace().filter(|word| !word.contains('='));
+        let known =
+            ["uv", "poetry", "pdm", "pnpm", "yarn", "bun", "npm", "python3", "bundle", "composer", "mix"];
+        words.into_iter().find(|word| known.contains(word)).map(str::to_owned)
+    };
+    for program in needs.packages.iter().filter_map(program).filter(|program| which(program).is_none()) {
+        let hint = "install it, or change hooks.worktree.create and test.command in adjutant.toml".to_owned();
+        let text = format!("`{program}` is not on the PATH, and trees need it");
+        findings.push(finding(Level::Warning, "worktree", text, Some(hint)));
+    }
+    for other in needs.others.iter().filter(|it| !it.create.is_empty()) {
+        let text = format!("{} ({}) is here, too, and not set up in trees", other.name, other.by);
+        let hint = format!("if the tests need it, add `{}` to hooks.worktree.create", other.create);
+        findings.push(finding(Level::Ok, "worktree", text, Some(hint)));
+    }
+    findings
+}
+
+/// That commit hooks run nowhere, and how they would.
+fn look_at_commit_hooks(found: &settings::Found, settings: &Settings, there: bool) -> Option<Finding> {
+    let hooks = found.commit_hooks.as_ref()?;
+    let run = |command: &String| settings.test.command.as_ref().is_some_and(|test| test.contains(command));
+    if let Some(command) = hooks.command.as_ref().filter(|command| run(command)) {
+        let text = format!("`{command}` runs with the tests ({})", hooks.by);
+        return Some(finding(Level::Ok, "commit hooks", text, None));
+    }
+    let text = format!("those of {} run neither in trees nor at landing", hooks.by);
+    let hint = match &hooks.command {
+        Some(command) if there => format!("add ` && {command}` to test.command in adjutant.toml"),
+        Some(command) => format!(
+            "`adj init --with-hooks` adds `{command}` to the tests; in a file that is there, use the second `command` of [test]"
+        ),
+        None => {
+            "they are on this machine alone; add what they check to test.command in adjutant.toml".to_owned()
+        }
+    };
+    Some(finding(Level::Warning, "commit hooks", text, Some(hint)))
+}
+
+/// Commands one after the other; the first that fails is the last.
+fn joined(commands: &[String]) -> String {
+    match commands {
+        [one] => one.clone(),
+        more if more.iter().any(|command| command.contains('\n')) => {
+            format!("set -e\n{}", more.join("\n"))
+        }
+        more => more.join(" && "),
+    }
+}
+
+/// Paths, as a message lists them.
+fn listed(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Where packages are installed beside the code.
+const PACKAGES: [&str; 3] = [".venv", "venv", "node_modules"];
 
 impl Doctor<'_> {
     /// Where things will be, or are. The folder of the trees is made by the first `adj run`.
@@ -322,17 +496,21 @@ impl Doctor<'_> {
             worktree.copy.iter().chain(&worktree.symlink).any(named)
                 || settings.hooks.worktree_create.is_some()
         };
-        let there = PACKAGES.iter().filter(|(name, _)| root.join(name).is_dir() && !brought(name));
-        let say = |(name, command): &(&str, &str)| {
-            let hint = match self.leads_back(settings, name) {
-                // Shared, it would be refused.
-                true => format!(
-                    "it leads back into your checkout, so it cannot be shared: in adjutant.toml, `worktree.create = \"{}\"` under [hooks] makes one in each tree",
-                    workplace::installs(root, Path::new(name))
-                ),
-                false => format!(
-                    "in adjutant.toml, `symlink = [\"{name}\"]` under [worktree] shares it, or `worktree.create = \"{command}\"` under [hooks] makes one in each tree"
-                ),
+        let there = PACKAGES.iter().filter(|name| root.join(name).is_dir() && !brought(name));
+        let create = ecosystem::find(root).needs(&|_| None).create;
+        let say = |name: &&str| {
+            // A link is not proposed: an editable install or a workspace package in it leads back into the checkout.
+            let hint = match &create {
+                Some(command) => {
+                    let command = toml_edit::Value::from(command.as_str());
+                    format!(
+                        "in adjutant.toml, under [hooks]: `worktree.create = {command}` makes one in each tree"
+                    )
+                }
+                None => {
+                    "in adjutant.toml, under [hooks], set `worktree.create` to the command that installs it"
+                        .to_owned()
+                }
             };
             finding(
                 Level::Warning,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::types::history::{ExportHead, Verified};
 use super::types::host::{
-    ConfigSchema, DiffQuery, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
+    ConfigSchema, DiffQuery, Init, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
     TestsQuery, Transcript, TranscriptQuery,
 };
 use super::types::token::{Minted, TokenLine, TokenRole};
@@ -134,7 +134,7 @@ pub trait Host: Send + Sync {
     fn trash(&self, empty: bool) -> Result<Trash, Problem>;
 
     /// When it returns, there is a settings file, and git does not see what is ours. Done twice, it changes nothing.
-    fn init(&self) -> Result<Vec<Finding>, Problem>;
+    fn init(&self, with_hooks: bool) -> Result<Vec<Finding>, Problem>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -594,6 +594,6 @@ pub(super) fn empty_trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result
     call.site.host.trash(true)
 }
 
-pub(super) fn init(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Page<Finding>, Problem> {
-    Ok(Page { items: call.site.host.init()?, next: None })
+pub(super) fn init(call: &Call, (): (), _: Nothing, body: Init) -> Result<Page<Finding>, Problem> {
+    Ok(Page { items: call.site.host.init(body.with_hooks)?, next: None })
 }

@@ -363,7 +363,7 @@ impl Host for Fake {
         Ok(Trash { folder: "/t".into(), trees: 2, bytes: u64::from(empty) })
     }
 
-    fn init(&self) -> Result<Vec<Finding>, Problem> {
+    fn init(&self, _with_hooks: bool) -> Result<Vec<Finding>, Problem> {
         Ok(Vec::new())
     }
 }

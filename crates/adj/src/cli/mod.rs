@@ -90,8 +90,7 @@ pub struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Create adjutant.toml and check this machine
-    #[command(after_help = settings::INIT_HELP)]
-    Init,
+    Init(settings::Init),
     /// Add, list, edit, move and cancel tasks
     #[command(subcommand)]
     Task(task::Command),
@@ -270,7 +269,7 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
-        Command::Init => settings::init(context),
+        Command::Init(command) => settings::init(&command, context),
         Command::Task(command) => task::run(command, context),
         Command::Board => task::board(context),
         Command::Ps => fleet::ps(context),

@@ -10,17 +10,26 @@ use crate::api::types::{Nothing, Page};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-pub const INIT_HELP: &str = "\
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Example:
   cd my-project && adj init
 
-Writes a short adjutant.toml with the settings to decide on: agent, tests, review, workers, budget. Prints where state \
-and working trees are stored, and checks this machine. An existing file is not changed. `adj config defaults` prints \
-every other setting.";
+Writes a short adjutant.toml with the settings to decide on: agent, tests, review, workers, budget. It also contains \
+the command that installs the packages of your project in each working tree, and the package caches that it uses. \
+.worktreeinclude, .cursor/worktrees.json, .codex/environments/environment.toml and conductor.json are taken into \
+account. Prints where state and working trees are stored, and checks this machine. An existing file is not changed. \
+`adj config defaults` prints every other setting.")]
+pub struct Init {
+    /// Run the commit hooks of the repository (pre-commit, husky, lefthook, core.hooksPath) with the tests
+    #[arg(long)]
+    with_hooks: bool,
+}
 
-pub fn init(context: Context) -> Result<(), Failure> {
+pub fn init(command: &Init, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let done: Page<Finding> = project.post("/init", &Nothing {})?;
+    let wish = types::Init { with_hooks: command.with_hooks };
+    let done: Page<Finding> = project.post("/init", &wish)?;
     findings(&done.items, Exit::Failed, context)
 }
 

@@ -264,6 +264,23 @@ impl Repository {
         found
     }
 
+    /// What git is told of commit hooks here: `core.hooksPath`, and hooks in the folder that it has for them.
+    pub fn commit_hooks(&self) -> crate::workplace::commit_hooks::Git {
+        // Ours is switched off on the command line, so each file of settings is asked by itself.
+        let set = |scope| {
+            let call =
+                self.user("looking for commit hooks").args(["config", scope, "--get", "core.hooksPath"]);
+            call.line().ok().filter(|line| !line.is_empty())
+        };
+        let folder = self.inner.git_dir.join("hooks");
+        let is_there = |name: &&&str| folder.join(name).is_file();
+        let hook = ["pre-commit", "commit-msg"].iter().find(is_there);
+        crate::workplace::commit_hooks::Git {
+            hooks_path: set("--local").or_else(|| set("--global")),
+            hook: hook.map(|name| format!(".git/hooks/{name}")),
+        }
+    }
+
     /// Whether the user's repository is bare.
     pub fn bare(&self) -> bool {
         self.inner.bare

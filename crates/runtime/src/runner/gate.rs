@@ -260,7 +260,7 @@ pub enum Tested {
 
 /// The command that tests a tree: the user's, or what the repository holds. `None`: there is nothing to run.
 pub fn test_command(settings: &crate::settings::Settings, tree: &std::path::Path) -> Option<String> {
-    settings.test.command.clone().or_else(|| workplace::tests::find(tree).command().map(str::to_owned))
+    settings.test.command.clone().or_else(|| workplace::ecosystem::find(tree).command().map(str::to_owned))
 }
 
 /// Whose tests or hooks they are: the folders and ports that they get.

@@ -313,7 +313,7 @@ pub fn make_caches(settings: &Sandbox) -> Vec<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let make = |MissingCache { written, path }: MissingCache| {
         let name = format!("sandbox.caches: `{written}`");
-        match path.map(std::fs::create_dir) {
+        match path.map(std::fs::create_dir_all) {
             // Another one may have been quicker.
             Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 format!("{name} cannot be made, so agents cannot write there: {error}")

@@ -24,7 +24,7 @@ pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
 pub use show::show;
-pub use template::{Found, defaults, template};
+pub use template::{CommitHooks, Found, defaults, template};
 pub use values::time;
 
 use crate::agents::AdapterKind;
@@ -104,7 +104,7 @@ pub struct Fleet {
 /// `[test]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// Absent: whatever [`crate::workplace::tests::find`] finds.
+    /// Absent: whatever [`crate::workplace::ecosystem::find`] finds.
     pub command: Option<String>,
     pub timeout: Duration,
     /// Names of variables that tests and hooks get beside the usual ones.
@@ -611,7 +611,7 @@ impl Settings {
 pub struct MissingCache {
     /// As the settings have it.
     pub written: String,
-    /// Where it can be made without asking: below the user's home, in a directory that is there.
+    /// Where it can be made without asking, with the directories around it: below the user's home.
     pub path: Option<PathBuf>,
 }
 
@@ -642,12 +642,13 @@ impl Sandbox {
     }
 }
 
-/// Whether only the last part of a path is missing, and all before it is a directory below `home`, links followed.
+/// Whether what is there of a path is a directory in `home`, links followed, so that the rest can be made in it.
 fn is_below(path: &Path, home: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok().filter(|path| path.is_dir());
-    let dangles = path.symlink_metadata().is_ok();
-    match (path.parent().and_then(real), real(home)) {
-        (Some(parent), Some(home)) => !dangles && path.file_name().is_some() && parent.starts_with(home),
+    // A link that leads nowhere is there, and is no directory.
+    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok());
+    match (there.and_then(real), real(home)) {
+        (Some(there), Some(home)) => path.file_name().is_some() && there.starts_with(home),
         _ => false,
     }
 }

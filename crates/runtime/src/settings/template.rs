@@ -3,7 +3,7 @@
 
 use super::keys::{Key, SECTIONS, Section};
 use crate::agents::AdapterKind;
-use crate::workplace::tests;
+use crate::workplace::ecosystem::Needs;
 use std::fmt::Write;
 
 /// What `adj init` found out before it writes the file.
@@ -13,8 +13,42 @@ pub struct Found {
     pub main: Option<String>,
     /// The agent program that is installed here.
     pub adapter: Option<AdapterKind>,
-    /// The tests of the repository.
-    pub tests: tests::Found,
+    /// The tests of the repository, and what a tree needs for them.
+    pub needs: Needs,
+    /// The command that makes a new tree ready, and where it comes from.
+    pub create: Option<(String, String)>,
+    /// The command for a tree that is removed, and where it comes from.
+    pub remove: Option<(String, String)>,
+    /// Ignored files to copy into a tree, and where they come from.
+    pub copy: Option<(Vec<String>, String)>,
+    pub commit_hooks: Option<CommitHooks>,
+    /// Whether the tests run them, too.
+    pub with_hooks: bool,
+}
+
+/// The commit hooks of the repository.
+#[derive(Clone, Debug)]
+pub struct CommitHooks {
+    /// The program that manages them.
+    pub manager: &'static str,
+    /// What they were found by.
+    pub by: String,
+    /// Runs them over all files. Absent: they are not in the repository.
+    pub command: Option<String>,
+    /// Where their programs are kept.
+    pub cache: Option<&'static str>,
+}
+
+impl Found {
+    /// What is tested by, with the commit hooks if they are wanted.
+    fn test_command(&self, with_hooks: bool) -> Option<String> {
+        let test = self.needs.test.as_ref().map(|(command, _)| command.clone());
+        let hooks = self.commit_hooks.as_ref().and_then(|hooks| hooks.command.clone()).filter(|_| with_hooks);
+        match (test, hooks) {
+            (Some(test), Some(hooks)) => Some(format!("{test} && {hooks}")),
+            (test, hooks) => test.or(hooks),
+        }
+    }
 }
 
 /// The name under which `adj init` writes the first agent.
@@ -70,6 +104,11 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("fleet",    "workers",   "Number of agents that work at the same time"),
     ("fleet",    "review",    "Who approves finished work: \"human\", \"architect\" or \"auto\""),
     ("test",     "command",   "Must pass before review and before every merge"),
+    ("test",     "env",       "Variables passed to tests and hooks: where the toolchain is"),
+    ("hooks",    "worktree.create", "Makes each new tree ready for the tests"),
+    ("hooks",    "worktree.remove", "Runs in a tree before it is removed"),
+    ("hooks",    "timeout",   "How long a hook may take; the first one downloads packages"),
+    ("worktree", "copy",      "Ignored files that are copied into each new tree"),
     ("agents.*", "adapter",   "Agent program: \"claude\", \"codex\", \"command\" (any program) or \"script\""),
     ("agents.*", "command",   "The program and its arguments"),
     ("agents.*", "env",       "Variables passed to the agent; its API key is one of them"),
@@ -79,7 +118,8 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("sandbox",  "caches",    "Package caches that agents and tests may write to"),
 ];
 
-/// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone.
+/// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone (the
+/// tests with commit hooks in the place of those without).
 pub fn template(found: &Found) -> String {
     let mut text = String::from(
         "# Adjutant's settings for this project. Every other key has a default: `adj config defaults` prints them all.\n",
@@ -98,15 +138,31 @@ pub fn template(found: &Found) -> String {
             let _ = write!(text, "\n[{}]\n", path.replace('*', FIRST_AGENT));
             last = path;
         }
-        let about = match (path, found.tests.first()) {
-            ("test", Some(tests)) => format!("{about}; found by {}", tests.by),
-            ("test", None) => "No tests were found: set the command, or every task needs you".to_owned(),
-            _ => about.to_owned(),
+        let from = match name {
+            "worktree.create" => found.create.as_ref().map(|(_, from)| from),
+            "worktree.remove" => found.remove.as_ref().map(|(_, from)| from),
+            "copy" => found.copy.as_ref().map(|(_, from)| from),
+            _ => None,
+        };
+        let about = match (path, name, &found.needs.test) {
+            ("test", "command", Some((_, by))) => format!("{about}; found by {by}"),
+            ("test", "command", None) => {
+                "No tests were found: set the command, or every task needs you".to_owned()
+            }
+            _ => from.map_or(about.to_owned(), |from| format!("{about}; from {from}")),
         };
         let _ = match line.len() > COMMENT_AT {
             true => writeln!(text, "# {about}\n{line}"),
             false => writeln!(text, "{line:<COMMENT_AT$} # {about}"),
         };
+        let hooks = found.commit_hooks.as_ref().filter(|hooks| hooks.command.is_some() && !found.with_hooks);
+        if let (("test", "command"), Some(hooks)) = ((path, name), hooks) {
+            let command = toml_edit::Value::from(found.test_command(true).unwrap_or_default());
+            let by = &hooks.by;
+            let _ =
+                writeln!(text, "# Commit hooks do not run in trees. To run those of {by} with the tests:");
+            let _ = writeln!(text, "# command = {command}");
+        }
     }
     text
 }
@@ -138,27 +194,37 @@ pub fn defaults() -> String {
 /// What `adj init` puts in force.
 fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
+    let listed = |texts: &mut dyn Iterator<Item = &str>| {
+        let texts: Vec<_> = texts.map(quoted).collect();
+        (!texts.is_empty()).then(|| format!("[{}]", texts.join(", ")))
+    };
+    let variables = found.needs.variables.iter().copied();
     let kind = found.adapter.unwrap_or(AdapterKind::Claude);
     match (section.path, key.path) {
         ("project", "main") => found.main.as_deref().map(quoted).filter(|main| *main != key.default),
         ("fleet", "agent" | "workers" | "review") => Some(key.default.to_owned()),
-        ("test", "command") => found.tests.command().map(quoted),
+        ("test", "command") => found.test_command(found.with_hooks).as_deref().map(quoted),
+        ("test", "env") => listed(&mut variables.into_iter()),
+        ("hooks", "worktree.create") => found.create.as_ref().map(|(command, _)| quoted(command)),
+        ("hooks", "worktree.remove") => found.remove.as_ref().map(|(command, _)| quoted(command)),
+        // A first download of all packages takes longer than most hooks.
+        ("hooks", "timeout") => found.create.as_ref().map(|_| r#""15m""#.to_owned()),
+        ("worktree", "copy") => {
+            found.copy.as_ref().and_then(|(paths, _)| listed(&mut paths.iter().map(String::as_str)))
+        }
         ("agents.*", "adapter") => Some(quoted(machines::Wire::name(kind))),
         // A task of real size takes more turns than the kind's own limit has.
         ("agents.*", "max_turns") => example_of("agents.*.max_turns").map(str::to_owned),
-        ("agents.*", "env") => {
-            let names: Vec<_> = kind.adapter().variables().iter().map(|name| quoted(name)).collect();
-            (!names.is_empty()).then(|| format!("[{}]", names.join(", ")))
-        }
+        ("agents.*", "env") => listed(&mut kind.adapter().variables().iter().copied().chain(variables)),
         ("agents.*", "command") => match kind.adapter().program() {
             None => Some(r#"["your-agent"]"#.to_owned()),
             program => {
                 program.filter(|_| kind != AdapterKind::Claude).map(|name| format!("[{}]", quoted(name)))
             }
         },
-        ("sandbox", "caches") if !found.tests.caches().is_empty() => {
-            let caches: Vec<_> = found.tests.caches().into_iter().map(quoted).collect();
-            Some(format!("[{}]", caches.join(", ")))
+        ("sandbox", "caches") => {
+            let of_hooks = found.commit_hooks.as_ref().filter(|_| found.with_hooks).and_then(|it| it.cache);
+            listed(&mut found.needs.caches.iter().map(String::as_str).chain(of_hooks))
         }
         _ => None,
     }

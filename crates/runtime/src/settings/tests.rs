@@ -436,7 +436,8 @@ fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     let found = Found {
         main: Some("tru\"nk".to_owned()),
         adapter: Some(AdapterKind::Claude),
-        tests: crate::workplace::tests::find(&folder.path),
+        needs: crate::workplace::ecosystem::find(&folder.path).needs(&|_| None),
+        ..Found::default()
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -1,12 +1,14 @@
-//! What a task's tree needs around it before an agent can work there: its tests, its ignored files, an environment and
-//! ports.
+//! What a task's tree needs around it before an agent can work there: its packages, its tests, its ignored files, an
+//! environment and ports.
 
+pub mod commit_hooks;
+pub mod declared;
+pub mod ecosystem;
 mod environment;
 mod glob;
 mod leads_back;
 mod output;
 mod ports;
-pub mod tests;
 mod tree;
 
 pub use environment::{Given, NETWORK, environment};

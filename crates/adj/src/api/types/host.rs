@@ -213,6 +213,15 @@ pub struct Configured {
 #[serde(transparent)]
 pub struct ConfigSchema(pub Value);
 
+/// What a new adjutant.toml is to have.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Init {
+    /// Whether the tests run the repository's commit hooks, too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub with_hooks: bool,
+}
+
 /// Something that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {

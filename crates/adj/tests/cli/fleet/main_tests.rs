@@ -319,8 +319,17 @@ fn doctor_and_init_say_how_installed_packages_come_into_a_tree() {
     for line in ["doctor", "init"] {
         let ran = repository.adj(line);
         assert!(ran.stdout.contains("`node_modules` is here, and trees do not have it"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("symlink = [\"node_modules\"]"), "{}", ran.stdout);
+        // A link is not proposed: a workspace package in it would lead back into the checkout.
+        assert!(
+            ran.stdout.contains("set `worktree.create` to the command that installs it"),
+            "{}",
+            ran.stdout
+        );
+        assert!(!ran.stdout.contains("symlink"), "{}", ran.stdout);
     }
+    repository.write("package.json", "{}");
+    let doctor = repository.ok("doctor");
+    assert!(doctor.contains("`worktree.create = \"npm install --no-package-lock"), "{doctor}");
     repository.set(&[("[test]", "[worktree]\nsymlink = [\"node_modules\"]\n[test]")]);
     assert!(!repository.ok("doctor").contains("node_modules"));
 }

@@ -16,6 +16,7 @@ mod full_disk;
 mod gone;
 mod hostile;
 mod isolation;
+mod init;
 mod issues;
 mod keys;
 mod killed_git;

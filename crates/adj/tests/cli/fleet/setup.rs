@@ -585,14 +585,20 @@ do = [ { run = "touch HOME/cache/new/x && echo yes > {task}.txt" }, { commit = "
     let scenario = scenario.replace("HOME", &home.dir().display().to_string());
     let repository = Repository::new("setup-new-cache", &scenario, &["t-1"]);
     let nowhere = repository.dir().with_extension("nowhere");
-    let caches = format!("[\"~/cache/new\", \"~/not/here\", \"{}\"]", nowhere.display());
+    // A link out of the home is not followed to make something there.
+    std::os::unix::fs::symlink(nowhere.join("deep"), home.dir().join("astray")).expect("a link");
+    let caches =
+        format!("[\"~/cache/new\", \"~/not/yet/here\", \"~/astray/here\", \"{}\"]", nowhere.display());
     repository.set(&[("[test]", &format!("[sandbox]\ncaches = {caches}\n[test]"))]);
     let adj = |line: &str| -> Ran {
         repository.command(line).env("HOME", home.dir()).output().expect("adj runs").into()
     };
     let doctor = adj("doctor").stdout;
-    assert!(doctor.contains("ok       sandbox: `~/cache/new` of sandbox.caches is not there"), "{doctor}");
-    for written in ["~/not/here", &nowhere.display().to_string()] {
+    for written in ["~/cache/new", "~/not/yet/here"] {
+        let said = format!("ok       sandbox: `{written}` of sandbox.caches is not there");
+        assert!(doctor.contains(&said), "{said}\n{doctor}");
+    }
+    for written in ["~/astray/here", &nowhere.display().to_string()] {
         let said = format!("WARNING  sandbox: `{written}` of sandbox.caches is not there");
         assert!(doctor.contains(&said), "{said}\n{doctor}");
     }
@@ -600,13 +606,16 @@ do = [ { run = "touch HOME/cache/new/x && echo yes > {task}.txt" }, { commit = "
 
     let Ran { code, stdout, stderr } = adj("run --until-idle");
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert!(stdout.contains("sandbox.caches: `~/cache/new` was not there and is made"), "{stdout}");
-    for written in ["~/not/here", &nowhere.display().to_string()] {
+    for written in ["~/cache/new", "~/not/yet/here"] {
+        let said = format!("sandbox.caches: `{written}` was not there and is made");
+        assert!(stdout.contains(&said), "{said}\n{stdout}");
+    }
+    for written in ["~/astray/here", &nowhere.display().to_string()] {
         let said = format!("sandbox.caches: `{written}` is not there, so agents cannot write there");
         assert!(stdout.contains(&said), "{said}\n{stdout}");
     }
     assert_eq!(repository.read("t-1.txt"), "yes\n");
-    assert!(!nowhere.exists() && !home.dir().join("not").exists());
+    assert!(!nowhere.exists() && home.dir().join("not/yet/here").is_dir());
     assert!(!adj("doctor").stdout.contains("~/cache/new"));
 }
 
