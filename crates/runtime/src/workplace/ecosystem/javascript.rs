@@ -49,6 +49,15 @@ pub fn lock(tree: &Tree) -> Option<&'static str> {
     ])
 }
 
+/// Yarn 4 has to be told that all packages of a workspace are meant; earlier ones do not know the option.
+pub fn is_yarn_4(tree: &Tree) -> bool {
+    let named = manifest(tree, "").and_then(|package| package["packageManager"].as_str().map(str::to_owned));
+    let lock = tree.read("yarn.lock").unwrap_or_default();
+    let version = lock.split_once("\n__metadata:").and_then(|(_, rest)| rest.split_once("version:"));
+    let version = version.and_then(|(_, rest)| rest.lines().next()?.trim().parse::<u32>().ok());
+    named.is_some_and(|named| named.starts_with("yarn@4")) || version.is_some_and(|version| version >= 8)
+}
+
 pub fn is_locked(tree: &Tree) -> bool {
     lock(tree).is_some()
 }

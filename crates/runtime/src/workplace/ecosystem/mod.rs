@@ -111,7 +111,7 @@ pub const ECOSYSTEMS: &[Ecosystem] = &[
         tests: |tree| javascript::tested_by(tree, "berry"),
         create: "yarn install{immutable}",
         test: "yarn test",
-        test_each: "yarn workspaces foreach --all run test",
+        test_each: "yarn workspaces foreach{all} run test",
         caches: &[
             cache("~/.yarn/berry", &[("YARN_GLOBAL_FOLDER", "")]),
             cache("~/.cache/node/corepack", &[("COREPACK_HOME", "")]),
@@ -527,6 +527,9 @@ fn filled(command: &str, tree: &Tree) -> String {
     let locked = |flag: &str| if javascript::is_locked(tree) { flag.to_owned() } else { String::new() };
     put(&mut text, "{frozen}", &|| locked(" --frozen-lockfile"));
     put(&mut text, "{immutable}", &|| locked(" --immutable"));
+    put(&mut text, "{all}", &|| {
+        if javascript::is_yarn_4(tree) { " --all".to_owned() } else { String::new() }
+    });
     put(&mut text, "{lock}", &|| javascript::lock(tree).unwrap_or("package.json").to_owned());
     put(&mut text, "{task}", &|| javascript::deno_task(tree).to_owned());
     put(&mut text, "{version}", &|| python::version(tree).to_owned());

@@ -90,6 +90,14 @@ fn javascript_trees_install_what_the_lock_file_says() {
     check_needs(&[("package.json", SCRIPT), ("yarn.lock", "# yarn lockfile v1\n")], yarn, "yarn test");
     let berry = "# x\n\n__metadata:\n  version: 8\n";
     check_needs(&[("package.json", SCRIPT), ("yarn.lock", berry)], "yarn install --immutable", "yarn test");
+    for (version, test) in
+        [(8, "yarn workspaces foreach --all run test"), (6, "yarn workspaces foreach run test")]
+    {
+        let lock = format!("# x\n\n__metadata:\n  version: {version}\n");
+        let root = r#"{"workspaces":["packages/*"]}"#;
+        let files = [("package.json", root), ("yarn.lock", &*lock), ("packages/a/package.json", SCRIPT)];
+        check_needs(&files, "yarn install --immutable", test);
+    }
     check_needs(
         &[("package.json", SCRIPT), ("bun.lock", "")],
         "bun install --frozen-lockfile",
