@@ -7,10 +7,10 @@ SEED ?= 1
 # How long `make fuzz` goes on.
 SECONDS ?= 60
 
-.PHONY: help demo test quick test-agents conformance many lines bench load soak fuzz cuts lint doc
+.PHONY: help demo test quick test-agents test-repositories conformance many lines bench load soak fuzz cuts lint doc
 
 help: ## List what there is
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build adj, and watch a fleet at work on a sample repository
 	$(CARGO) build -p adj
@@ -31,6 +31,10 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude_architect.sh
 	crates/adj/tests/agents/claude_outage.sh
 	crates/adj/tests/agents/codex.sh
+
+test-repositories: ## Land a change in real repositories: ADJ_REPOSITORIES is a folder with clones (needs their toolchains and a network)
+	$(CARGO) build -p adj
+	crates/adj/tests/repositories.sh
 
 conformance: ## Run the public suites of Durable Streams, OpenAPI and MCP against adj serve (needs npm, python3 and a network)
 	$(CARGO) build -p adj --bin adj

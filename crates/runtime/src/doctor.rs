@@ -480,13 +480,6 @@ impl Doctor<'_> {
         unmet.chain(back).collect()
     }
 
-    /// Whether a tree that links this folder would lead its tests back into the checkout.
-    fn leads_back(&self, settings: &Settings, name: &str) -> bool {
-        let mut linked = settings.clone();
-        linked.worktree.symlink = vec![format!("/{name}")];
-        runner::leads_back(self.layout, &linked).is_some()
-    }
-
     /// Installed packages that no tree would have.
     fn look_at_packages(&self, settings: &Settings) -> Vec<Finding> {
         let root = self.layout.root();

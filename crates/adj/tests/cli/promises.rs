@@ -232,6 +232,18 @@ const NOTHING_LOST: &[Promise] = &[
         "A reader reconnects from before retention: the log keeps everything, so there is no such moment yet",
         NONE,
     ),
+    (
+        "Trees are set up by what `adj init` wrote, so that the tests that pass in them are run on the tree",
+        &[
+            "trees_of_every_ecosystem_are_set_up_by_init_so_that_their_tests_pass",
+            "a_repository_lands_a_change_with_what_init_wrote",
+            "what_the_files_of_other_tools_say_is_taken_over_by_init",
+        ],
+    ),
+    (
+        "Commit hooks that do not run in trees are reported, and run with the tests if asked for",
+        &["init_says_that_commit_hooks_do_not_run_and_adds_them_to_the_tests_if_asked"],
+    ),
 ];
 
 const NOBODY_GETS_IN: &[Promise] = &[

@@ -157,7 +157,8 @@ fn more(section: &str) -> String {
              `sandbox.caches` name. A folder that leads back into the checkout is refused by `adj run`, `adj doctor` and\n\
              `adj config check`: an editable install (a `.pth` or `.egg-link` file, an `__editable__` finder, `direct_url.json`), or\n\
              a workspace package such as `node_modules/@x/a -> ../../packages/a`. Have `hooks.worktree.create` install one in each\n\
-             tree instead, for example `python3 -m venv .venv && .venv/bin/pip install -e .`.\n\n\
+             tree instead, for example `python3 -m venv .venv && .venv/bin/pip install -e .`. `adj init` writes that command;\n\
+             [working trees](trees.md) says which one for which ecosystem.\n\n\
              A `.worktreeinclude` that an agent changed is not in force before you run `adj config trust`. Until then, trees get\n\
              the files that its last trusted content names.\n\n"
         }
