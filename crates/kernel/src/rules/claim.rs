@@ -158,6 +158,14 @@ pub(super) fn plan_for(d: &mut Draft, id: &TaskId) -> Result<Option<task::WorkPl
     Ok(Some(task::WorkPlan { source, ..task::WorkPlan::new(bullets) }))
 }
 
+/// The same for whoever moves the task without the fleet: the plan that somebody gave counts, and none is made up.
+pub(super) fn given_plan(d: &mut Draft, id: &TaskId) -> Result<Option<task::WorkPlan>, Refusal> {
+    match d.task(id)?.plan.as_ref().is_some_and(|plan| !plan.is_empty()) {
+        true => plan_for(d, id),
+        false => Ok(None),
+    }
+}
+
 pub(super) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(120).collect()
 }

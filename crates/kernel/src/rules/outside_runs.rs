@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::approval::decide;
-use super::claim::{end_lease, give_lease, open_run};
+use super::claim::{end_lease, give_lease, given_plan, open_run};
 use super::outcome::ask_after;
 use super::people::retry_task;
 use super::release::{abort_run, ask_person, block, pause_run, release};
@@ -78,7 +78,8 @@ pub(crate) fn open_outside_run(
     renew_outside(d, id);
     if d.task(id)?.status() == Status::Assigned {
         let actor = d.command.actor.clone();
-        d.move_task(id, &actor, Status::InProgress, Payload::default())?;
+        let work_plan = given_plan(d, id)?;
+        d.move_task(id, &actor, Status::InProgress, Payload { work_plan, ..Payload::default() })?;
     }
     if let Some(open) = d.world.run_of(id).filter(|run| run.is_open()).map(|run| run.id.clone()) {
         abort_run(d, &open, "another run takes its place")?;

@@ -8,7 +8,7 @@ use machines::{Wire, run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::claim::{claim, first_line, give_lease, plan_for, take_run};
+use super::claim::{claim, first_line, give_lease, given_plan, plan_for, take_run};
 use super::fleet::free_name;
 use super::landing::{approve, land_again, reviewed_by_policy, tidy_up, unqueue};
 use super::next::wake;
@@ -40,10 +40,12 @@ pub(crate) fn person_moves(
     payload: &Payload,
 ) -> Ruled {
     let from = d.task(id)?.status();
-    let payload = &Payload {
-        work_plan: payload.work_plan.clone().map(|plan| task::WorkPlan { source: None, ..plan }),
-        ..payload.clone()
+    let work_plan = match &payload.work_plan {
+        Some(plan) => Some(task::WorkPlan { source: None, ..plan.clone() }),
+        None if to == Status::InProgress => given_plan(d, id)?,
+        None => None,
     };
+    let payload = &Payload { work_plan, ..payload.clone() };
     for (field, text) in [
         ("feedback", &payload.feedback),
         ("clarification", &payload.clarification),
