@@ -5,6 +5,7 @@ mod cli;
 mod log_file;
 mod mcp;
 mod outgoing;
+mod port_holder;
 mod real_host;
 mod server;
 mod webhooks;

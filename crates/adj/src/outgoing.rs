@@ -20,13 +20,24 @@ pub fn is_here(name: &str) -> bool {
 }
 
 pub async fn connect(secure: bool, name: &str, port: u16) -> io::Result<Stream> {
-    let stream = TcpStream::connect((name, port)).await?;
-    stream.set_nodelay(true)?;
-    if !secure {
-        return Ok(Box::new(stream));
+    match secure {
+        true => connect_securely(name, port).await,
+        false => Ok(Box::new(connect_in_the_clear(name, port).await?)),
     }
+}
+
+/// A certificate that the system trusts has said who is there when this returns.
+pub async fn connect_securely(name: &str, port: u16) -> io::Result<Stream> {
+    let stream = connect_in_the_clear(name, port).await?;
     let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
     Ok(Box::new(connector()?.connect(name, stream).await?))
+}
+
+/// Nobody has said who is there.
+pub async fn connect_in_the_clear(name: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((name, port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Trusts whom the system trusts; `SSL_CERT_FILE` names others.

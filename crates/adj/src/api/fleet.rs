@@ -48,6 +48,8 @@ pub struct FleetStatus {
     pub pid: u32,
     /// Where browsers and programs find it, where it has an address.
     pub url: Option<String>,
+    /// Where it listens itself, where that is not the address by which it is found.
+    pub listens: Option<String>,
     pub since: Millis,
     /// How many workers it was asked to run.
     pub workers: u32,
@@ -69,6 +71,7 @@ pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Prob
         running: status.as_ref().is_some_and(|status| status.running),
         pid: status.as_ref().map(|status| status.pid),
         url: status.as_ref().and_then(|status| status.url.clone()),
+        listens: status.as_ref().and_then(|status| status.listens.clone()),
         since: status.as_ref().map(|status| view::time(status.since)),
         workers: status.as_ref().map_or(0, |status| status.workers),
         sandbox: status.as_ref().and_then(|status| status.sandbox.clone()),

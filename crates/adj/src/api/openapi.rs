@@ -57,7 +57,7 @@ fn document() -> Value {
             "description": "Tasks, agents, runs and approvals of a project. `adj serve` answers here.",
         },
         "servers": [{"url": "/api/v1"}],
-        "security": [{"token": []}, {"session": []}],
+        "security": [{"token": []}, {"session": [], "pageKey": []}],
         "tags": tags,
         "paths": paths,
         "components": {
@@ -73,6 +73,13 @@ fn document() -> Value {
                     "in": "cookie",
                     "name": "adj-4600",
                     "description": "A browser that came by the link of `adj url`. The name holds the port.",
+                },
+                "pageKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Adj-Page-Key",
+                    "description": "What `POST /session` answered, kept in the storage of the page: the cookie alone is \
+                        not enough, since browsers send it to every port of a host.",
                 },
             },
         },

@@ -453,6 +453,7 @@ impl Control for std::sync::Arc<Running> {
             running: true,
             pid: 7,
             url: None,
+            listens: None,
             since: 0,
             workers: 3,
             sandbox: None,

@@ -1,11 +1,14 @@
 //! A server's address, as somebody wrote it: `https://adj.example.com`, `http://127.0.0.1:4600/p/api`.
 
 use std::io;
+use std::net::ToSocketAddrs;
 
-use super::client::Trouble;
+use super::client::{Dialled, Trouble};
 use super::{Exit, Failure};
 use crate::api::Method;
-use crate::outgoing::{self, Stream};
+use crate::outgoing;
+use crate::port_holder::Holder;
+use crate::server::proof::tcp_address;
 use crate::server::tcp;
 
 #[derive(Clone, Debug)]
@@ -51,13 +54,33 @@ impl Address {
         self.secure || outgoing::is_here(&self.name)
     }
 
-    pub async fn connect(&self) -> io::Result<Stream> {
-        outgoing::connect(self.secure, &self.name, self.port).await
+    pub async fn connect(&self) -> io::Result<Dialled> {
+        if self.secure {
+            let stream = outgoing::connect_securely(&self.name, self.port).await?;
+            return Ok(Dialled { stream, unproven: None });
+        }
+        let stream = outgoing::connect_in_the_clear(&self.name, self.port).await?;
+        let unproven = Some(tcp_address(stream.peer_addr()?));
+        Ok(Dialled { stream: Box::new(stream), unproven })
+    }
+
+    /// The process that listens there, where that is on this machine.
+    fn holder(&self) -> Option<Holder> {
+        let mut addresses = (self.name.as_str(), self.port).to_socket_addrs().ok()?;
+        addresses.find_map(Holder::of)
     }
 
     pub(super) fn failure(&self, trouble: Trouble, method: Method) -> Failure {
         let message = match trouble {
             Trouble::NoToken(failure) => return failure,
+            Trouble::Unproven(why) => {
+                let who = self.holder().map(|holder| format!(", {holder},")).unwrap_or_default();
+                let message = format!("what answers at {self}{who} {why}; your token was not sent");
+                return Failure::new(Exit::Refused, message).hint(
+                    "another program may have taken the port of `adj serve`, the token may be revoked or of another \
+                     project, or the server is older than this command",
+                );
+            }
             Trouble::Unreachable(error) => {
                 let message = format!("the server at {self} cannot be reached: {error}");
                 return Failure::new(Exit::Unreachable, message).hint(format!(

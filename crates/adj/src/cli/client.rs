@@ -11,6 +11,7 @@ use crate::api::types::problem::Document;
 use crate::api::{Method, Request, holder_name};
 use crate::outgoing::Stream;
 use crate::server;
+use crate::server::proof::{self, Challenge, Proof};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::http::{HeaderValue, header};
@@ -57,7 +58,21 @@ pub(super) enum Trouble {
     Suspended(u32),
     Broken(String),
     NoToken(Failure),
+    /// What listens there has not shown that it is the server that the token is for: it was not sent.
+    Unproven(&'static str),
 }
+
+/// A connection that nothing was sent over.
+pub(super) struct Dialled {
+    pub stream: Stream,
+    /// The address for which the other end must prove itself; `None` where a certificate has.
+    pub unproven: Option<String>,
+}
+
+const NOT_THE_SERVER: &str = "is not the server that your token is for";
+const UNKNOWN_TOKEN: &str = "does not know your token";
+/// A proof is a short document.
+const PROOF_BYTES_MAX: usize = 4 << 10;
 
 impl Client {
     pub fn new(socket: PathBuf, lock: PathBuf, token: Option<String>, user: String) -> Client {
@@ -120,8 +135,8 @@ impl Client {
         if let Some(pid) = self.suspended() {
             return Err(Trouble::Suspended(pid));
         }
-        let stream = match tokio::time::timeout(limit, self.connect()).await {
-            Ok(Ok(Some(stream))) => stream,
+        let dialled = match tokio::time::timeout(limit, self.connect()).await {
+            Ok(Ok(Some(dialled))) => dialled,
             Ok(Ok(None)) => return Ok(None),
             Ok(Err(error)) => return Err(Trouble::Unreachable(error)),
             Err(_) => return Err(Trouble::Silent(limit)),
@@ -130,7 +145,7 @@ impl Client {
         // A long poll is answered late on purpose.
         let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
         let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
-        let mut exchange = std::pin::pin!(self.exchange(stream, request, &token));
+        let mut exchange = std::pin::pin!(self.exchange(dialled, request, &token));
         let soon = SILENCE.min(limit);
         if let Ok(answered) = tokio::time::timeout(soon, &mut exchange).await {
             return answered.map(Some);
@@ -163,14 +178,14 @@ impl Client {
             idempotency_key: None,
         };
         let asking = async {
-            let stream = self.connect().await.ok().flatten()?;
-            self.exchange(stream, &asked, token).await.ok()
+            let dialled = self.connect().await.ok().flatten()?;
+            self.exchange(dialled, &asked, token).await.ok()
         };
         matches!(tokio::time::timeout(PING, asking).await, Ok(Some(_)))
     }
 
     /// An owner that is slow to take calls has a full queue of them: it is asked again until the time is up.
-    async fn connect(&self) -> io::Result<Option<Stream>> {
+    async fn connect(&self) -> io::Result<Option<Dialled>> {
         const AGAIN: Duration = Duration::from_millis(20);
         let socket = match &self.way {
             Way::Address(address) => return address.connect().await.map(Some),
@@ -179,7 +194,13 @@ impl Client {
         loop {
             match server::connect(socket).await {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(AGAIN).await,
-                connected => return Ok(connected?.map(|stream| Box::new(stream) as Stream)),
+                connected => {
+                    let dialled = connected?.map(|(stream, address)| Dialled {
+                        stream: Box::new(stream),
+                        unproven: Some(address),
+                    });
+                    return Ok(dialled);
+                }
             }
         }
     }
@@ -246,6 +267,13 @@ impl Client {
                 ));
             }
             Trouble::NoToken(failure) => return failure,
+            Trouble::Unproven(why) => {
+                let message = format!("what answers at `{}` {why}; it was not sent", shown(socket));
+                return Failure::new(Exit::Refused, message).hint(
+                    "ADJ_TOKEN may be revoked or of another project, or the process is older than this command: \
+                     `adj stop`, then `adj run` again",
+                );
+            }
             Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),
         };
         let hint = match (method, owner) {
@@ -283,12 +311,12 @@ impl Client {
     ) -> Result<Result<(), Failure>, Trouble> {
         let limit = answer_limit();
         let silent = |_| Trouble::Silent(limit);
-        let stream = tokio::time::timeout(limit, self.connect()).await.map_err(silent)?;
-        let Some(stream) = stream.map_err(Trouble::Unreachable)? else {
+        let dialled = tokio::time::timeout(limit, self.connect()).await.map_err(silent)?;
+        let Some(dialled) = dialled.map_err(Trouble::Unreachable)? else {
             return Err(Trouble::Unreachable(io::ErrorKind::NotFound.into()));
         };
         let token = self.token().map_err(Trouble::NoToken)?;
-        let asking = self.asked(stream, request, &token, accept);
+        let asking = self.asked(dialled, request, &token, accept);
         let answer = tokio::time::timeout(limit, asking).await.map_err(silent)??;
         let status = answer.status().as_u16();
         let mut body = answer.into_body();
@@ -321,36 +349,80 @@ fn is_full(problem: &Value) -> bool {
 impl Client {
     async fn exchange(
         &self,
-        stream: Stream,
+        dialled: Dialled,
         request: &Request,
         token: &str,
     ) -> Result<(u16, Value), Trouble> {
-        let answer = self.asked(stream, request, token, "application/json").await?;
+        let answer = self.asked(dialled, request, token, "application/json").await?;
         Ok((answer.status().as_u16(), whole(answer.into_body()).await?))
     }
 
+    /// Nothing of the request is sent before the other end has proven itself.
     async fn asked(
         &self,
-        stream: Stream,
+        dialled: Dialled,
         request: &Request,
         token: &str,
         accept: &str,
     ) -> Result<hyper::Response<Incoming>, Trouble> {
         let broken = |error: hyper::Error| Trouble::Broken(error.to_string());
         let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+            hyper::client::conn::http1::handshake(TokioIo::new(dialled.stream)).await.map_err(broken)?;
         // It ends with the runtime, which ends with the answer.
         drop(tokio::spawn(connection));
         let (host, prefix) = match &self.way {
             Way::Socket { .. } => ("adjutant", ""),
             Way::Address(address) => (address.host(), address.prefix()),
         };
+        if let Some(address) = &dialled.unproven
+            && let Some(too_many) = proven(&mut sender, (host, prefix), token, address).await?
+        {
+            return Ok(too_many);
+        }
         let mut wire = wire(request, token, &self.user, host, prefix)
             .map_err(|error| Trouble::Broken(error.to_string()))?;
         let accept = HeaderValue::from_str(accept).map_err(|error| Trouble::Broken(error.to_string()))?;
         wire.headers_mut().insert(header::ACCEPT, accept);
         sender.send_request(wire).await.map_err(broken)
     }
+}
+
+type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
+
+/// Returns when the other end has proven that it knows the token; with its answer where it has no time for us now.
+async fn proven(
+    sender: &mut Sender,
+    (host, prefix): (&str, &str),
+    token: &str,
+    address: &str,
+) -> Result<Option<hyper::Response<Incoming>>, Trouble> {
+    let broken = |error: &dyn std::fmt::Display| Trouble::Broken(error.to_string());
+    let challenge = Challenge::new(token).map_err(|error| broken(&error))?;
+    let query = serde_urlencoded::to_string(&challenge).map_err(|error| broken(&error))?;
+    let asked = hyper::Request::builder()
+        .uri(format!("{prefix}{}?{query}", proof::PATH))
+        .header("host", host)
+        .header("accept", "application/json")
+        .body(Full::default());
+    let answer = sender.send_request(asked.map_err(|error| broken(&error))?).await;
+    let answer = answer.map_err(|error| broken(&error))?;
+    let known = match answer.status().as_u16() {
+        200 => true,
+        429 | 503 => return Ok(Some(answer)),
+        401 => false,
+        _ => return Err(Trouble::Unproven(NOT_THE_SERVER)),
+    };
+    let body = Limited::new(answer.into_body(), PROOF_BYTES_MAX).collect().await;
+    let body = body.map_err(|_| Trouble::Unproven(NOT_THE_SERVER))?.to_bytes();
+    if !known {
+        return Err(Trouble::Unproven(UNKNOWN_TOKEN));
+    }
+    let proof: Proof = serde_json::from_slice(&body).map_err(|_| Trouble::Unproven(NOT_THE_SERVER))?;
+    if !challenge.is_answered_by(&proof, token, address) {
+        return Err(Trouble::Unproven(NOT_THE_SERVER));
+    }
+    sender.ready().await.map_err(|error| broken(&error))?;
+    Ok(None)
 }
 
 /// A body that is one document.

@@ -133,6 +133,12 @@ impl Failure {
         self.document.code.as_deref()
     }
 
+    /// With what came to nothing by it, said first.
+    pub fn within(mut self, what: &str) -> Self {
+        self.document.detail = format!("{what}: {}", self.document.detail);
+        self
+    }
+
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.document.hint = Some(hint.into());
         self

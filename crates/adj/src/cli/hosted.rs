@@ -69,6 +69,8 @@ pub struct StreamSettings {
 /// The address of a server, and who may come by a link.
 pub struct Front {
     pub url: String,
+    /// Where it listens, where that is another address.
+    pub listens: Option<String>,
     pub sessions: Arc<Sessions>,
 }
 
@@ -271,6 +273,7 @@ impl Control for Arc<Switch> {
             running: false,
             pid: std::process::id(),
             url,
+            listens: self.front.get().and_then(|front| front.listens.clone()),
             since: self.since,
             workers: 0,
             sandbox: None,

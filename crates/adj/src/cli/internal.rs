@@ -146,7 +146,8 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         writeln!(context.out, "{}", super::text::json(&listens))?;
         context.out.flush()?;
         let stop = async move { drop(stopped.await) };
-        server::serve(Ear::Socket(listener), House::of_socket("project", place), stop).await;
+        server::serve(Ear::Socket(listener, socket.address()), House::of_socket("project", place), stop)
+            .await;
         drop(socket);
         Ok(())
     });
@@ -185,6 +186,7 @@ impl Control for Idle {
             running: false,
             pid,
             url: None,
+            listens: None,
             since: self.since,
             workers: 0,
             sandbox: None,

@@ -115,6 +115,15 @@ impl Project {
 
     /// `--server unix:PATH`: the owner that listens there, wherever this is.
     fn served(server: &str, globals: &Globals) -> Result<Project, Failure> {
+        // A password in it would be shown on the screen, and in the log of whatever runs this.
+        if let Some((scheme, rest)) = server.split_once("://")
+            && let Some((_, host)) = rest.split('/').next().unwrap_or_default().rsplit_once('@')
+        {
+            let message =
+                format!("an address holds no user and no password: `{scheme}://…@{}`", host.escape_debug());
+            return Err(Failure::new(Exit::Usage, message)
+                .hint("set ADJ_TOKEN to the token, and leave out what stands before the `@`"));
+        }
         let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
         if let Some(address) = Address::read(server) {
             return Project::away(address, globals);
@@ -138,6 +147,11 @@ impl Project {
         let client = Client::at(address, super::set_variable("ADJ_TOKEN"), user());
         let layout = Layout::new("/nonexistent");
         Ok(Project { layout, client, named: true, away: true, quiet: globals.quiet, caller: Ok(person()) })
+    }
+
+    /// Where requests go, for people.
+    pub fn place(&self) -> String {
+        self.client.place()
     }
 
     /// Its files are on another machine, or might be.

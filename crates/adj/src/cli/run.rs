@@ -160,7 +160,12 @@ fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -
         return Err(Failure::new(Exit::Refused, message)
             .hint("`adj run` alone starts it there; `adj stop` ends the server, and then this works"));
     }
-    let started: Served = project.post("/fleet/start", &fleet::Start { workers: command.workers })?;
+    let started = project.post("/fleet/start", &fleet::Start { workers: command.workers });
+    // What is missing is missing there, and not on the machine of whoever asks.
+    let started: Served = started.map_err(|failure: Failure| match project.is_away() {
+        true => failure.within(&format!("the fleet of {} was not started", project.place())),
+        false => failure,
+    })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&started))?);
     }
@@ -371,12 +376,13 @@ impl Fleet {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let mut serving = JoinSet::new();
-        serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
+        serving.spawn(server::serve(Ear::Socket(listener, socket.address()), house, until(stopped.clone())));
         let mut notes = self.notes;
         if let Some(wish) = &self.serve {
             let front =
                 serve::front(wish, BTreeMap::from([(name, place)]), std::slice::from_ref(&switch)).await?;
-            notes.push(format!("serving at {}; `adj url` prints a link for a browser", front.url));
+            let listening = serve::listening(front.listens.as_deref());
+            notes.push(format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url));
             notes.extend(front.warnings);
             serving.spawn(server::serve(front.ear, front.house, until(stopped)));
         }

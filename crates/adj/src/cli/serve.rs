@@ -201,6 +201,8 @@ const RECORDS: usize = 500;
 /// A front that listens and is not served yet.
 pub struct Opened {
     pub url: String,
+    /// The address of the listener itself, where browsers open another.
+    pub listens: Option<String>,
     pub warnings: Vec<String>,
     pub ear: Ear,
     pub house: Arc<House>,
@@ -226,11 +228,19 @@ pub async fn front(
     let (sessions, mut warnings) = Sessions::open(switches.iter().map(|switch| switch.folder().to_owned()));
     let sessions = Arc::new(sessions);
     for switch in switches {
-        switch.listens_at(Front { url: listening.url.clone(), sessions: sessions.clone() });
+        let (url, listens) = (listening.url.clone(), listening.listens.clone());
+        switch.listens_at(Front { url, listens, sessions: sessions.clone() });
     }
     if wish.open {
         warnings
             .push("--auth none: whoever reaches this address on this machine may do everything".to_owned());
+    }
+    if wish.behind_proxy && wish.public.is_none() {
+        let own = listening.url.trim_start_matches("http://");
+        warnings.push(format!(
+            "--behind-proxy without --public-url: a request whose Host is the proxy's name is answered with 421, only {own} \
+             is; name the address that browsers open with --public-url https://HOST"
+        ));
     }
     let door = TcpDoor {
         names: listening.names,
@@ -244,6 +254,7 @@ pub async fn front(
     let house = Arc::new(House { places, door: Door::Tcp(door) });
     Ok(Opened {
         url: listening.url,
+        listens: listening.listens,
         warnings,
         ear: Ear::Tcp(listening.listener, listening.tls),
         house,
@@ -255,6 +266,7 @@ pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
     let Found { projects, mut broken } = projects(command, &context.globals)?;
     projects.iter().try_for_each(|project| project.check_here("`adj serve`"))?;
     if command.detach {
+        broken.iter().for_each(|broken| warn(broken));
         return detach(command, &projects, context);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -311,8 +323,15 @@ struct Found {
 
 /// Those that were named, all that are known, or the one around the current directory.
 fn projects(command: &Serve, globals: &Globals) -> Result<Found, Failure> {
+    if !command.all && (globals.server.is_some() || globals.project.len() < 2) {
+        return Ok(Found { projects: vec![Project::find(globals)?], broken: Vec::new() });
+    }
     if !command.all {
-        return Ok(Found { projects: Project::find_all(globals)?, broken: Vec::new() });
+        let found = Found::among(globals.project.clone(), globals);
+        return match found.projects.is_empty() {
+            false => Ok(found),
+            true => Err(Failure::not_found("none of the projects could be opened").lines(found.broken)),
+        };
     }
     let known = runtime::registry::all().map_err(|error| {
         Failure::new(Exit::Failed, format!("the list of projects cannot be read: {error}"))
@@ -321,14 +340,20 @@ fn projects(command: &Serve, globals: &Globals) -> Result<Found, Failure> {
         return Err(Failure::not_found("no project was set up for this user yet")
             .hint("`adj init` in a repository sets one up"));
     }
-    let mut found = Found { projects: Vec::new(), broken: Vec::new() };
-    for root in known {
-        match Project::find(&Globals { project: vec![root.clone()], ..globals.clone() }) {
-            Ok(project) => found.projects.push(project),
-            Err(failure) => found.broken.push(format!("{} is not served: {failure}", shown(&root))),
+    Ok(Found::among(known, globals))
+}
+
+impl Found {
+    fn among(roots: Vec<PathBuf>, globals: &Globals) -> Found {
+        let mut found = Found { projects: Vec::new(), broken: Vec::new() };
+        for root in roots {
+            match Project::find(&Globals { project: vec![root.clone()], ..globals.clone() }) {
+                Ok(project) => found.projects.push(project),
+                Err(failure) => found.broken.push(format!("{} is not served: {failure}", shown(&root))),
+            }
         }
+        found
     }
-    Ok(found)
 }
 
 /// What `adj serve --json` prints.
@@ -336,6 +361,9 @@ fn projects(command: &Serve, globals: &Globals) -> Result<Found, Failure> {
 #[serde(rename_all = "camelCase")]
 struct Listens<'s> {
     url: &'s str,
+    /// Where the process itself listens, where browsers open another address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listens: Option<&'s str>,
     pid: u32,
     projects: Vec<&'s str>,
     /// Projects that could not be opened, each with the reason.
@@ -368,7 +396,7 @@ async fn serve(
         let place = switch.place(Some(switch.streams(wished.streams())?));
         observe::watch(name, &owner.handle(), &place, project.layout().log());
         let house = House::of_socket(name, place.clone());
-        serving.spawn(server::serve(Ear::Socket(listener), house, until(stopped.clone())));
+        serving.spawn(server::serve(Ear::Socket(listener, socket.address()), house, until(stopped.clone())));
         let shown = (hosted.len() > 1).then(|| name.clone());
         match quiet {
             true => tokio::spawn(pass_on(name.clone(), heard)),
@@ -390,11 +418,22 @@ async fn serve(
     let out = context.out;
     let names = hosted.iter().map(|hosted| hosted.name.as_str()).collect();
     if context.globals.json {
-        let listens =
-            Listens { url: &front.url, pid: std::process::id(), projects: names, not_served: &broken };
+        let listens = Listens {
+            url: &front.url,
+            listens: front.listens.as_deref(),
+            pid: std::process::id(),
+            projects: names,
+            not_served: &broken,
+        };
         writeln!(out, "{}", text::json(&listens))?;
     } else {
-        writeln!(out, "serving {} at {}", names.join(", "), front.url)?;
+        writeln!(
+            out,
+            "serving {} at {}{}",
+            names.join(", "),
+            front.url,
+            listening(front.listens.as_deref())
+        )?;
         // What is not read by a person may be kept, and a link is a secret.
         match std::io::stdout().is_terminal() {
             true => writeln!(out, "open in a browser, once: {link}")?,
@@ -426,6 +465,11 @@ async fn serve(
     observe::finish().await;
     drop(sockets);
     Ok(())
+}
+
+/// What is said of an address that is not the one which browsers open.
+pub fn listening(listens: Option<&str>) -> String {
+    listens.map(|address| format!(" (listening at {address})")).unwrap_or_default()
 }
 
 fn warn(warning: &str) {
@@ -608,6 +652,8 @@ fn open_in_browser(link: &str) {
 struct Detached<'d> {
     pid: u32,
     url: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listens: Option<&'d str>,
     log: &'d Path,
 }
 
@@ -638,18 +684,19 @@ fn detach(command: &Serve, projects: &[Project], context: Context) -> Result<(),
         let fleet: Option<Fleet> = first.running()?.map(|_| first.get("/fleet")).transpose()?;
         Ok(fleet.filter(|fleet| fleet.url.is_some()))
     })?;
-    let Some(Fleet { pid: Some(pid), url: Some(url), .. }) = fleet else {
+    let Some(Fleet { pid: Some(pid), url: Some(url), listens, .. }) = fleet else {
         return Err(Failure::new(Exit::Failed, "the server has ended").hint(started.hint()));
     };
     if context.globals.json {
         return Ok(writeln!(
             context.out,
             "{}",
-            text::json(&Detached { pid, url: &url, log: started.log() })
+            text::json(&Detached { pid, url: &url, listens: listens.as_deref(), log: started.log() })
         )?);
     }
     let log = shown(started.log());
-    writeln!(context.out, "serving at {url} as process {pid}; its lines go to {log}")?;
+    let listening = listening(listens.as_deref());
+    writeln!(context.out, "serving at {url}{listening} as process {pid}; its lines go to {log}")?;
     Ok(writeln!(context.out, "`adj url` prints a link for a browser, `adj stop` ends it")?)
 }
 

@@ -22,7 +22,7 @@ use super::observe::{self, By};
 use super::reply::{respond, respond_kept, respond_problem, respond_tagged, started};
 use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
 use super::tokens::Caller;
-use super::{Connection, Door, House, Place, Served, events, export, pages, ready};
+use super::{Connection, Door, House, Place, Served, events, export, pages, proof, ready};
 use crate::api::host::EXPORT;
 use crate::api::{self, Method, Problem, Request, Site};
 
@@ -33,7 +33,10 @@ pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Req
         Ok(response) => response,
         Err(problem) => respond_problem(&problem),
     };
-    observe::answered(&connection.house, &parts, by, since, &response);
+    // What comes before a request is no request of anybody's yet.
+    if !(response.status().is_success() && parts.uri.path().ends_with(proof::PATH)) {
+        observe::answered(&connection.house, &parts, by, since, &response);
+    }
     response
 }
 
@@ -47,7 +50,12 @@ async fn routed(
     if let Door::Tcp(door) = &house.door {
         match door.open && is_preflight(parts) {
             true => door.names.check_host(parts)?,
-            false => door.names.check(parts)?,
+            false => match door.names.check(parts) {
+                Err(_) if door.names.is_followed_link(parts) => {
+                    return Ok(pages::followed(parts.uri.path()));
+                }
+                checked => checked?,
+            },
         }
         if let Some(response) = pages::before_anybody_asks(door, parts) {
             return Ok(response);
@@ -64,12 +72,18 @@ async fn routed(
         return Ok(page);
     }
     let (place, path) = house.place(&path);
+    if path == proof::PATH && parts.method == axum::http::Method::GET {
+        return match proven(connection, place, parts.uri.query().unwrap_or_default()) {
+            Some(proof) => Ok(respond(200, &serde_json::to_value(proof).unwrap_or_default())),
+            None => stranger(house, parts, &path, unknown()),
+        };
+    }
     let Some(place) = place else {
         // What is of no project is for whoever may ask any of them.
         let known = house.places.values().any(|place| caller(house, place, parts).is_ok());
         return match known {
             true => pages::of_house(house, &path).ok_or_else(|| nothing_at(&path)),
-            false => stranger(house, &path, unknown()),
+            false => stranger(house, parts, &path, unknown()),
         };
     };
     let asking = match caller(house, place, parts) {
@@ -79,7 +93,7 @@ async fn routed(
             let stream = stream_path(parts.uri.path()).unwrap_or_default();
             return ask_streams(place, stream, parts, body, Access::NOTHING).await;
         }
-        Err(problem) => return stranger(house, &path, problem),
+        Err(problem) => return stranger(house, parts, &path, problem),
     };
     connection.seat.is_known();
     *by = By::of(&asking);
@@ -100,6 +114,14 @@ async fn routed(
         return streamed(place, stream, parts, body, &asking).await;
     }
     asked(connection, place, parts, path, body, asking).await
+}
+
+/// The proof that the token of whoever asks is known here: to this project, or to any where none is named.
+fn proven(connection: &Connection, place: Option<&Arc<Place>>, query: &str) -> Option<proof::Proof> {
+    let challenge: proof::Challenge = serde_urlencoded::from_str(query).ok()?;
+    let (address, now) = (connection.address.as_deref()?, runtime::clock::now());
+    let mut places = place.into_iter().chain(connection.house.places.values().filter(|_| place.is_none()));
+    places.find_map(|place| place.served.tokens.prove(&challenge, address, now))
 }
 
 /// A request of the API.
@@ -223,14 +245,17 @@ async fn metrics(house: &House, parts: &Parts, path: &str, by: &mut By) -> Resul
     Ok(observe::page().await.map(pages::metrics))
 }
 
-/// A person at a browser is told in a page how to get in.
-fn stranger(house: &House, path: &str, problem: Problem) -> Result<Response, Problem> {
+/// A browser that opens an address gets a page, which says how to get in to those who are not signed in.
+fn stranger(house: &House, parts: &Parts, path: &str, problem: Problem) -> Result<Response, Problem> {
     let problem = match &house.door {
         Door::Tcp(door) => door.pace.stranger(problem),
         Door::Socket => problem,
     };
-    match path {
-        "/" if problem.status == 401 => Ok(pages::knock()),
+    let is_browser = matches!(house.door, Door::Tcp(_))
+        && parts.method == axum::http::Method::GET
+        && (path == "/" || accepts(&parts.headers, "text/html"));
+    match problem.status {
+        401 if is_browser => Ok(pages::shell()),
         _ => Err(problem),
     }
 }

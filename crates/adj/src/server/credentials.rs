@@ -5,12 +5,13 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use kernel::Actor;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::method;
 use super::body::json_body;
 use super::reply::respond;
+use super::sessions::Shown;
 use super::tokens::{Caller, Tokens};
 use super::{Door, House, Place, TcpDoor, pages};
 use crate::api::tokens::Who;
@@ -32,9 +33,9 @@ pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Call
         return by_token(&place.served.tokens, &parts.headers);
     }
     if let Some(door) = door
-        && let Some(secret) = cookie(door, &parts.headers)
+        && let Some(shown) = shown(door, &parts.headers)
         && let tokens = &place.served.tokens
-        && let Some(Who { user, token }) = door.sessions.who(secret, tokens.folder(), now)
+        && let Some(Who { user, token }) = door.sessions.who(shown, tokens.folder(), now)
         && token.as_deref().is_none_or(|token| tokens.lives(token, now))
     {
         door.names.check_cookie(parts)?;
@@ -72,7 +73,13 @@ impl TcpDoor {
     }
 }
 
-/// The secret of a session, as the browser keeps it.
+/// Both secrets of a session. A navigation sends only the cookie: it is nobody's, and gets a page that sends both.
+fn shown<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<Shown<'h>> {
+    let page_key = headers.get(pages::PAGE_KEY).and_then(|value| value.to_str().ok())?;
+    Some(Shown { cookie: cookie(door, headers)?, page_key })
+}
+
+/// The secret of a session that the browser sends to every port of this host.
 fn cookie<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<&'h str> {
     let name = door.cookie_name();
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -88,15 +95,22 @@ struct Enter {
     code: String,
 }
 
+/// What it is given beside the cookie, and keeps in the storage of this origin.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entered {
+    page_key: String,
+}
+
 /// A link becomes a session, or a session ends.
 pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
     let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
-    let (secret, seconds) = match method {
+    let (secret, seconds, entered) = match method {
         Method::Post => {
             let body = json_body(method, &parts.headers, body, door.client_timeout).await?;
             let Enter { code } = Enter::deserialize(&body)
                 .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
-            let before = cookie(door, &parts.headers);
+            let before = shown(door, &parts.headers);
             let begun = door.sessions.begin(&code, before, now).map_err(|error| {
                 Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
             })?;
@@ -104,20 +118,20 @@ pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Re
                 Problem::new(401, "LINK_USED", "this link was used already, or is too old")
                     .hint("`adj url` prints a fresh one")
             })?;
-            (begun.secret, begun.seconds)
+            let entered = serde_json::to_value(Entered { page_key: begun.page_key });
+            (begun.secret, begun.seconds, entered.unwrap_or_default())
         }
         Method::Delete => {
             door.names.check_cookie(parts)?;
-            if let Some(secret) = cookie(door, &parts.headers) {
-                door.sessions.end(secret, now).map_err(|error| {
-                    Problem::new(
-                        500,
-                        "NOT_KEPT",
-                        format!("the session has ended until the server starts again: {error}"),
-                    )
-                })?;
+            let shown = shown(door, &parts.headers).ok_or_else(unknown)?;
+            let ended = door.sessions.end(shown, now).map_err(|error| {
+                let detail = format!("the session has ended until the server starts again: {error}");
+                Problem::new(500, "NOT_KEPT", detail)
+            })?;
+            if !ended {
+                return Err(unknown());
             }
-            (String::new(), 0)
+            (String::new(), 0, Value::Object(Default::default()))
         }
         _ => {
             let detail = "a session is begun by POST and ended by DELETE";
@@ -128,7 +142,7 @@ pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Re
     let secure = if door.secure { "; Secure" } else { "" };
     let name = door.cookie_name();
     let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
-    let mut response = respond(200, &Value::Object(Default::default()));
+    let mut response = respond(200, &entered);
     let cookie = HeaderValue::from_str(&cookie)
         .map_err(|error| Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}")))?;
     response.headers_mut().insert(header::SET_COOKIE, cookie);

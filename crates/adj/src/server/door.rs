@@ -51,6 +51,17 @@ impl Names {
         }
     }
 
+    /// Somebody clicked on a link to us on another web page, which sees nothing of what comes.
+    pub fn is_followed_link(&self, parts: &Parts) -> bool {
+        let says =
+            |name: &str, value: &str| matches!(one(&parts.headers, name), Ok(Some(said)) if said == value);
+        parts.method == Method::GET
+            && self.check_host(parts).is_ok()
+            && !parts.headers.contains_key(header::ORIGIN)
+            && says("sec-fetch-mode", "navigate")
+            && says("sec-fetch-dest", "document")
+    }
+
     /// Refuses whoever does not ask us, whatever page it comes from.
     pub fn check_host(&self, parts: &Parts) -> Result<(), Problem> {
         let asked = parts.uri.authority().map(Authority::as_str);
@@ -143,6 +154,23 @@ mod tests {
         for site in ["cross-site", "same-site"] {
             assert_eq!(status(&[host, ("sec-fetch-site", site)]), 403, "{site}");
         }
+    }
+
+    #[test]
+    fn a_link_on_another_page_may_be_followed_and_nothing_else_comes_from_there() {
+        let followed = |method: &str, headers: &[(&str, &str)]| {
+            let mut all = vec![("host", "localhost:4600"), ("sec-fetch-site", "cross-site")];
+            all.extend(headers);
+            names().is_followed_link(&asked(method, "/enter", &all))
+        };
+        let (mode, dest) = (("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document"));
+        assert!(followed("GET", &[mode, dest]));
+        assert!(!followed("POST", &[mode, dest]));
+        assert!(!followed("GET", &[mode, ("sec-fetch-dest", "iframe")]));
+        assert!(!followed("GET", &[("sec-fetch-mode", "no-cors"), dest]));
+        assert!(!followed("GET", &[mode, dest, ("origin", "http://evil.example")]));
+        let elsewhere = [("host", "evil.example"), mode, dest];
+        assert!(!names().is_followed_link(&asked("GET", "/enter", &elsewhere)));
     }
 
     #[test]

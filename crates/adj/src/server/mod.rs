@@ -5,7 +5,8 @@
 //! asked and answers it.
 //!
 //! Invariants:
-//! - nothing is read of a body, and nothing of a project is answered, before a token or a session has said who asks;
+//! - nothing is read of a body, and nothing of a project is answered, before a token or a session has said who asks; but
+//!   that the server knows a token is proven to whoever holds the token, before it is sent;
 //! - nothing that a caller sends is kept in memory beyond the limits;
 //! - whoever connects and says nothing, or reads nothing, is not waited for, and takes no descriptor from anybody else.
 
@@ -19,6 +20,7 @@ mod feeds;
 pub mod observe;
 mod pace;
 mod pages;
+pub mod proof;
 mod ready;
 mod reply;
 mod seats;
@@ -169,7 +171,8 @@ impl House {
 
 /// Where connections come from.
 pub enum Ear {
-    Socket(UnixListener),
+    /// With the address that its proofs are for.
+    Socket(UnixListener, String),
     Tcp(TcpListener, Option<tokio_rustls::TlsAcceptor>),
 }
 
@@ -179,7 +182,8 @@ type Stream = Box<dyn Io>;
 
 /// A connection that somebody made.
 enum Knock {
-    Ready(Stream, Peer),
+    /// With our own end of it, as the system says.
+    Ready(Stream, Peer, Option<String>),
     /// Who it is for is said in the first bytes, which may be long in coming.
     Tls(tokio::net::TcpStream, tokio_rustls::TlsAcceptor),
 }
@@ -187,18 +191,19 @@ enum Knock {
 impl Ear {
     async fn accept(&self) -> io::Result<Knock> {
         match self {
-            Ear::Socket(listener) => {
+            Ear::Socket(listener, address) => {
                 let (stream, _) = listener.accept().await?;
                 let peer = Peer::of(&stream);
-                Ok(Knock::Ready(Box::new(stream), peer))
+                Ok(Knock::Ready(Box::new(stream), peer, Some(address.clone())))
             }
             Ear::Tcp(listener, tls) => {
                 let (stream, _) = listener.accept().await?;
                 // Answers are small and whole: waiting to fill a packet only makes them late.
                 let _ = stream.set_nodelay(true);
+                let own_end = stream.local_addr().ok().map(proof::tcp_address);
                 Ok(match tls {
                     Some(tls) => Knock::Tls(stream, tls.clone()),
-                    None => Knock::Ready(Box::new(stream), Peer::Person),
+                    None => Knock::Ready(Box::new(stream), Peer::Person, own_end),
                 })
             }
         }
@@ -207,7 +212,7 @@ impl Ear {
     fn seats(&self) -> Arc<Seats> {
         let descriptors = runtime::files::descriptors_max();
         match self {
-            Ear::Socket(_) => Seats::new(descriptors),
+            Ear::Socket(..) => Seats::new(descriptors),
             Ear::Tcp(..) => Seats::of_tcp(descriptors),
         }
     }
@@ -216,6 +221,8 @@ impl Ear {
 /// One connection, as those who answer over it see it.
 struct Connection {
     house: Arc<House>,
+    /// What a proof over it is for; `None` where a certificate proves who we are.
+    address: Option<String>,
     seat: Seat,
     /// Set when the owner stops: streams end.
     stopping: watch::Receiver<bool>,
@@ -243,20 +250,21 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
             Some(_) = connections.join_next() => continue,
             () = &mut stop => break,
         };
-        let peer = match &knock {
-            Knock::Ready(_, peer) => *peer,
-            Knock::Tls(..) => Peer::Person,
+        let (peer, address) = match &knock {
+            Knock::Ready(_, peer, address) => (*peer, address.clone()),
+            Knock::Tls(..) => (Peer::Person, None),
         };
         match seats.admit(peer) {
             Some(seat) => {
                 let counted = observe::Connected::over(&house.door);
                 let (house, stopping) = (house.clone(), stopping.clone());
-                let connection = Connection { house, seat, stopping, _counted: counted };
+                let connection = Connection { house, address, seat, stopping, _counted: counted };
                 connections.spawn(let_in(knock, connection));
             }
             None => {
                 // More than these are not even told.
-                if let (Ok(place), Knock::Ready(stream, _)) = (turned_away.clone().try_acquire_owned(), knock)
+                if let (Ok(place), Knock::Ready(stream, ..)) =
+                    (turned_away.clone().try_acquire_owned(), knock)
                 {
                     connections.spawn(async move {
                         turn_away(stream).await;
@@ -274,7 +282,7 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
 
 async fn let_in(knock: Knock, connection: Connection) {
     match knock {
-        Knock::Ready(stream, _) => talk(stream, connection).await,
+        Knock::Ready(stream, ..) => talk(stream, connection).await,
         Knock::Tls(stream, tls) => {
             let agreed = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await;
             if let Ok(Ok(stream)) = agreed {

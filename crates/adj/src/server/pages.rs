@@ -16,13 +16,17 @@ use crate::api::openapi;
 pub const SESSION: &str = "/session";
 /// The page behind a link: its secret stands behind the `#`.
 pub const ENTER: &str = "/enter";
+/// The header with the page key, which only pages of this origin can send.
+pub const PAGE_KEY: &str = "x-adj-page-key";
 
-const SCRIPT: &str = include_str!("pages/enter.js");
+const ENTER_SCRIPT: &str = include_str!("pages/enter.js");
+const PAGE_SCRIPT: &str = include_str!("pages/page.js");
 const STYLE: &str = include_str!("pages/style.css");
 const ENTER_BODY: &str = "<h1>Adjutant</h1><p id=\"said\">Signing in…</p><noscript><p>This page needs JavaScript to sign you \
     in.</p></noscript><script src=\"/enter.js\"></script>";
-const KNOCK_BODY: &str = "<h1>Adjutant</h1><p>You are not signed in. Run <code>adj url</code> in the project, and open the \
-    link that it prints.</p>";
+const SHELL_BODY: &str = "<h1>Adjutant</h1><p>You are not signed in. Run <code>adj url</code> in the project, and open the \
+    link that it prints.</p><noscript><p>These pages need JavaScript.</p></noscript>";
+const SHELL_SCRIPT: &str = "<script src=\"/page.js\"></script>";
 
 /// What is the same for everybody and says nothing of any project.
 pub(super) fn before_anybody_asks(_: &TcpDoor, parts: &Parts) -> Option<Response> {
@@ -32,15 +36,26 @@ pub(super) fn before_anybody_asks(_: &TcpDoor, parts: &Parts) -> Option<Response
     match parts.uri.path() {
         "/healthz" => Some(plain("ok\n")),
         ENTER => Some(html(StatusCode::OK, "Adjutant", ENTER_BODY)),
-        "/enter.js" => Some(typed("text/javascript; charset=utf-8", SCRIPT)),
+        "/enter.js" => Some(typed("text/javascript; charset=utf-8", ENTER_SCRIPT)),
+        "/page.js" => Some(typed("text/javascript; charset=utf-8", PAGE_SCRIPT)),
         "/style.css" => Some(typed("text/css; charset=utf-8", STYLE)),
         _ => None,
     }
 }
 
-/// For a browser that shows nothing by which it could be known.
-pub(super) fn knock() -> Response {
-    html(StatusCode::UNAUTHORIZED, "Adjutant", KNOCK_BODY)
+/// For a browser that shows nothing by which it could be known, which is every navigation: a script in it asks for the
+/// same address with the page key. It is the same for everybody and says nothing of any project.
+pub(super) fn shell() -> Response {
+    document(StatusCode::UNAUTHORIZED, "Adjutant", SHELL_BODY, SHELL_SCRIPT)
+}
+
+/// For a browser that followed a link on another web page. The secret of a link of ours is behind the `#`, where that
+/// page is, so refusing it would protect nothing.
+pub(super) fn followed(path: &str) -> Response {
+    match path {
+        ENTER => html(StatusCode::OK, "Adjutant", ENTER_BODY),
+        _ => shell(),
+    }
 }
 
 /// For whoever may ask the project.
@@ -226,10 +241,14 @@ fn escaped(text: &str) -> String {
 }
 
 fn html(status: StatusCode, title: &str, body: &str) -> Response {
+    document(status, title, body, "")
+}
+
+fn document(status: StatusCode, title: &str, body: &str, script: &str) -> Response {
     let page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><title>{}</title><link rel=\"stylesheet\" href=\"/style.css\"></head>\
-         <body><main>{body}</main></body></html>",
+         <body><main>{body}</main>{script}</body></html>",
         escaped(title)
     );
     let mut response = typed("text/html; charset=utf-8", page);

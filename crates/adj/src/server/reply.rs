@@ -70,7 +70,7 @@ pub(super) fn respond_kept(document: Bytes, tag: &str, seen: Option<&str>) -> Re
     }
     // It is the caller's alone, and to be asked for again each time.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    headers.insert(header::VARY, HeaderValue::from_static("Authorization, Cookie"));
+    headers.insert(header::VARY, HeaderValue::from_static("Authorization, Cookie, X-Adj-Page-Key"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if same {
         *response.status_mut() = StatusCode::NOT_MODIFIED;

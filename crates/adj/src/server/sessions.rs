@@ -1,5 +1,9 @@
 //! How a browser is let in: a link that holds for one use and a few minutes becomes a session, which the browser keeps as
-//! a cookie that no script can read.
+//! two secrets: a cookie that no script can read, and a page key that the browser gives only to pages of this origin.
+//!
+//! A browser sends a cookie to every port of its host, so each program that listens on this machine can receive it. The
+//! page key is in the storage of the origin, which includes the port, and is sent only by our own page. Either secret
+//! without the other is worth nothing.
 //!
 //! The link's secret stands behind the `#`, so it is in no request line, no log and no `Referer`: the page that it opens
 //! sends it in a body. Of secrets only hashes are kept. Sessions are kept beside each project that they let somebody in to,
@@ -46,14 +50,27 @@ struct Link {
 #[derive(Clone, Serialize, Deserialize)]
 struct Session {
     hash: String,
+    /// Of the page key. Sessions from before there were page keys have none, and are over.
+    #[serde(default)]
+    page: String,
     #[serde(flatten)]
     who: Who,
     until: Millis,
 }
 
+/// What a browser shows of its session.
+#[derive(Clone, Copy)]
+pub struct Shown<'s> {
+    pub cookie: &'s str,
+    pub page_key: &'s str,
+}
+
 /// A session that has just begun.
 pub struct Begun {
+    /// For the cookie.
     pub secret: String,
+    /// For the storage of the page.
+    pub page_key: String,
     pub seconds: i64,
 }
 
@@ -91,10 +108,10 @@ impl Sessions {
     pub fn begin(
         &self,
         secret: &str,
-        before: Option<&str>,
+        before: Option<Shown<'_>>,
         now: Millis,
     ) -> Result<Option<Begun>, TokenError> {
-        let fresh = fresh_secret()?;
+        let (fresh, page_key) = (fresh_secret()?, fresh_secret()?);
         let mut state = self.lock();
         let links = state.links.iter().map(|link| (link.hash.as_str(), link.until));
         let Some(at) = position(links, secret, now) else { return Ok(None) };
@@ -110,33 +127,34 @@ impl Sessions {
             let mut changed = sessions.clone();
             changed.retain(|session| session.until > now);
             let until = now + SESSION_MILLIS;
-            changed.push(Session { hash: hash(&fresh), who: who.clone(), until });
+            changed.push(Session { hash: hash(&fresh), page: hash(&page_key), who: who.clone(), until });
             let surplus = changed.len().saturating_sub(SESSIONS_MAX);
             changed.drain(..surplus);
             write_list(&folder.join(FILE), &changed)?;
             begun.push((folder.clone(), changed));
         }
         state.sessions.extend(begun);
-        Ok(Some(Begun { secret: fresh, seconds: SESSION_MILLIS / 1000 }))
+        Ok(Some(Begun { secret: fresh, page_key, seconds: SESSION_MILLIS / 1000 }))
     }
 
     /// The person whose session this is, in the project of this folder.
-    pub fn who(&self, secret: &str, folder: &Path, now: Millis) -> Option<Who> {
+    pub fn who(&self, shown: Shown<'_>, folder: &Path, now: Millis) -> Option<Who> {
         let state = self.lock();
         let sessions = state.sessions.get(folder)?;
-        session(sessions, secret, now).map(|at| sessions[at].who.clone())
+        session(sessions, shown, now).map(|at| sessions[at].who.clone())
     }
 
-    /// When it returns, this session lets nobody in; where it fails, nobody until the server starts again.
-    pub fn end(&self, secret: &str, now: Millis) -> Result<(), TokenError> {
-        let mut written = Ok(());
+    /// When it returns, this session lets nobody in; where it fails, nobody until the server starts again. False: it is none.
+    pub fn end(&self, shown: Shown<'_>, now: Millis) -> Result<bool, TokenError> {
+        let (mut ended, mut written) = (false, Ok(()));
         for (folder, sessions) in &mut self.lock().sessions {
-            if let Some(at) = session(sessions, secret, now) {
+            if let Some(at) = session(sessions, shown, now) {
                 sessions.remove(at);
+                ended = true;
                 written = written.and(write_list(&folder.join(FILE), sessions));
             }
         }
-        written
+        written.map(|()| ended)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -148,8 +166,9 @@ fn fresh_secret() -> Result<String, TokenError> {
     fresh().map_err(|error| TokenError::Io { path: "/dev/urandom".into(), error })
 }
 
-fn session(all: &[Session], secret: &str, now: Millis) -> Option<usize> {
-    position(all.iter().map(|session| (session.hash.as_str(), session.until)), secret, now)
+fn session(all: &[Session], shown: Shown<'_>, now: Millis) -> Option<usize> {
+    let at = position(all.iter().map(|session| (session.hash.as_str(), session.until)), shown.cookie, now)?;
+    is_same(&all[at].page, &hash(shown.page_key)).then_some(at)
 }
 
 /// All of them are looked at, whichever it is.
@@ -183,13 +202,19 @@ mod tests {
         Who { user: user.to_owned(), token: None }
     }
 
-    fn user(sessions: &Sessions, secret: &str, folder: &Path, now: Millis) -> Option<String> {
-        sessions.who(secret, folder, now).map(|who| who.user)
+    impl Begun {
+        fn shown(&self) -> Shown<'_> {
+            Shown { cookie: &self.secret, page_key: &self.page_key }
+        }
     }
 
-    fn begin(sessions: &Sessions, only: Option<&Path>, before: Option<&str>, now: Millis) -> String {
+    fn user(sessions: &Sessions, shown: Shown<'_>, folder: &Path, now: Millis) -> Option<String> {
+        sessions.who(shown, folder, now).map(|who| who.user)
+    }
+
+    fn begin(sessions: &Sessions, only: Option<&Path>, before: Option<Shown<'_>>, now: Millis) -> Begun {
         let (secret, _) = sessions.link(who("ann"), only, now).unwrap();
-        sessions.begin(&secret, before, now).unwrap().unwrap().secret
+        sessions.begin(&secret, before, now).unwrap().unwrap()
     }
 
     #[test]
@@ -202,9 +227,33 @@ mod tests {
         assert!(begin(&secret, until).is_none(), "it is too late");
         let begun = begin(&secret, until - 1).unwrap();
         assert!(begin(&secret, until - 1).is_none(), "it was used");
-        let user = |secret: &str| user(&sessions, secret, folder.path(), until);
-        assert_eq!(user(&begun.secret).as_deref(), Some("ann"));
-        assert_eq!(user(&secret), None, "a link is no session");
+        let user = |shown| user(&sessions, shown, folder.path(), until);
+        assert_eq!(user(begun.shown()).as_deref(), Some("ann"));
+        assert_eq!(user(Shown { cookie: &secret, ..begun.shown() }), None, "a link is no session");
+    }
+
+    #[test]
+    fn a_cookie_without_the_page_key_of_its_session_lets_nobody_in_and_ends_nothing() {
+        let (one, two) = (folder(), folder());
+        let sessions = opened(&[&one, &two]);
+        let (ours, other) = (begin(&sessions, None, None, 0), begin(&sessions, None, None, 0));
+        let guesses = ["", &ours.secret, &hash(&ours.page_key), &other.page_key];
+        for guess in guesses.map(|page_key| Shown { page_key, ..ours.shown() }) {
+            assert_eq!(user(&sessions, guess, one.path(), 1), None, "{}", guess.page_key);
+            assert!(!sessions.end(guess, 1).unwrap());
+            let by_link = begin(&sessions, Some(one.path()), Some(guess), 1);
+            assert_eq!(user(&sessions, by_link.shown(), two.path(), 1), None, "it brings nothing along");
+        }
+        assert_eq!(user(&sessions, ours.shown(), one.path(), 1).as_deref(), Some("ann"));
+        // One of a server that knew no page keys.
+        let kept = std::fs::read_to_string(one.path().join(FILE)).unwrap();
+        let old = kept.replace(&format!("\"page\":\"{}\",", hash(&ours.page_key)), "");
+        assert_ne!(kept, old);
+        std::fs::write(one.path().join(FILE), old).unwrap();
+        let again = opened(&[&one]);
+        assert_eq!(user(&again, ours.shown(), one.path(), 1), None);
+        assert_eq!(user(&again, Shown { page_key: "", ..ours.shown() }, one.path(), 1), None);
+        assert_eq!(user(&again, other.shown(), one.path(), 1).as_deref(), Some("ann"));
     }
 
     #[test]
@@ -212,25 +261,30 @@ mod tests {
         let folder = folder();
         let sessions = opened(&[&folder]);
         let (one, two) = (begin(&sessions, None, None, 0), begin(&sessions, None, None, 0));
-        sessions.end(&one, 1).unwrap();
+        assert!(sessions.end(one.shown(), 1).unwrap());
         for sessions in [sessions, opened(&[&folder])] {
-            let user = |secret: &str, now| user(&sessions, secret, folder.path(), now);
-            assert_eq!((user(&one, 1), user(&two, 1).as_deref()), (None, Some("ann")));
-            assert_eq!(user(&two, SESSION_MILLIS), None);
+            let user = |shown, now| user(&sessions, shown, folder.path(), now);
+            assert_eq!((user(one.shown(), 1), user(two.shown(), 1).as_deref()), (None, Some("ann")));
+            assert_eq!(user(two.shown(), SESSION_MILLIS), None);
         }
         let kept = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
-        assert!(kept.contains(&hash(&two)) && !kept.contains(&two), "only its hash is kept");
-        assert_eq!(opened(&[&folder]).who(&hash(&two), folder.path(), 1), None, "and lets nobody in");
+        for secret in [&two.secret, &two.page_key] {
+            assert!(kept.contains(&hash(secret)) && !kept.contains(secret), "only its hash is kept");
+        }
+        let copied = (hash(&two.secret), hash(&two.page_key));
+        let copied = Shown { cookie: &copied.0, page_key: &copied.1 };
+        assert_eq!(opened(&[&folder]).who(copied, folder.path(), 1), None, "and lets nobody in");
     }
 
     #[test]
     fn a_link_of_one_project_lets_in_to_that_one_and_where_the_browser_was_before() {
         let (one, two) = (folder(), folder());
         let sessions = opened(&[&one, &two]);
-        let into = |secret: &str| [&one, &two].map(|at| user(&sessions, secret, at.path(), 1).is_some());
+        let into =
+            |begun: &Begun| [&one, &two].map(|at| user(&sessions, begun.shown(), at.path(), 1).is_some());
         let first = begin(&sessions, Some(one.path()), None, 0);
         assert_eq!(into(&first), [true, false]);
-        let both = begin(&sessions, Some(two.path()), Some(&first), 0);
+        let both = begin(&sessions, Some(two.path()), Some(first.shown()), 0);
         assert_eq!(into(&both), [true, true]);
         assert_eq!(into(&begin(&sessions, None, None, 0)), [true, true]);
     }
@@ -242,6 +296,6 @@ mod tests {
         let (sessions, unread) = Sessions::open([folder.path().to_owned()]);
         assert!(unread.len() == 1 && unread[0].contains(FILE), "{unread:?}");
         let begun = begin(&sessions, None, None, 0);
-        assert!(opened(&[&folder]).who(&begun, folder.path(), 1).is_some());
+        assert!(opened(&[&folder]).who(begun.shown(), folder.path(), 1).is_some());
     }
 }

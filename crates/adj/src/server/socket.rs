@@ -6,10 +6,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
+
+use super::proof::socket_address;
 
 /// In the project's folder.
 pub const SOCKET: &str = "socket/adj.sock";
@@ -50,15 +52,19 @@ impl Short {
     }
 }
 
-/// Somebody's ear at the socket; `None` where nobody listens, also where a dead owner left its file behind.
-pub async fn connect(path: &Path) -> io::Result<Option<UnixStream>> {
-    let short = match Short::of(path) {
-        Ok(short) => short,
+/// Somebody's ear at the socket, and the address by which its server proves itself; `None` where nobody listens, also where
+/// a dead owner left its file behind.
+pub async fn connect(path: &Path) -> io::Result<Option<(UnixStream, String)>> {
+    // The file is opened and connected to as what was opened: nobody puts another in its place in between.
+    let file = match File::options().read(true).custom_flags(nix::libc::O_PATH).open(path) {
+        Ok(file) => file,
         Err(error) if is_nobody(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    match UnixStream::connect(short.path()).await {
-        Ok(stream) => Ok(Some(stream)),
+    let there = file.metadata()?;
+    let opened = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
+    match UnixStream::connect(&opened).await {
+        Ok(stream) => Ok(Some((stream, socket_address(there.dev(), there.ino())))),
         Err(error) if is_nobody(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -116,6 +122,11 @@ impl Socket {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the server's proofs are for.
+    pub fn address(&self) -> String {
+        socket_address(self.ours.0, self.ours.1)
     }
 }
 

@@ -13,6 +13,8 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Names;
+use crate::outgoing::is_here;
+use crate::port_holder::Holder;
 
 pub const PORT: u16 = runtime::settings::SERVER_PORT;
 
@@ -49,13 +51,19 @@ impl std::str::FromStr for PublicUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<PublicUrl, String> {
-        let wrong = || "it must be http://HOST[:PORT] or https://HOST[:PORT], without a path".to_owned();
+        let wrong = || "it must be https://HOST[:PORT], without a path".to_owned();
         let url: axum::http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
         let scheme =
             url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https")).ok_or_else(wrong)?;
         let authority = url.authority().filter(|host| !host.as_str().contains('@')).ok_or_else(wrong)?;
         if !matches!(url.path(), "" | "/") || url.query().is_some() {
             return Err(wrong());
+        }
+        if scheme == "http" && !is_here(authority.host().trim_matches(['[', ']'])) {
+            return Err(
+                "browsers would send sessions where others can read them: it must be https://HOST[:PORT]"
+                    .to_owned(),
+            );
         }
         let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
         Ok(PublicUrl { scheme: scheme.to_owned(), host: format!("{}:{port}", authority.host()) })
@@ -77,8 +85,8 @@ pub enum ListenError {
     Exposed(IpAddr),
     #[error("`--auth none` lets everybody in, and {0} can be reached from other machines")]
     Open(IpAddr),
-    #[error("cannot listen at {address}: {error}")]
-    Bind { address: SocketAddr, error: io::Error },
+    #[error("cannot listen at {address}: {error}{}", holder.as_ref().map(|holder| format!(": {holder} listens there")).unwrap_or_default())]
+    Bind { address: SocketAddr, error: io::Error, holder: Option<Holder> },
     #[error("`{}` is not a {what} in PEM form: {why}", path.display())]
     Pem { path: PathBuf, what: &'static str, why: String },
     #[error("the certificate and the key cannot be used: {0}")]
@@ -86,8 +94,9 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> String {
+        let hint = match self {
+            ListenError::Bind { holder: Some(holder), .. } => return holder.hint(),
             ListenError::Exposed(_) => {
                 "give it a certificate (--tls-cert FILE --tls-key FILE), say that a proxy with TLS stands before it \
                  (--behind-proxy), or leave --listen out"
@@ -97,7 +106,8 @@ impl ListenError {
             ListenError::Pem { .. } | ListenError::Tls(_) => {
                 "--tls-cert takes the certificate with its chain, --tls-key its private key"
             }
-        }
+        };
+        hint.to_owned()
     }
 }
 
@@ -109,6 +119,8 @@ pub struct Listening {
     pub port: u16,
     /// As browsers open it, without a `/` at its end.
     pub url: String,
+    /// The address of the listener itself, where browsers open another.
+    pub listens: Option<String>,
     /// Browsers reach it over TLS.
     pub secure: bool,
 }
@@ -123,7 +135,10 @@ pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
     }
     let tls = wish.tls.as_ref().map(acceptor).transpose()?;
     let address = SocketAddr::new(wish.listen, wish.port);
-    let bind = |error| ListenError::Bind { address, error };
+    let bind = |error: io::Error| {
+        let taken = error.kind() == io::ErrorKind::AddrInUse;
+        ListenError::Bind { address, error, holder: taken.then(|| Holder::of(address)).flatten() }
+    };
     let listener = TcpListener::bind(address).await.map_err(bind)?;
     let bound = listener.local_addr().map_err(bind)?;
     let own = if tls.is_some() { "https" } else { "http" };
@@ -136,7 +151,8 @@ pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
     }
     let scheme = wish.public.as_ref().map_or(own, |public| &public.scheme);
     hosts.extend(wish.public.iter().map(|public| public.host.clone()));
-    let url = wish.public.as_ref().map_or(own_url, ToString::to_string);
+    let url = wish.public.as_ref().map_or(own_url.clone(), ToString::to_string);
+    let listens = (url != own_url).then_some(own_url);
     Ok(Listening {
         listener,
         tls,
@@ -144,6 +160,7 @@ pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
         port: bound.port(),
         secure: url.starts_with("https://"),
         url,
+        listens,
     })
 }
 
@@ -193,7 +210,13 @@ mod tests {
             (url.to_string(), url.host.as_str()),
             ("https://adj.example".to_owned(), "adj.example:443")
         );
-        for wrong in ["adj.example", "ftp://x", "https://a@b", "https://x/path", "https://x?q"] {
+        assert_eq!(
+            "http://localhost:8080".parse::<PublicUrl>().unwrap().to_string(),
+            "http://localhost:8080"
+        );
+        for wrong in
+            ["adj.example", "ftp://x", "https://a@b", "https://x/path", "https://x?q", "http://adj.example"]
+        {
             assert!(wrong.parse::<PublicUrl>().is_err(), "{wrong}");
         }
     }

@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
+use super::proof::{Challenge, Proof};
 use crate::api::types::token::TokenRole;
 
 /// The project's token, in its folder.
@@ -40,7 +41,7 @@ const TOKENS_MAX: usize = 10_000;
 /// As many as people can still tell apart.
 const NAMED_MAX: usize = 1_000;
 /// How much of a hash names a token.
-const ID_DIGITS: usize = 12;
+pub(super) const ID_DIGITS: usize = 12;
 /// A file of tokens that is larger than this was not written by us.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
@@ -103,7 +104,7 @@ pub struct Named {
 impl Named {
     /// What it is called by: nobody can make a token of it.
     pub fn id(&self) -> &str {
-        self.hash.get(..ID_DIGITS).unwrap_or(&self.hash)
+        id_of(&self.hash)
     }
 
     fn lives(&self, now: Millis) -> bool {
@@ -242,6 +243,19 @@ impl Tokens {
             Some(project) if is_same(project, &shown) => Some(Caller::person(user)),
             _ => found,
         }
+    }
+
+    /// What proves to a client that this server knows its token; `None` where it does not. The token itself is not shown.
+    pub fn prove(&self, challenge: &Challenge, address: &str, now: Millis) -> Option<Proof> {
+        let issued: Vec<String> = self.lock().iter().map(|issued| issued.hash.clone()).collect();
+        let named: Vec<String> = lock(&self.named)
+            .iter()
+            .filter(|named| named.lives(now))
+            .map(|named| named.hash.clone())
+            .collect();
+        let mut known = issued.into_iter().chain(named).chain(self.project.clone());
+        let hash = known.find(|hash| id_of(hash) == challenge.token).filter(|_| challenge.is_whole())?;
+        Some(challenge.answer(&hash, address))
     }
 
     /// A token for somebody, by name. It is kept, hashed, when this returns.
@@ -398,6 +412,11 @@ pub(super) fn fresh() -> io::Result<String> {
     let mut chance = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut chance)?;
     Ok(runtime::hex::hex(&chance))
+}
+
+/// What a token is called by: nobody can make a token, or its hash, of it.
+pub(super) fn id_of(hash: &str) -> &str {
+    hash.get(..ID_DIGITS).unwrap_or(hash)
 }
 
 pub(super) fn hash(token: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod agents;
 mod answers;
+mod browser;
 mod channels;
 #[path = "../../../machines/src/tests/diff.rs"]
 mod diff;
@@ -17,6 +18,7 @@ mod outside;
 mod owner;
 mod project;
 mod promises;
+mod proof;
 mod sandbox;
 mod secrets;
 mod server;

@@ -434,7 +434,11 @@ fn nobody_is_answered_without_a_token() {
     assert_eq!(as_user(&here, "GET /api/v1/tasks HTTP/1.1", "", b"").status, 200);
 
     let ran: Ran = here.command(&["ps"]).env("ADJ_TOKEN", "0".repeat(64)).output().unwrap().into();
-    assert!(ran.code == 3 && ran.stderr.contains("shows no token that this project knows"), "{}", ran.stderr);
+    assert!(
+        ran.code == 3 && ran.stderr.contains("does not know your token; it was not sent"),
+        "{}",
+        ran.stderr
+    );
     std::fs::remove_file(here.state("token")).unwrap();
     here.fails(&["ps"], 3, "there is no token in");
 }

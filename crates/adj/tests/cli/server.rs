@@ -205,10 +205,12 @@ fn a_browser_comes_in_by_a_link_that_works_once() {
         assert!(cookie.contains(part), "{cookie}");
     }
     let cookie = cookie.split(';').next().unwrap();
+    let page_key = begun.json()["pageKey"].as_str().unwrap().to_owned();
 
     let with_cookie = |line: &str, more: &str, body: &str| {
         let head = format!(
-            "{line} HTTP/1.1\nHost: {host}\nCookie: {cookie}\nContent-Type: application/json\nContent-Length: {}{more}",
+            "{line} HTTP/1.1\nHost: {host}\nCookie: {cookie}\nX-Adj-Page-Key: {page_key}\n\
+             Content-Type: application/json\nContent-Length: {}{more}",
             body.len()
         );
         server.raw(&head, body.as_bytes())
@@ -234,30 +236,38 @@ fn a_browser_comes_in_by_a_link_that_works_once() {
     assert_eq!(with_cookie("GET /api/v1/tasks", "", "").status, 401, "the session has ended");
 }
 
-/// A browser that has come by this link, and its cookie.
+/// A browser that has come by this link, with its cookie and the key of its page.
 struct Browser {
     cookie: String,
+    page_key: String,
 }
 
 impl Browser {
-    fn enter(server: &Server, link: &str, cookie: &str) -> Browser {
+    fn enter(server: &Server, link: &str, before: Option<&Browser>) -> Browser {
         let body = json!({"code": link.trim().rsplit('#').next().unwrap()}).to_string();
+        let before = before.map(|before| format!("\n{}", before.shown())).unwrap_or_default();
         let head = format!(
-            "POST /session HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {cookie}\n\
+            "POST /session HTTP/1.1\nHost: {host}\nOrigin: http://{host}{before}\n\
              Content-Type: application/json\nContent-Length: {}",
             body.len(),
             host = server.host()
         );
         let begun = server.raw(&head, body.as_bytes());
         assert_eq!(begun.status, 200, "{}", begun.text);
-        Browser { cookie: begun.header("set-cookie").unwrap().split(';').next().unwrap().to_owned() }
+        let cookie = begun.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        Browser { cookie, page_key: begun.json()["pageKey"].as_str().unwrap().to_owned() }
+    }
+
+    /// Both secrets, as headers.
+    fn shown(&self) -> String {
+        format!("Cookie: {}\nX-Adj-Page-Key: {}", self.cookie, self.page_key)
     }
 
     fn ask(&self, server: &Server, line: &str) -> u16 {
         let host = server.host();
         let head = format!(
-            "{line} HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {}\nContent-Type: application/json",
-            self.cookie
+            "{line} HTTP/1.1\nHost: {host}\nOrigin: http://{host}\n{}\nContent-Type: application/json",
+            self.shown()
         );
         server.raw(&head, b"").status
     }
@@ -269,7 +279,7 @@ fn a_restart_of_the_server_signs_nobody_out_and_brings_nobody_back() {
     let server = Server::start(&here, &[]);
     // The name of a cookie holds the port, so the next server takes the same.
     let port = server.host().rsplit(':').next().unwrap().to_owned();
-    let [stays, leaves] = [(); 2].map(|()| Browser::enter(&server, &here.ok(&["url"]), ""));
+    let [stays, leaves] = [(); 2].map(|()| Browser::enter(&server, &here.ok(&["url"]), None));
     let tasks = "GET /api/v1/tasks";
     assert_eq!((stays.ask(&server, tasks), leaves.ask(&server, tasks)), (200, 200));
     assert_eq!(leaves.ask(&server, "DELETE /session"), 200);
@@ -282,7 +292,8 @@ fn a_restart_of_the_server_signs_nobody_out_and_brings_nobody_back() {
     let kept = kept.as_array().unwrap();
     assert_eq!(kept.len(), 1, "{kept:?}");
     let (name, _) = stays.cookie.split_once('=').unwrap();
-    let thief = Browser { cookie: format!("{name}={}", kept[0]["hash"].as_str().unwrap()) };
+    let hash = |member: &str| kept[0][member].as_str().unwrap().to_owned();
+    let thief = Browser { cookie: format!("{name}={}", hash("hash")), page_key: hash("page") };
     assert_eq!(thief.ask(&again, tasks), 401);
     drop(again);
     // Two weeks later, by the only clock that it knows.
@@ -301,17 +312,17 @@ fn a_session_ends_with_the_token_that_it_came_from() {
     let (token, id) = (made["token"].as_str().unwrap(), made["id"].as_str().unwrap());
     let link =
         server.ask("POST /api/v1/links", token, &Value::Null).json()["url"].as_str().unwrap().to_owned();
-    let ann = Browser::enter(&server, &link, "");
-    let own = Browser::enter(&server, &here.ok(&["url"]), "");
+    let ann = Browser::enter(&server, &link, None);
+    let own = Browser::enter(&server, &here.ok(&["url"]), None);
     // A link that a session made rests on the same token.
     let host = server.host();
     let head = format!(
-        "POST /api/v1/links HTTP/1.1\nHost: {host}\nOrigin: http://{host}\nCookie: {}\n\
+        "POST /api/v1/links HTTP/1.1\nHost: {host}\nOrigin: http://{host}\n{}\n\
          Content-Type: application/json\nContent-Length: 0",
-        ann.cookie
+        ann.shown()
     );
     let second = server.raw(&head, b"").json()["url"].as_str().unwrap().to_owned();
-    let ann_elsewhere = Browser::enter(&server, &second, "");
+    let ann_elsewhere = Browser::enter(&server, &second, None);
     let tasks = "GET /api/v1/tasks";
     let seen = || [&ann, &ann_elsewhere, &own].map(|browser| browser.ask(&server, tasks));
     assert_eq!(seen(), [200, 200, 200]);
@@ -327,9 +338,9 @@ fn a_link_lets_in_to_the_project_that_it_was_made_for() {
     let tasks = [&one, &two]
         .map(|here| format!("GET /p/{}/api/v1/tasks", here.0.file_name().unwrap().to_str().unwrap()));
     let into = |browser: &Browser| [&tasks[0], &tasks[1]].map(|line| browser.ask(&server, line));
-    let browser = Browser::enter(&server, &one.ok(&["url"]), "");
+    let browser = Browser::enter(&server, &one.ok(&["url"]), None);
     assert_eq!(into(&browser), [200, 401]);
-    let browser = Browser::enter(&server, &two.ok(&["url"]), &browser.cookie);
+    let browser = Browser::enter(&server, &two.ok(&["url"]), Some(&browser));
     assert_eq!(into(&browser), [200, 200], "a browser has one session, and does not lose the first project");
 }
 
@@ -358,6 +369,30 @@ fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
         let query = server.raw(&format!("GET {path}?token={token} HTTP/1.1\nHost: {host}"), b"");
         assert_eq!(query.status, 401, "{path}");
     }
+    // A person who opens them is told in a page what to do.
+    for path in ["/docs", "/openapi.json", "/api/v1/tasks", "/p/nowhere/"] {
+        let opened = format!("GET {path} HTTP/1.1\nHost: {host}\nAccept: text/html,*/*;q=0.8");
+        let page = server.raw(&opened, b"");
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (401, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
+        assert!(page.text.contains("adj url"), "{path}: {}", page.text);
+    }
+    // Somebody clicks on a link in a chat on the web: that page learns nothing, and the link works.
+    for site in ["cross-site", "same-site"] {
+        let clicked = |line: &str, dest: &str| {
+            let headers = format!("Sec-Fetch-Site: {site}\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: {dest}");
+            server.raw(&format!("{line} HTTP/1.1\nHost: {host}\n{headers}\nContent-Length: 0"), b"")
+        };
+        let enter = clicked("GET /enter", "document");
+        assert!(enter.status == 200 && enter.text.contains("/enter.js"), "{site}: {}", enter.text);
+        let docs = clicked("GET /docs", "document");
+        assert!(docs.status == 401 && docs.text.contains("adj url"), "{site}: {}", docs.text);
+        assert_eq!(clicked("GET /enter", "iframe").status, 403, "{site}");
+        assert_eq!(clicked("POST /session", "document").status, 403, "{site}");
+    }
     let own = format!("Host: {host}\nAuthorization: Bearer {token}\nContent-Length: 3");
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let form = format!("POST /api/v1/tasks HTTP/1.1\n{own}\nContent-Type: {kind}");
@@ -381,6 +416,20 @@ fn a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy() {
         &["--listen", "0.0.0.0", "--behind-proxy", "--public-url", "https://adj.example.com"],
     );
     assert_eq!(proxied.said["url"], "https://adj.example.com");
+    // The port that was taken is said beside the address that browsers open.
+    let listens = proxied.said["listens"].as_str().unwrap().to_owned();
+    let at = listens.strip_prefix("http://").unwrap();
+    let mut healthy = TcpStream::connect(at).unwrap();
+    healthy
+        .write_all(format!("GET /healthz HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").as_bytes())
+        .unwrap();
+    assert_eq!(Answer::read(healthy).text, "ok\n");
+    drop(proxied);
+    let started = here.json(&["serve", "--port", "0", "--detach", "--public-url", "https://adj.example.com"]);
+    let listens = started["listens"].as_str().unwrap().to_owned();
+    assert!(TcpStream::connect(listens.strip_prefix("http://").unwrap()).is_ok(), "{started}");
+    here.ok(&["stop"]);
+    here.fails(&["serve", "--port", "0", "--public-url", "http://adj.example.com"], 2, "https://HOST");
 }
 
 /// The suite of the streams asks for it; nothing else of another page is answered.
@@ -483,6 +532,71 @@ fn several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_
     assert!(ran.stdout.contains("of two"), "{}{}", ran.stdout, ran.stderr);
     // Its own socket still leads to it, whoever else is served beside it.
     assert!(two.ok(&["task", "ls"]).contains("of two"));
+}
+
+#[test]
+fn a_project_that_is_not_there_keeps_no_other_from_being_served() {
+    let (here, folder) = (Repository::new(), tempfile::tempdir().unwrap());
+    let [own, plain] = [&*here.0, folder.path()].map(|path| path.to_str().unwrap());
+    let projects = ["--project", "/nowhere", "--project", own, "--project", plain];
+    let server = Server::start(&here, &projects);
+    assert_eq!(server.said["projects"].as_array().unwrap().len(), 1, "{}", server.said);
+    let broken = server.said["notServed"].to_string();
+    assert!(broken.contains("/nowhere") && broken.contains(plain), "{broken}");
+    assert_eq!(server.get("/api/v1/tasks").status, 200);
+    drop(server);
+    let detached = here.adj(&[&["serve", "--port", "0", "--detach"], &projects[..]].concat());
+    assert!(detached.code == 0 && detached.stderr.contains("/nowhere is not served"), "{}", detached.stderr);
+    here.ok(&["stop"]);
+    here.fails(&["serve", "--project", "/nowhere", "--project", plain], 4, "none of the projects");
+}
+
+#[test]
+fn a_fleet_that_cannot_start_where_the_server_is_says_where_that_is() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let ran: Ran = server.command(&["run"]).output().unwrap().into();
+    let said = format!("the fleet of {} was not started: ", server.url());
+    assert!(ran.code != 0 && ran.stderr.contains(&said), "{}", ran.stderr);
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown() {
+    let here = Repository::new();
+    for address in ["http://u:SECRET@127.0.0.1:1", "https://SECRET@adj.example/p/x", "http://a@SECRET@b"] {
+        let ran = here.adj(&["--server", address, "board"]);
+        assert!(ran.code == 2 && ran.stderr.contains("ADJ_TOKEN"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("SECRET"), "{}", ran.stderr);
+    }
+}
+
+/// A plan that was given with the task counts, for whoever begins the work and over whichever route.
+#[test]
+fn a_plan_that_a_task_was_added_with_lets_it_begin() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let made = here.json(&["token", "create", "--name", "coder", "--role", "specialist"]);
+    let token = made["token"].as_str().unwrap();
+    for id in ["c-1", "c-2", "c-3"] {
+        let mut task = json!({"id": id, "title": id, "plan": ["look", "change", "test"]});
+        if id == "c-3" {
+            task.as_object_mut().unwrap().remove("plan");
+        }
+        assert_eq!(server.post("/api/v1/tasks", &task).status, 201);
+        let given = json!({"to": "ASSIGNED", "assigneeIds": ["coder"]});
+        assert_eq!(server.post(&format!("/api/v1/tasks/{id}/transitions"), &given).status, 200);
+    }
+    let begin = json!({"to": "IN_PROGRESS"});
+    let moved = server.post("/api/v1/tasks/c-1/transitions", &begin);
+    assert_eq!(moved.status, 200, "{}", moved.text);
+    let run = server.ask("POST /api/v1/runs", token, &json!({"task": "c-2", "prompt": "go"}));
+    assert_eq!(run.status, 201, "{}", run.text);
+    for id in ["c-1", "c-2"] {
+        let task = server.get(&format!("/api/v1/tasks/{id}")).json();
+        assert_eq!(task["workPlan"]["bullets"], json!(["look", "change", "test"]), "{task}");
+    }
+    let without = server.post("/api/v1/tasks/c-3/transitions", &begin);
+    assert!(without.status >= 400 && without.text.contains("Work plan required"), "{}", without.text);
 }
 
 #[test]

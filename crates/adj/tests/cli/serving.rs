@@ -38,6 +38,16 @@ fn heard(command: &mut Command) -> impl Iterator<Item = String> + use<> {
 }
 
 #[test]
+fn a_proxy_whose_name_is_not_known_is_said_when_the_server_starts() {
+    let here = Repository::new();
+    let mut command = here.command(&["serve", "--port", "0", "--json", "--behind-proxy"]);
+    let mut lines = heard(&mut command);
+    let server = Server::begin(command, &here.state("token"), None);
+    let told = lines.find(|line| line.contains("--behind-proxy without --public-url")).unwrap();
+    assert!(told.contains("421") && told.contains(&server.host()), "{told}");
+}
+
+#[test]
 fn a_browser_is_opened_at_a_link_that_works_once() {
     let here = Repository::new();
     let folder = tempfile::tempdir().unwrap();

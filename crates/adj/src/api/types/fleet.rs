@@ -10,6 +10,9 @@ pub struct Fleet {
     pub pid: Option<u32>,
     /// Where browsers and programs find the process; null where it has no address but its socket.
     pub url: Option<String>,
+    /// The address at which the process itself listens, where that is another: `url` is a proxy's then.
+    #[serde(default)]
+    pub listens: Option<String>,
     pub since: Option<String>,
     /// How many workers it was asked to run.
     pub workers: u32,

@@ -208,6 +208,55 @@ fn restarted(name: &str, ends: &str) {
     assert_eq!(read(), Some(agent), "it was the same process all along");
 }
 
+/// An agent that listens at a port of its own, writes down what it is sent, and answers as if it were somebody.
+const LISTENS: &str = r#"
+[[scenario]]
+[[scenario.step]]
+do = [
+  { run = """perl -MIO::Socket::INET -e '
+      $listener = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $ENV{ADJ_PORT_BASE}, Listen => 5) or die;
+      open(F, ">", "$ENV{TMPDIR}/port"); print F "$ENV{ADJ_PORT_BASE}\\n"; close(F);
+      while ($client = $listener->accept) {
+        sysread($client, $said, 65536);
+        open(F, ">>", "$ENV{TMPDIR}/heard"); print F $said; close(F);
+        print $client "HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}"; close($client);
+      }'; true""" },
+  { write = "{task}.txt", text = "done\n" }, { commit = "Write it" }, { done = true },
+]
+"#;
+
+#[test]
+fn an_agent_at_the_port_of_the_server_is_named_and_is_sent_no_token() {
+    let here = Repository::new("port-taken", LISTENS, &["r-1"]);
+    let server = serve(&here, "--run --keep-agents");
+    let port = wait("an agent that listens", || {
+        std::fs::read_to_string(here.temp("r-1").join("port")).ok().filter(|text| text.ends_with('\n'))
+    });
+    let port = port.trim();
+    signal("-TERM", &server);
+    drop(server);
+    let token = std::fs::read_to_string(here.state("token")).unwrap();
+    let mut command = here.command("board");
+    command.env("ADJ_SERVER", format!("http://127.0.0.1:{port}")).env("ADJ_TOKEN", &token);
+    let asked: crate::Ran = command.output().unwrap().into();
+    let said = ["is not the server", "started by an agent or a test of r-1", "your token was not sent"];
+    assert!(asked.code == 3 && said.iter().all(|said| asked.stderr.contains(said)), "{}", asked.stderr);
+    let heard = std::fs::read_to_string(here.temp("r-1").join("heard")).unwrap();
+    assert!(heard.starts_with("GET /proof?") && !heard.contains(&token), "{heard}");
+    let taken = here.adj(&format!("serve --port {port}"));
+    assert!(
+        taken.code == 5 && taken.stderr.contains("started by an agent or a test of r-1"),
+        "{}",
+        taken.stderr
+    );
+    let pid = taken.stderr.split("`kill ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+    assert!(taken.stderr.contains(&format!("process {pid} (`perl")), "{}", taken.stderr);
+    // As the hint says.
+    assert!(Command::new("kill").arg(pid).status().unwrap().success());
+    let next = serve(&here, "--run --keep-agents");
+    next.until_moved("r-1", "DONE");
+}
+
 #[test]
 fn a_restart_of_the_server_ends_no_agent() {
     restarted("restart-term", "-TERM");
