@@ -264,6 +264,30 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "only_our_own_name_and_page_are_answered_and_never_without_a_token",
             "a_browser_comes_in_by_a_link_that_works_once",
+            "a_link_on_another_page_may_be_followed_and_nothing_else_comes_from_there",
+        ],
+    ),
+    (
+        "A browser's session is worth nothing at another port: its cookie alone is refused everywhere",
+        &[
+            "a_browser_that_opens_an_agents_page_gives_it_nothing_that_lets_it_in",
+            "a_cookie_without_the_page_key_of_its_session_lets_nobody_in_and_ends_nothing",
+        ],
+    ),
+    (
+        "A client sends its token only to a server that has proven to know it, at the address that the client has dialled",
+        &[
+            "a_program_at_the_servers_port_is_named_and_is_sent_no_token",
+            "a_program_that_passes_the_question_on_to_the_real_server_is_sent_no_token",
+            "an_agent_at_the_port_of_the_server_is_named_and_is_sent_no_token",
+            "only_who_keeps_the_hash_and_listens_there_can_answer_and_only_once",
+        ],
+    ),
+    (
+        "A project that cannot be opened keeps no other from being served",
+        &[
+            "a_project_that_is_not_there_keeps_no_other_from_being_served",
+            "several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out",
         ],
     ),
     (
