@@ -28,7 +28,7 @@ use crate::api::host::{
 };
 use crate::api::types::history::{ExportHead, Verified};
 use crate::api::types::token::{Minted, TokenLine, TokenRole};
-use crate::api::{Problem, time};
+use crate::api::{Problem, time, turns};
 use crate::log_file;
 use crate::server::tokens::{Named, TokenError, Tokens};
 
@@ -300,7 +300,9 @@ impl Host for RealHost {
                 None => last(&steps, span.limit, read),
             };
             match deadline {
-                Some(deadline) if entries.is_empty() && Instant::now() < deadline => std::thread::sleep(LOOK),
+                Some(deadline) if entries.is_empty() && Instant::now() < deadline => {
+                    turns::resting(|| std::thread::sleep(LOOK));
+                }
                 _ => return Ok(entries),
             }
         }

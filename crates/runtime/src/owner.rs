@@ -263,9 +263,29 @@ impl Handle {
         self.shared.latest().read(after, limit)
     }
 
-    pub fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, SubmitError> {
+    /// At most `limit` records after `after`, and no more of them than hold about so many bytes, but one in any case.
+    pub fn read_some(&self, after: Seq, limit: usize, bytes_max: usize) -> Result<Vec<Record>, SubmitError> {
+        let latest = self.shared.latest().read_some(after, limit, bytes_max);
+        match latest {
+            Some(records) => Ok(records),
+            None => self.on_log(move |log| log.read_some(after, limit, bytes_max)),
+        }
+    }
+
+    /// Those of one stream, in the same way.
+    pub fn read_stream_some(
+        &self,
+        stream: &str,
+        after: Seq,
+        through: Seq,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, SubmitError> {
         let stream = stream.to_owned();
-        self.on_log(move |log| log.read_stream(&stream, after, through))
+        self.on_log(move |log| log.read_stream_some(&stream, after, through, bytes_max))
+    }
+
+    pub fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, SubmitError> {
+        self.read_stream_some(stream, after, through, usize::MAX)
     }
 
     pub fn lease(

@@ -10,6 +10,7 @@ mod cursor;
 mod json;
 mod lifetime;
 mod live;
+mod memory;
 mod name;
 mod offset;
 mod problem;
@@ -30,9 +31,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 pub use body::{Body, Cut, Upload};
+pub use memory::{Memory, NoRoom, Share};
 pub use offset::Position;
 pub use source::{Feed, FeedError, Items, Source};
 pub use stall::Stall;
@@ -71,8 +73,12 @@ pub struct Options {
     pub body_limit: usize,
     /// Longest time in which a body must have come: 30 s.
     pub body_timeout: Duration,
-    /// About how much one answer holds: 1 MiB.
+    /// About how much one answer holds: 256 KiB.
     pub read_limit: usize,
+    /// About how much one event holds: 64 KiB.
+    pub event_limit: usize,
+    /// What answers may hold in memory, all of them and those of one caller: a budget of their own of 32 MiB.
+    pub memory: Arc<Memory>,
     /// Most readers that wait at the same time: 10,000.
     pub live_readers_max: usize,
     /// The origin whose pages may use the answers, or `*`: none.
@@ -93,7 +99,9 @@ impl Default for Options {
             stall: Duration::from_secs(10),
             body_limit: 8 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
-            read_limit: 1024 * 1024,
+            read_limit: 256 * 1024,
+            event_limit: 64 * 1024,
+            memory: Memory::new(memory::BYTES_MAX),
             live_readers_max: 10_000,
             allow_origin: None,
             loopback_webhooks: false,
@@ -104,6 +112,9 @@ impl Default for Options {
 
 /// How much of requests' bodies may be in memory, in units of 1 KiB: 64 MiB, and never less than two bodies.
 const BODIES_KIB: usize = 64 * 1024;
+
+/// So many pieces of what a source feeds are read at once.
+const FEEDING_MAX: usize = 4;
 
 /// The streams of one folder. Cheap to clone.
 #[derive(Clone)]
@@ -117,6 +128,10 @@ pub(crate) struct Inner {
     /// Room for bodies of requests, in KiB.
     pub room: Arc<Semaphore>,
     pub feeds: target::FeedTails,
+    /// Turns to read what a source feeds: it is in memory meanwhile.
+    pub feeding: Semaphore,
+    /// Set when readers are to come back later, to whoever serves then.
+    pub stopping: watch::Sender<bool>,
 }
 
 impl Streams {
@@ -131,6 +146,8 @@ impl Streams {
             places: Arc::new(Semaphore::new(options.live_readers_max)),
             room: Arc::new(Semaphore::new(room)),
             feeds: target::FeedTails::default(),
+            feeding: Semaphore::new(FEEDING_MAX),
+            stopping: watch::Sender::new(false),
             options,
         })))
     }
@@ -138,8 +155,19 @@ impl Streams {
     /// Answers one request. `path` is what stands behind the mount point in the request's path, not decoded, without the
     /// slash between them. For a HEAD request the answer has no body.
     pub async fn answer<B: Upload>(&self, path: &str, request: Request<B>, access: Access) -> Response<Body> {
+        self.answer_to("", path, request, access).await
+    }
+
+    /// The same, for a caller with a name: what its answers hold in memory is counted under it.
+    pub async fn answer_to<B: Upload>(
+        &self,
+        caller: &str,
+        path: &str,
+        request: Request<B>,
+        access: Access,
+    ) -> Response<Body> {
         let head = request.method() == Method::HEAD;
-        let mut response = match self.route(path, request, access).await {
+        let mut response = match self.route(caller, path, request, access).await {
             Ok(response) => response,
             Err(problem) => problem.response(),
         };
@@ -149,6 +177,11 @@ impl Streams {
         reply::finish(response, self.0.options.allow_origin.as_deref())
     }
 
+    /// From now on nobody waits: event streams end, and long polls are answered with what there is.
+    pub fn stop(&self) {
+        self.0.stopping.send_replace(true);
+    }
+
     /// How many transactions were committed, for those who measure.
     pub fn commits(&self) -> u64 {
         self.0.store.commits()
@@ -156,6 +189,7 @@ impl Streams {
 
     async fn route<B: Upload>(
         &self,
+        caller: &str,
         path: &str,
         request: Request<B>,
         access: Access,
@@ -176,7 +210,7 @@ impl Streams {
         }
         match method {
             Method::GET | Method::HEAD if !access.read => Err(forbidden("read")),
-            Method::GET => read::get(&self.0, &name, &request).await,
+            Method::GET => read::get(&self.0, caller, &name, &request).await,
             Method::HEAD => read::head(&self.0, &name).await,
             Method::PUT | Method::POST | Method::DELETE if !access.write => Err(forbidden("write")),
             Method::PUT | Method::POST | Method::DELETE if target::claimed(&self.0, &name) => {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use crate::memory::{Memory, NoRoom, Share};
 use crate::sse;
 use crate::store::page::Page;
 
@@ -80,26 +81,39 @@ impl Registry {
     }
 }
 
+/// As it is kept, as the body of an answer, and as an event.
+const FORMS: usize = 3;
+
 /// A page in the forms in which readers want it, each made once.
 pub struct Batch {
     pub page: Page,
+    share: Arc<Share>,
     body: OnceLock<Bytes>,
     event: OnceLock<Bytes>,
 }
 
 impl Batch {
-    pub fn new(page: Page) -> Batch {
-        Batch { page, body: OnceLock::new(), event: OnceLock::new() }
+    /// With the room that it takes in all its forms.
+    pub fn new(page: Page, memory: &Arc<Memory>, caller: &str) -> Result<Batch, NoRoom> {
+        let share = Arc::new(memory.share(caller, FORMS * page.kept.len())?);
+        Ok(Batch { page, share, body: OnceLock::new(), event: OnceLock::new() })
     }
 
     /// The body of an answer.
     pub fn body(&self) -> Bytes {
-        self.body.get_or_init(|| self.page.kind().body(&self.page.kept)).clone()
+        self.body.get_or_init(|| self.share.clone().around(self.page.kind().body(&self.page.kept))).clone()
     }
 
     /// The data event.
     pub fn event(&self) -> Bytes {
-        self.event.get_or_init(|| sse::data(&self.page.kind().event(&self.page.kept))).clone()
+        self.event
+            .get_or_init(|| self.share.clone().around(sse::data(&self.page.kind().event(&self.page.kept))))
+            .clone()
+    }
+
+    /// These bytes of it, which hold its room and something else as long as anybody holds them.
+    pub fn holding<T: Send + 'static>(&self, bytes: Bytes, also: T) -> Bytes {
+        self.share.clone().with(bytes, also)
     }
 }
 

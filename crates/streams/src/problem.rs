@@ -5,6 +5,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 
 use crate::body::Body;
+use crate::memory::NoRoom;
 
 /// Why a request is not carried out.
 #[derive(Clone, Debug)]
@@ -37,6 +38,24 @@ impl Problem {
             "STREAM_GONE",
             format!("stream `{path}` was deleted; its forks still read its data"),
         )
+    }
+
+    /// Answers that nobody has read yet hold all the memory that there is for them.
+    pub fn no_room(no: NoRoom) -> Self {
+        let problem = match no {
+            NoRoom::OfCaller => Problem::new(
+                429,
+                "TOO_MUCH_UNREAD",
+                "answers that this caller has not read yet hold as much memory as one caller may have; read them, or close \
+                 their connections, and try again",
+            ),
+            NoRoom::OfServer => Problem::new(
+                503,
+                "TOO_MUCH_UNREAD",
+                "answers that clients have not read yet hold all the memory that there is for them; try again",
+            ),
+        };
+        problem.header("retry-after", 1)
     }
 
     pub fn invalid(detail: impl Into<String>) -> Self {

@@ -6,23 +6,23 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
 
 use crate::body::Body;
 use crate::content::Kind;
 use crate::lifetime::Lifetime;
 use crate::live::Batch;
-use crate::offset::{self, Start};
+use crate::offset::{self, Position, Start};
 use crate::problem::Problem;
 use crate::reply::{self, set};
 use crate::store::meta::Meta;
 use crate::store::page::Page;
-use crate::target::{self, Target, Waiting};
+use crate::target::{self, NoBatch, Target, Waiting};
 use crate::{Inner, cursor, sse};
 
 /// Frames that wait for a reader; behind them it is the reader's turn.
-const FRAMES_WAITING_MAX: usize = 4;
+const FRAMES_WAITING_MAX: usize = 1;
 
 /// The query of a read.
 struct Query {
@@ -78,14 +78,19 @@ impl Query {
     }
 }
 
-pub async fn get<B>(inner: &Arc<Inner>, path: &str, request: &Request<B>) -> Result<Response<Body>, Problem> {
+pub async fn get<B>(
+    inner: &Arc<Inner>,
+    caller: &str,
+    path: &str,
+    request: &Request<B>,
+) -> Result<Response<Body>, Problem> {
     let query = Query::parse(request.uri().query().unwrap_or_default())?;
     let target = target::find(inner, path)?;
     let start = query.start.unwrap_or(Start::At(offset::START.into()));
     match query.live {
-        Live::No => catch_up(inner, &target, start, request.headers()).await,
-        Live::LongPoll => long_poll(inner, &target, start, &query).await,
-        Live::Sse => events(inner, target, start, query).await,
+        Live::No => catch_up(inner, caller, &target, start, request.headers()).await,
+        Live::LongPoll => long_poll(inner, caller, &target, start, &query).await,
+        Live::Sse => events(inner, caller, target, start, query).await,
     }
 }
 
@@ -120,27 +125,29 @@ pub async fn head(inner: &Inner, path: &str) -> Result<Response<Body>, Problem> 
 
 async fn catch_up(
     inner: &Inner,
+    caller: &str,
     target: &Target,
     start: Start,
     request: &HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let page = target.page(inner, start).await?;
+    let page = target.page(inner, start, inner.options.read_limit).await?;
+    let tag = entity_tag(&page);
+    let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    if start != Start::Tail && known.is_some_and(|known| matches_tag(known, &tag)) {
+        let mut response = page_response(&page, Bytes::new());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        set(response.headers_mut(), "etag", tag);
+        set(response.headers_mut(), "cache-control", caching(&page));
+        return Ok(response);
+    }
+    let batch = Batch::new(page, &inner.options.memory, caller).map_err(Problem::no_room)?;
+    let mut response = page_response(&batch.page, batch.body());
     if start == Start::Tail {
-        let mut response = page_response(&page, page.kind().body(&page.kept));
         set(response.headers_mut(), "cache-control", "no-store");
         return Ok(response);
     }
-    let tag = entity_tag(&page);
-    let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let mut response = if known.is_some_and(|known| matches_tag(known, &tag)) {
-        let mut response = page_response(&page, Bytes::new());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response
-    } else {
-        page_response(&page, page.kind().body(&page.kept))
-    };
     set(response.headers_mut(), "etag", tag);
-    set(response.headers_mut(), "cache-control", caching(&page));
+    set(response.headers_mut(), "cache-control", caching(&batch.page));
     Ok(response)
 }
 
@@ -187,21 +194,27 @@ fn place(inner: &Inner) -> Result<OwnedSemaphorePermit, Problem> {
 
 async fn long_poll(
     inner: &Inner,
+    caller: &str,
     target: &Target,
     start: Start,
     query: &Query,
 ) -> Result<Response<Body>, Problem> {
     let _place = place(inner)?;
     let deadline = Instant::now() + inner.options.long_poll;
+    let mut stopping = inner.stopping.subscribe();
     let mut waiting = target.wait(inner).await?;
-    let mut batch = Arc::new(Batch::new(target.page(inner, start).await?));
+    let page = target.page(inner, start, inner.options.read_limit).await?;
+    let mut batch = Arc::new(Batch::new(page, &inner.options.memory, caller).map_err(Problem::no_room)?);
     while batch.page.kept.is_empty() && !batch.page.closed() {
-        if timeout_at(deadline, waiting.grown()).await.is_err() {
-            break;
+        tokio::select! {
+            () = waiting.grown() => {}
+            () = tokio::time::sleep_until(deadline) => break,
+            // Answered like one that has waited in vain: whoever asked comes back.
+            _ = stopping.wait_for(|stopping| *stopping) => break,
         }
         // A feed may have moved on though there is nothing to tell.
         let position = batch.page.next;
-        batch = target.next(inner, &waiting, position).await?;
+        batch = target.next(inner, &waiting, position, caller).await?;
     }
 
     let page = &batch.page;
@@ -224,20 +237,31 @@ async fn long_poll(
 
 async fn events(
     inner: &Arc<Inner>,
+    caller: &str,
     target: Target,
     start: Start,
     query: Query,
 ) -> Result<Response<Body>, Problem> {
     let place = place(inner)?;
     let waiting = target.wait(inner).await?;
-    let first = target.page(inner, start).await?;
+    let first = target.page(inner, start, inner.options.event_limit).await?;
     let binary = first.kind() == Kind::Binary;
+    let first = Batch::new(first, &inner.options.memory, caller).map_err(Problem::no_room)?;
 
     let (frames, body) = mpsc::channel(FRAMES_WAITING_MAX);
     let cut = Arc::new(AtomicBool::new(false));
-    let reader =
-        Reader { inner: inner.clone(), target, waiting, query, frames, cut: cut.clone(), _place: place };
-    tokio::spawn(reader.run(first));
+    let reader = Reader {
+        inner: inner.clone(),
+        caller: caller.to_owned(),
+        target,
+        waiting,
+        query,
+        frames,
+        sent: Arc::new(Semaphore::new(1)),
+        cut: cut.clone(),
+        _place: place,
+    };
+    tokio::spawn(reader.run(Arc::new(first)));
 
     let mut response = Response::new(Body::frames(body, cut));
     let headers = response.headers_mut();
@@ -252,55 +276,84 @@ async fn events(
 /// One reader of events.
 struct Reader {
     inner: Arc<Inner>,
+    caller: String,
     target: Target,
     waiting: Waiting,
     query: Query,
     frames: mpsc::Sender<Bytes>,
+    /// Free when the last data event has left: the next is not read before that.
+    sent: Arc<Semaphore>,
     cut: Arc<AtomicBool>,
     _place: OwnedSemaphorePermit,
 }
 
-/// The reader is gone, or was cut off.
+/// The reader is gone, was cut off, or is to come back later.
 struct Gone;
 
 impl Reader {
-    async fn run(mut self, first: Page) {
+    async fn run(mut self, first: Arc<Batch>) {
         let deadline = Instant::now() + self.inner.options.sse_close_after;
-        let mut batch = Arc::new(Batch::new(first));
+        let mut stopping = self.inner.stopping.subscribe();
+        let mut batch = first;
         let mut told = false;
         loop {
-            let position = batch.page.next;
             let news = !batch.page.kept.is_empty() || batch.page.closed() || !told;
             if news && self.send(&batch).await.is_err() {
                 return;
             }
             told = true;
-            if batch.page.closed() {
+            if batch.page.closed() || *stopping.borrow() {
                 return;
             }
-            let next = if batch.page.up_to_date() {
+            let (position, up_to_date) = (batch.page.next, batch.page.up_to_date());
+            // What was sent is held by the connection alone, and only until it has left.
+            drop(batch);
+            if up_to_date {
                 tokio::select! {
                     () = self.waiting.grown() => {}
                     () = tokio::time::sleep_until(deadline) => return,
                     () = self.frames.closed() => return,
+                    _ = stopping.wait_for(|stopping| *stopping) => return,
                 }
-                self.target.next(&self.inner, &self.waiting, position).await
+            }
+            match self.next(position, up_to_date).await {
+                Ok(next) => batch = next,
+                Err(Gone) => return,
+            }
+        }
+    }
+
+    /// What follows, as soon as what was sent before has left and there is room for it.
+    async fn next(&self, position: Position, shared: bool) -> Result<Arc<Batch>, Gone> {
+        let waited_for = Instant::now() + self.inner.options.stall;
+        self.in_time(waited_for, async { drop(self.sent.acquire().await) }).await?;
+        loop {
+            let freed = self.inner.options.memory.freed();
+            let next = if shared {
+                self.target.next(&self.inner, &self.waiting, position, &self.caller).await
             } else {
                 // On the way to the end everyone is elsewhere; there is nothing to share.
-                let page = self.target.page(&self.inner, Start::At(position)).await;
-                page.map(|page| Arc::new(Batch::new(page)))
+                let limit = self.inner.options.event_limit;
+                let page = self.target.page(&self.inner, Start::At(position), limit).await;
+                page.map_err(NoBatch::from).and_then(|page| {
+                    let batch = Batch::new(page, &self.inner.options.memory, &self.caller)?;
+                    Ok(Arc::new(batch))
+                })
             };
             match next {
-                Ok(next) => batch = next,
+                Ok(batch) => return Ok(batch),
+                Err(NoBatch::NoRoom(_)) => self.in_time(waited_for, freed).await?,
                 // The stream is gone: the reader comes back and is told why.
-                Err(_) => return,
+                Err(NoBatch::Problem(_)) => return Err(Gone),
             }
         }
     }
 
     async fn send(&self, batch: &Batch) -> Result<(), Gone> {
         if !batch.page.kept.is_empty() {
-            self.frame(batch.event()).await?;
+            let waited_for = Instant::now() + self.inner.options.stall;
+            let sent = self.in_time(waited_for, self.sent.clone().acquire_owned()).await?;
+            self.frame(batch.holding(batch.event(), sent)).await?;
         }
         self.frame(sse::control(sse::Control {
             next: batch.page.next,
@@ -311,12 +364,18 @@ impl Reader {
         .await
     }
 
-    /// Gives a frame to the connection. A reader that takes nothing for too long loses its place.
+    /// Gives a frame to the connection.
     async fn frame(&self, frame: Bytes) -> Result<(), Gone> {
-        match timeout(self.inner.options.stall, self.frames.send(frame)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Gone),
-            Err(_) => {
+        let waited_for = Instant::now() + self.inner.options.stall;
+        self.in_time(waited_for, self.frames.send(frame)).await?.map_err(|_| Gone)
+    }
+
+    /// A reader that takes nothing for too long loses its place.
+    async fn in_time<T>(&self, until: Instant, waited: impl Future<Output = T>) -> Result<T, Gone> {
+        tokio::select! {
+            value = waited => Ok(value),
+            () = self.frames.closed() => Err(Gone),
+            () = tokio::time::sleep_until(until) => {
                 self.cut.store(true, Ordering::Release);
                 Err(Gone)
             }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::Inner;
 use crate::json;
 use crate::live::{Batch, Held, Last, Tail};
+use crate::memory::NoRoom;
 use crate::offset::{Position, Start};
 use crate::problem::Problem;
 use crate::source::{Feed, FeedError};
@@ -39,6 +40,35 @@ enum Grown {
 enum Shared {
     Stored(Arc<Tail>),
     Fed(Arc<Last>),
+}
+
+/// Why there is nothing to send.
+#[derive(Debug)]
+pub enum NoBatch {
+    Problem(Problem),
+    /// It may be there in a while.
+    NoRoom(NoRoom),
+}
+
+impl From<Problem> for NoBatch {
+    fn from(problem: Problem) -> NoBatch {
+        NoBatch::Problem(problem)
+    }
+}
+
+impl From<NoRoom> for NoBatch {
+    fn from(no: NoRoom) -> NoBatch {
+        NoBatch::NoRoom(no)
+    }
+}
+
+impl From<NoBatch> for Problem {
+    fn from(no: NoBatch) -> Problem {
+        match no {
+            NoBatch::Problem(problem) => problem,
+            NoBatch::NoRoom(no) => Problem::no_room(no),
+        }
+    }
 }
 
 impl Waiting {
@@ -79,9 +109,8 @@ pub fn find(inner: &Inner, path: &str) -> Result<Target, Problem> {
 }
 
 impl Target {
-    /// About as much as one answer may hold, from `start` on.
-    pub async fn page(&self, inner: &Inner, start: Start) -> Result<Page, Problem> {
-        let limit = inner.options.read_limit;
+    /// About `limit` bytes from `start` on.
+    pub async fn page(&self, inner: &Inner, start: Start, limit: usize) -> Result<Page, Problem> {
         match self {
             Target::Stored { path } => {
                 let path = path.clone();
@@ -89,6 +118,8 @@ impl Target {
             }
             Target::Fed { feed, .. } => {
                 let feed = feed.clone();
+                // Held until what was read is taken.
+                let _turn = inner.feeding.acquire().await.map_err(Problem::failed)?;
                 let read = tokio::task::spawn_blocking(move || fed_page(&*feed, start, limit));
                 read.await.map_err(Problem::failed)?
             }
@@ -118,7 +149,8 @@ impl Target {
         inner: &Inner,
         waiting: &Waiting,
         position: Position,
-    ) -> Result<Arc<Batch>, Problem> {
+        caller: &str,
+    ) -> Result<Arc<Batch>, NoBatch> {
         let mut last = waiting.last().lock().await;
         if let Some(batch) = last.as_ref()
             && batch.page.from == position
@@ -126,7 +158,10 @@ impl Target {
         {
             return Ok(batch.clone());
         }
-        let batch = Arc::new(Batch::new(self.page(inner, Start::At(position)).await?));
+        // What they all had before is nobody's any more.
+        *last = None;
+        let page = self.page(inner, Start::At(position), inner.options.event_limit).await?;
+        let batch = Arc::new(Batch::new(page, &inner.options.memory, caller)?);
         *last = Some(batch.clone());
         Ok(batch)
     }

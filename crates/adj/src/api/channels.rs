@@ -8,7 +8,7 @@ use super::types::channel::{
     Channel, Entry, EntryKind, HeldTurn, ListQuery, Member, MemberReceipt, MessagesQuery, NewChannel,
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
-use super::types::{Cursor, Limit, Nothing, Page, Paging, task};
+use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
 use super::{Call, Problem, WAIT_MAX, board, field, fleet, requests, time, view, word, wrong};
 use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat, TurnEnd};
@@ -280,12 +280,15 @@ fn last_read(call: &Call, world: &World, name: &ChannelName, end: u64) -> u64 {
 }
 
 fn page(mut found: Vec<Entry>, limit: usize, last: bool) -> Page<Entry> {
+    let mut room = Room::default();
     if last {
-        let before = found.len().saturating_sub(limit);
+        let fits = found.iter().rev().take(limit).take_while(|entry| room.takes(json_bytes(entry))).count();
+        let before = found.len() - fits;
         return Page { items: found.split_off(before), next: None };
     }
-    let more = found.len() > limit;
-    found.truncate(limit);
+    let fits = found.iter().take(limit).take_while(|entry| room.takes(json_bytes(entry))).count();
+    let more = found.len() > fits;
+    found.truncate(fits);
     let next = found.last().filter(|_| more).map(|entry| entry.seq.to_string());
     Page { items: found, next }
 }

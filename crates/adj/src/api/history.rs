@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::types::cost::{Item as CostItem, Spend, Step as CostStep};
 use super::types::history::{EventsQuery, Item, Query, Record as RecordView, Told, Transition};
-use super::types::{Cursor, Limit, Nothing, Page};
+use super::types::{Cursor, Limit, Nothing, Page, Room};
 use super::{Call, Problem, time, view};
 use crate::cli::story::Story;
 use kernel::world::{Tariff, World};
@@ -364,17 +364,22 @@ fn page<T>(
 ) -> Result<Page<T>, Problem> {
     let limit = Limit::number(limit);
     let (mut items, mut last, mut more) = (Vec::new(), Cursor::number(after), false);
-    let end = call.world().seq;
+    let (end, mut room) = (call.world().seq, Room::default());
     if last > end {
         return Err(Problem::not_found(format!("there is no record {last}: the log ends with {end}"))
             .hint("`after` is the `next` of a page of this list"));
     }
     call.site.project.scan(last, &mut |record| {
-        if items.len() == limit {
-            more = true;
-            return ControlFlow::Break(());
+        let item = (items.len() < limit).then(|| show(record));
+        // It is in the answer about as long as it is in the log.
+        let bytes = |item: &Option<T>| item.as_ref().map_or(0, |_| record.bytes());
+        match item.filter(|item| item.is_none() || room.takes(bytes(item))) {
+            Some(item) => items.extend(item),
+            None => {
+                more = true;
+                return ControlFlow::Break(());
+            }
         }
-        items.extend(show(record));
         last = record.seq;
         ControlFlow::Continue(())
     })?;

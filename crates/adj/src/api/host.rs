@@ -12,7 +12,7 @@ use super::types::host::{
     TestsQuery, Transcript, TranscriptQuery,
 };
 use super::types::token::{Minted, TokenLine, TokenRole};
-use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging};
+use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
 use super::{Call, Problem, board, channels, fleet, name, time};
 use kernel::World;
 use kernel::rooms::Seat;
@@ -30,7 +30,7 @@ pub use super::types::host::{
 /// A long poll waits this long at most; then its page is empty and the caller asks again.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 /// How long one look waits: between two it is seen whether the worker has anything in hand still.
-const WAIT_SLICE: Duration = Duration::from_secs(1);
+const WAIT_SLICE: Duration = Duration::from_millis(300);
 
 /// What there is beside the log. Every method may block, and says what was wrong as a problem that people can read.
 pub trait Host: Send + Sync {
@@ -430,13 +430,27 @@ fn transcript(
         let resting = !call.fleet_runs() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
         let entries = call.site.host.transcript(of, &Span { wait, ..span.clone() })?;
-        if !entries.is_empty() || wait.is_none() || std::time::Instant::now() > deadline {
+        let hopeless = wait.is_none() || call.site.is_given_up();
+        if !entries.is_empty() || hopeless || std::time::Instant::now() > deadline {
             break (entries, resting);
         }
     };
+    let (mut entries, mut room) = (entries, Room::default());
+    let all = entries.len();
+    match after {
+        Some(_) => {
+            let fits = entries.iter().take_while(|entry| room.takes(json_bytes(entry))).count();
+            entries.truncate(fits);
+        }
+        None => {
+            let fits = entries.iter().rev().take_while(|entry| room.takes(json_bytes(entry))).count();
+            entries.drain(..all - fits);
+        }
+    }
+    let cut = entries.len() < all;
     let next = entries.last().map(|entry| entry.cursor.to_string()).or(after.map(|after| after.to_string()));
     // Where a page is not full, the end was reached: whoever follows goes on from `next`.
-    let more = after.is_some() && entries.len() >= span.limit.min(PAGE_MAX);
+    let more = after.is_some() && (cut || entries.len() >= span.limit.min(PAGE_MAX));
     Ok(Transcript { items: entries, next, more, resting })
 }
 

@@ -24,6 +24,7 @@ mod specs;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tokens;
+pub mod turns;
 pub mod types;
 mod view;
 mod waiting;
@@ -32,6 +33,7 @@ mod walk;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kernel::command::TokenFor;
 use kernel::rooms::Seat;
@@ -129,6 +131,18 @@ pub trait Project {
     }
     /// Those of them that come after `after`, up to `through`.
     fn stream_between(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, Problem>;
+    /// Visits them, without having more than a few of them in memory.
+    fn visit_stream(
+        &self,
+        stream: &str,
+        after: Seq,
+        through: Seq,
+        visit: &mut dyn FnMut(&Record) -> ControlFlow<()>,
+    ) -> Result<(), Problem> {
+        let records = self.stream_between(stream, after, through)?;
+        let _ = records.iter().try_for_each(visit);
+        Ok(())
+    }
     fn submit(&self, command: Command) -> Result<Answer, SubmitError>;
     /// The same without waiting: `answer` is called when it is on disk, on whatever thread, and must be quick. It is
     /// dropped where there will be none.
@@ -148,6 +162,8 @@ pub trait Project {
 
 pub type OnAnswer = Box<dyn FnOnce(Result<Answer, SubmitError>) + Send>;
 
+/// So much of the log is in memory at once while it is scanned.
+const SCAN_BYTES_MAX: usize = 256 << 10;
 /// So many records are looked through for those of a stream before commands are decided again.
 const STREAM_SPAN: Seq = 50_000;
 
@@ -163,7 +179,7 @@ impl Project for Handle {
     fn scan(&self, mut after: Seq, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), Problem> {
         // In pages: commands are decided between them.
         loop {
-            let page = self.read(after, PAGE_MAX)?;
+            let page = self.read_some(after, PAGE_MAX, SCAN_BYTES_MAX)?;
             let Some(last) = page.last() else { return Ok(()) };
             after = last.seq;
             if page.iter().any(|record| visit(record).is_break()) {
@@ -181,6 +197,30 @@ impl Project for Handle {
             after = through;
         }
         Ok(records)
+    }
+
+    fn visit_stream(
+        &self,
+        stream: &str,
+        mut after: Seq,
+        through: Seq,
+        visit: &mut dyn FnMut(&Record) -> ControlFlow<()>,
+    ) -> Result<(), Problem> {
+        let head = self.head()?.seq.min(through);
+        while after < head {
+            let through = head.min(after + STREAM_SPAN);
+            let records = self.read_stream_some(stream, after, through, SCAN_BYTES_MAX)?;
+            let bytes: usize = records.iter().map(Record::bytes).sum();
+            // Where there was no room for all of them, the last says where to go on.
+            after = match records.last() {
+                Some(last) if bytes >= SCAN_BYTES_MAX => last.seq,
+                _ => through,
+            };
+            if records.iter().any(|record| visit(record).is_break()) {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     fn submit(&self, command: Command) -> Result<Answer, SubmitError> {
@@ -243,10 +283,20 @@ pub struct Site<'a> {
     pub host: &'a dyn Host,
     /// The process that owns the project and goes on; a command that is its own owner has none.
     pub control: Option<&'a dyn Control>,
+    /// Set when nobody waits for the answer any more.
+    pub given_up: Option<&'a AtomicBool>,
+}
+
+impl Site<'_> {
+    /// Whether it is no use to wait for anything.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed))
+    }
 }
 
 /// Answers. What a request changed is durable when this returns.
 pub fn answer(site: &Site, request: &Request) -> Response {
+    let _turn = (request.method == Method::Get).then(turns::take);
     routes::answer(&Call { site, request }).unwrap_or_else(Response::from)
 }
 

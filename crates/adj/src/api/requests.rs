@@ -7,7 +7,7 @@ use super::types::request::{
     Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, WaitsFor, Wish, Wished,
 };
 use super::types::{Page, task};
-use super::{Call, Problem, WAIT_MAX, board, field, scope, time, word};
+use super::{Call, Problem, WAIT_MAX, board, field, scope, time, turns, word};
 use kernel::words::RequestKind;
 use kernel::{Actor, Ask, World, world};
 use machines::names::{RequestId, RunId, TaskId};
@@ -26,10 +26,11 @@ pub fn awaited<T>(call: &Call, wait: bool, found: impl Fn(&World) -> Option<T>) 
 pub fn awaited_until<T>(call: &Call, deadline: Instant, found: impl Fn(&World) -> Option<T>) -> Option<T> {
     loop {
         let there = found(&call.world());
-        if there.is_some() || call.site.control.is_none() || Instant::now() >= deadline {
+        let hopeless = call.site.control.is_none() || call.site.is_given_up();
+        if there.is_some() || hopeless || Instant::now() >= deadline {
             return there;
         }
-        std::thread::sleep(LOOK);
+        turns::resting(|| std::thread::sleep(LOOK));
     }
 }
 

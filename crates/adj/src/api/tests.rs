@@ -55,7 +55,8 @@ impl TestSite {
 
     pub(super) fn answer(&self, request: &Request) -> (u16, Value) {
         let handle = self.owner.handle();
-        let site = Site { project: &handle, host: &*self.host, control: self.control.as_deref() };
+        let site =
+            Site { project: &handle, host: &*self.host, control: self.control.as_deref(), given_up: None };
         let Response { status, body } = answer(&site, request);
         (status, body)
     }

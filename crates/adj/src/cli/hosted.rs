@@ -122,6 +122,7 @@ impl Switch {
             // Whoever asks nobody for a token serves a test suite.
             allow_origin: settings.open.then(|| "*".to_owned()),
             loopback_webhooks: settings.open,
+            memory: crate::server::memory(),
             source: Some(Arc::new(FromLog(feeds))),
             ..streams::Options::default()
         };

@@ -500,7 +500,7 @@ impl Project {
 
     fn answered(&self, project: &dyn api::Project, request: &Request) -> Result<Value, Failure> {
         let host = self.host();
-        let answer = api::answer(&Site { project, host: &*host, control: None }, request);
+        let answer = api::answer(&Site { project, host: &*host, control: None, given_up: None }, request);
         if answer.status < 400 {
             Ok(answer.body)
         } else {

@@ -1,6 +1,7 @@
 //! The way from a tool to the project: the same requests as REST, answered by the same handlers.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::api::{self, Control, Host, Method, Request, Site};
 use crate::cli::Failure;
@@ -29,6 +30,8 @@ pub struct Inside {
     pub control: Arc<dyn Control>,
     pub tokens: Arc<Tokens>,
     pub caller: Caller,
+    /// Set when the server stops: nobody waits for anything any more.
+    pub stopping: Arc<AtomicBool>,
 }
 
 impl Door for Inside {
@@ -53,7 +56,12 @@ impl Door for Inside {
             x_idempotency_key: None,
             idempotency_key: None,
         };
-        let site = Site { project: &*self.project, host: &*self.host, control: Some(&*self.control) };
+        let site = Site {
+            project: &*self.project,
+            host: &*self.host,
+            control: Some(&*self.control),
+            given_up: Some(&self.stopping),
+        };
         let answer = api::answer(&site, &request);
         match answer.status {
             ..400 => Ok(answer.body),

@@ -19,7 +19,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use axum::body::Body;
 use axum::http;
@@ -258,6 +258,8 @@ pub struct Service {
     pub control: Arc<dyn Control>,
     pub tokens: Arc<Tokens>,
     pub mount: Arc<Mount>,
+    /// Set when the server stops.
+    pub stopping: Arc<AtomicBool>,
 }
 
 impl Service {
@@ -271,7 +273,14 @@ impl Service {
     ) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());
         let (control, tokens) = (self.control.clone(), self.tokens.clone());
-        let server = Server::new(Arc::new(Inside { project, host, control, tokens, caller: caller.clone() }));
+        let server = Server::new(Arc::new(Inside {
+            project,
+            host,
+            control,
+            tokens,
+            caller: caller.clone(),
+            stopping: self.stopping.clone(),
+        }));
         self.mount.answer(server, caller, request, stopping, within).await
     }
 }

@@ -28,6 +28,7 @@ async fn post(owner: &Owner, caller: &Caller, revision: &str, message: Value) ->
         control: Arc::new(Arc::new(Running::default())),
         tokens: Arc::new(Tokens::open(folder.path()).unwrap()),
         mount: Arc::default(),
+        stopping: Arc::default(),
     };
     let (_owner, stopping) = watch::channel(false);
     let mut request = http::Request::post("/mcp")

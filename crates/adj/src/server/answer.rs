@@ -3,23 +3,25 @@
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
 use runtime::owner::SubmitError;
 use serde_json::Value;
 use streams::Access;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::body::{brings_body, hide, json_body};
 use super::credentials::{caller, session, unknown};
 use super::observe::{self, By};
-use super::reply::{respond, respond_kept, respond_problem, respond_tagged, started};
+use super::reply::{self, respond, respond_kept, respond_problem, respond_tagged, respond_text, started};
+use super::sending::{self, Known};
 use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
 use super::tokens::Caller;
 use super::{Connection, Door, House, Place, Served, events, export, pages, proof, ready};
@@ -27,24 +29,50 @@ use crate::api::host::EXPORT;
 use crate::api::{self, Method, Problem, Request, Site};
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
-    let (since, mut by) = (Instant::now(), By::default());
+    let (since, mut by) = (Instant::now(), Asker::default());
     let (parts, body) = request.into_parts();
+    let answering = Answering::new(connection);
     let response = match routed(connection, &parts, body, &mut by).await {
         Ok(response) => response,
         Err(problem) => respond_problem(&problem),
     };
+    let response = sending::sent(connection, &parts, by.known, response);
+    drop(answering);
     // What comes before a request is no request of anybody's yet.
     if !(response.status().is_success() && parts.uri.path().ends_with(proof::PATH)) {
-        observe::answered(&connection.house, &parts, by, since, &response);
+        observe::answered(&connection.house, &parts, by.by, since, &response);
     }
     response
+}
+
+/// Who asks, as far as it was found out.
+#[derive(Default)]
+struct Asker {
+    by: By,
+    known: Option<Known>,
+}
+
+/// A request whose answer is not ready.
+struct Answering<'c>(&'c Connection);
+
+impl Answering<'_> {
+    fn new(connection: &Connection) -> Answering<'_> {
+        connection.answering.fetch_add(1, Ordering::Relaxed);
+        Answering(connection)
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 async fn routed(
     connection: &Arc<Connection>,
     parts: &Parts,
     body: Incoming,
-    by: &mut By,
+    by: &mut Asker,
 ) -> Result<Response, Problem> {
     let house = &connection.house;
     if let Door::Tcp(door) = &house.door {
@@ -64,11 +92,11 @@ async fn routed(
             return Ok(pages::ready(house));
         }
         if parts.uri.path() == pages::SESSION {
-            return session(door, parts, body).await;
+            return session(house, door, parts, body).await;
         }
     }
     let path = decoded(parts.uri.path())?;
-    if let Some(page) = metrics(house, parts, &path, by).await? {
+    if let Some(page) = metrics(house, parts, &path, &mut by.by).await? {
         return Ok(page);
     }
     let (place, path) = house.place(&path);
@@ -91,12 +119,13 @@ async fn routed(
         // Whoever was woken shows what it was woken with.
         Err(_) if stream_path(parts.uri.path()).is_some_and(is_of_a_wake) => {
             let stream = stream_path(parts.uri.path()).unwrap_or_default();
-            return ask_streams(place, stream, parts, body, Access::NOTHING).await;
+            return ask_streams(place, stream, parts, body, Access::NOTHING, "").await;
         }
         Err(problem) => return stranger(house, parts, &path, problem),
     };
     connection.seat.is_known();
-    *by = By::of(&asking);
+    by.by = By::of(&asking);
+    let known = by.known.insert(Known { place: place.clone(), caller: asking.clone() });
     if let Door::Tcp(door) = &house.door
         && asking.paced
     {
@@ -105,15 +134,51 @@ async fn routed(
     if let Some(page) = pages::of_place(&path) {
         return Ok(page);
     }
-    if path == "/mcp" {
-        let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
-        let within = connection.house.door.client_timeout();
-        return Ok(place.mcp.answer(request, asking, connection.stopping.clone(), within).await);
+    let caller = asking.clone();
+    let answer = async {
+        if path == "/mcp" {
+            let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
+            let within = connection.house.door.client_timeout();
+            return Ok(place.mcp.answer(request, asking, connection.stopping.clone(), within).await);
+        }
+        if let Some(stream) = stream_path(parts.uri.path()) {
+            let mut response = streamed(place, stream, parts, body, &asking, &known.name()).await?;
+            response.extensions_mut().insert(sending::Counted);
+            return Ok(response);
+        }
+        asked(connection, place, parts, path.clone(), body, asking).await
+    };
+    if !may_wait(&path, parts.uri.query().unwrap_or_default()) {
+        return answer.await;
     }
-    if let Some(stream) = stream_path(parts.uri.path()) {
-        return streamed(place, stream, parts, body, &asking).await;
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        // Whoever waits for something is let in only for as long as what it has shown holds.
+        () = sending::revoked(house, place, parts, &caller) => Err(unknown()),
+        () = stopped(connection.stopping.clone()) => Err(stopping()),
     }
-    asked(connection, place, parts, path, body, asking).await
+}
+
+/// Whether something has to happen before it is answered.
+fn may_wait(path: &str, query: &str) -> bool {
+    path == "/mcp" || ["wait=", "live="].iter().any(|word| query.contains(word))
+}
+
+/// A while after the server was told to stop: what is answered by then is answered.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // Where nobody can say it any more, it is so.
+    let _ = stopping.wait_for(|stopped| *stopped).await;
+    tokio::time::sleep(WAITING_GRACE).await;
+}
+
+/// Waits that were given up have this long to be answered in their own way.
+const WAITING_GRACE: Duration = Duration::from_millis(250);
+
+fn stopping() -> Problem {
+    Problem::new(503, "STOPPING", "the server stops, and what was waited for has not happened")
+        .hint("ask again: another server may be there in a moment")
+        .retry_after(1)
 }
 
 /// The proof that the token of whoever asks is known here: to this project, or to any where none is named.
@@ -133,6 +198,7 @@ async fn asked(
     body: Incoming,
     asking: Caller,
 ) -> Result<Response, Problem> {
+    let name = sending::name_of(&asking);
     let Caller { actor, run, seat, reply, token, reads_only, .. } = asking;
     let request = Request {
         method: method(&parts.method, &path)?,
@@ -161,10 +227,7 @@ async fn asked(
             return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
                 .hint("follow from `after=0`, or from the last record that you have seen in this log"));
         }
-        let (house, place, parts) = (connection.house.clone(), place.clone(), parts.clone());
-        let events = place.served.events.clone();
-        let may = move || caller(&house, &place, &parts).is_ok();
-        return Ok(events.follow(after, connection.stopping.clone(), may));
+        return Ok(place.served.events.follow(after, connection.stopping.clone()));
     }
     if request.method == Method::Get && request.path == "/api/v1/export" && accepts(&parts.headers, EXPORT) {
         api::routes::check(&place.served.project.world(), &request)?;
@@ -175,8 +238,11 @@ async fn asked(
     if request.method == Method::Get && request.path == "/api/v1/board" && plain {
         let world = place.served.project.world();
         if api::routes::check(&world, &request)?.ready {
-            let ready::Ready { document, version } = place.board.document(&world);
-            return Ok(respond_kept(document, &format!("\"{:x}-{version}\"", started()), seen.as_deref()));
+            let ready::Ready { document, version } = place.board.document(&world)?;
+            let tag = format!("\"{:x}-{version}\"", started());
+            let mut response = respond_kept(document, &tag, seen.as_deref());
+            response.extensions_mut().insert(sending::Counted);
+            return Ok(response);
         }
     }
     let only_asks = api::routes::only_asks(&request)?;
@@ -186,7 +252,7 @@ async fn asked(
     let request = Request { body, ..request };
     Ok(match only_asks {
         true => decided(place, &request).await,
-        false => answered(place, request, seen.as_deref()).await,
+        false => answered(connection, place, request, seen.as_deref(), name).await,
     })
 }
 
@@ -278,7 +344,13 @@ fn nothing_at(path: &str) -> Problem {
 }
 
 /// Asks on a thread that may block: for files, for git, and for the owner.
-async fn answered(place: &Arc<Place>, mut request: Request, seen: Option<&str>) -> Response {
+async fn answered(
+    connection: &Connection,
+    place: &Arc<Place>,
+    mut request: Request,
+    seen: Option<&str>,
+    name: String,
+) -> Response {
     let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
     let waiting = waits.then(|| place.waiting.clone().try_acquire_owned().ok()).flatten();
     if waits && waiting.is_none() {
@@ -287,20 +359,68 @@ async fn answered(place: &Arc<Place>, mut request: Request, seen: Option<&str>) 
     }
     // Whoever waits for something to happen takes no place of those who want to be answered.
     let turn = if waiting.is_none() { place.requests.acquire().await.ok() } else { None };
+    let alone = if is_heavy(&request) { place.heavy.acquire().await.ok() } else { None };
     let reads = request.method == Method::Get;
-    let asked = place.clone();
-    let response = tokio::task::spawn_blocking(move || api::answer(&asked.served.site(), &request)).await;
-    drop((turn, waiting));
-    match response {
-        Ok(api::Response { status: 200, body }) if reads => respond_tagged(&body, seen),
-        Ok(api::Response { status, body }) => respond(status, &body),
-        Err(_) => respond_problem(&bug()),
+    let (given_up, asked) = (GivenUp::default(), place.clone());
+    let flag = given_up.0.clone();
+    let waits = waiting.is_some();
+    let working = tokio::task::spawn_blocking(move || {
+        // From here to the text of the answer: it takes several times its size meanwhile.
+        let _turn = reads.then(api::turns::take);
+        let site = Site { given_up: Some(&flag), ..asked.served.site() };
+        let api::Response { status, body } = api::answer(&site, &request);
+        let (text, code) = (body.to_string(), reply::code(status, &body));
+        drop(body);
+        if !reads {
+            return Ok((status, Bytes::from(text), code));
+        }
+        let share = sending::share(&name, text.len())?;
+        let text = Bytes::from(text);
+        Ok((status, share.map_or(text.clone(), |share| share.around(text)), code))
+    });
+    let stopping = async {
+        match waits {
+            true => drop(connection.stopping.clone().wait_for(|stopping| *stopping).await),
+            false => std::future::pending().await,
+        }
+    };
+    let response = tokio::select! {
+        response = working => response,
+        () = stopping => return respond_problem(&self::stopping()),
+    };
+    drop((turn, alone, waiting));
+    let mut response = match response {
+        Ok(Ok((200, text, _))) if reads => respond_tagged(text, seen),
+        Ok(Ok((status, text, code))) => respond_text(status, text, code),
+        Ok(Err(problem)) => return respond_problem(&problem),
+        Err(_) => return respond_problem(&bug()),
+    };
+    if reads {
+        response.extensions_mut().insert(sending::Counted);
+    }
+    response
+}
+
+/// What takes much memory while it is made, whatever of it is sent.
+fn is_heavy(request: &Request) -> bool {
+    let path = &request.path;
+    request.method == Method::Get
+        && (path.ends_with("/diff") || path.starts_with("/api/v1/salvage/") || path == "/api/v1/verify")
+}
+
+/// Says so when nobody waits for an answer any more.
+#[derive(Default)]
+struct GivenUp(Arc<AtomicBool>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Served {
     fn site(&self) -> Site<'_> {
-        Site { project: &*self.project, host: &*self.host, control: Some(&*self.control) }
+        Site { project: &*self.project, host: &*self.host, control: Some(&*self.control), given_up: None }
     }
 }
 

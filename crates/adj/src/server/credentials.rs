@@ -1,5 +1,8 @@
 //! Who asks: a token says so, or the session of a browser.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
@@ -103,7 +106,12 @@ struct Entered {
 }
 
 /// A link becomes a session, or a session ends.
-pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Result<Response, Problem> {
+pub(super) async fn session(
+    house: &House,
+    door: &TcpDoor,
+    parts: &Parts,
+    body: Incoming,
+) -> Result<Response, Problem> {
     let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
     let (secret, seconds, entered) = match method {
         Method::Post => {
@@ -111,7 +119,13 @@ pub(super) async fn session(door: &TcpDoor, parts: &Parts, body: Incoming) -> Re
             let Enter { code } = Enter::deserialize(&body)
                 .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
             let before = shown(door, &parts.headers);
-            let begun = door.sessions.begin(&code, before, now).map_err(|error| {
+            // A link rests on the token of whoever made it, and ends with it.
+            let lives = |folder: &Path, token: &str| {
+                let of_folder = |place: &&Arc<Place>| place.served.tokens.folder() == folder;
+                let place = house.places.values().find(of_folder);
+                place.is_some_and(|place| place.served.tokens.lives(token, now))
+            };
+            let begun = door.sessions.begin(&code, before, now, &lives).map_err(|error| {
                 Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
             })?;
             let begun = begun.ok_or_else(|| {

@@ -31,9 +31,12 @@ const PAGE: usize = 100;
 /// So much is kept ready for those who follow closely.
 const READY_BYTES_MAX: usize = 4 << 20;
 /// So much is handed over at once to one who has something to catch up with.
-const HANDED_BYTES_MAX: usize = 64 << 10;
-/// Something is said this often, so that a reader knows that it is live, and who may read no longer is found out.
+const HANDED_BYTES_MAX: usize = 32 << 10;
+/// Something is said this often, so that a reader knows that it is live.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The last that a reader is sent where the owner stops: it is to come back after a second.
+const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// What is known of the log's end.
 pub struct Events {
@@ -83,13 +86,8 @@ impl Events {
         events
     }
 
-    /// Sends what comes after `after` until the reader goes, the owner stops or `may` says no.
-    pub fn follow(
-        self: &Arc<Self>,
-        after: u64,
-        stopping: watch::Receiver<bool>,
-        may: impl Fn() -> bool + Send + 'static,
-    ) -> Response {
+    /// Sends what comes after `after` until the reader goes or the owner stops.
+    pub fn follow(self: &Arc<Self>, after: u64, stopping: watch::Receiver<bool>) -> Response {
         let reader = Reader {
             events: self.clone(),
             place: self.lock().waiting.join(),
@@ -98,7 +96,6 @@ impl Events {
             stopping,
             // The first one says that the reader has seen all that there was.
             beats: tokio::time::interval_at(Instant::now(), HEARTBEAT),
-            may: Box::new(may),
             over: false,
         };
         let mut response = Response::new(Body::new(reader));
@@ -148,10 +145,14 @@ impl Events {
 
     /// A page of the log, in the form in which it is sent. It may block.
     fn page(&self, after: u64) -> Result<Page, Problem> {
-        let mut page = Vec::new();
+        let _turn = crate::api::turns::take();
+        let (mut page, mut bytes) = (Vec::new(), 0);
         self.project.scan(after, &mut |record| {
-            page.push(said(record));
-            if page.len() < PAGE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let (seq, frame) = said(record);
+            bytes += frame.len();
+            page.push((seq, frame));
+            let full = page.len() >= PAGE || bytes >= HANDED_BYTES_MAX;
+            if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(page)
     }
@@ -261,8 +262,7 @@ struct Reader {
     catching_up: Option<JoinHandle<Result<Page, Problem>>>,
     stopping: watch::Receiver<bool>,
     beats: Interval,
-    may: Box<dyn Fn() -> bool + Send>,
-    /// It was told that the log cannot be read.
+    /// It was told that the log cannot be read, or that the owner stops.
     over: bool,
 }
 
@@ -288,8 +288,12 @@ impl Reader {
     /// `None`: there is nothing more for this one.
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         // Whoever holds the connection waits for this too, and asks here again.
-        if self.over || *self.stopping.borrow() {
+        if self.over {
             return Poll::Ready(None);
+        }
+        if *self.stopping.borrow() {
+            self.over = true;
+            return Poll::Ready(Some(Bytes::from_static(COME_BACK)));
         }
         loop {
             if let Some(reading) = &mut self.catching_up {
@@ -310,9 +314,6 @@ impl Reader {
             }
         }
         ready!(self.beats.poll_tick(context));
-        if !(self.may)() {
-            return Poll::Ready(None);
-        }
         let beat = Beat { seq: *self.events.end.borrow(), at: crate::api::time(runtime::clock::now()) };
         Poll::Ready(Some(frame("heartbeat", None, &beat)))
     }

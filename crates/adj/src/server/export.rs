@@ -8,18 +8,20 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::sync::mpsc;
 
-use super::Place;
+use super::{EXPORTS_MAX, Place};
 use crate::api::Problem;
 use crate::api::host::EXPORT;
 
 /// What is sent at once, and how much of it waits for a client that is slower than the disk.
-const CHUNK_BYTES: usize = 64 << 10;
-const CHUNKS_MAX: usize = 4;
+const CHUNK_BYTES: usize = 32 << 10;
+const CHUNKS_MAX: usize = 1;
 
 pub(super) async fn exported(place: &Arc<Place>) -> Result<Response, Problem> {
-    // Each has a thread for as long as the client takes, like whoever waits for something to happen.
-    let turn = place.waiting.clone().try_acquire_owned().map_err(|_| {
-        Problem::new(503, "BUSY", "too many wait for this project already").hint("try again in a while")
+    // Each has a thread for as long as the client takes.
+    let turn = place.exports.clone().try_acquire_owned().map_err(|_| {
+        Problem::new(503, "BUSY", format!("{EXPORTS_MAX} exports of this project are being sent already"))
+            .hint("try again when one of them is over")
+            .retry_after(5)
     })?;
     // What is wrong with the log is said before anything of it is sent.
     let looking = place.clone();

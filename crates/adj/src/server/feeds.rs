@@ -26,8 +26,6 @@ use crate::api::{Problem, Project as _, record_view};
 
 /// What one record says has fewer parts than this.
 const PARTS: u64 = 256;
-/// Records that are looked at before commands are let in between.
-const SPAN: Seq = 10_000;
 
 /// The first word of each path, which clients can never write below.
 const KINDS: [&str; 5] = ["log", "runs", "tasks", "agents", "channels"];
@@ -263,27 +261,23 @@ impl Reading {
     /// What the log says behind a position and not behind a place, and to where, if not to its end.
     fn told(&self, after: Position, now: Place, limit: usize) -> Result<Stretch, Problem> {
         // The record of this position may have more to say.
-        let mut from = (after.major / PARTS).saturating_sub(1);
-        let mut items = Vec::new();
-        let mut bytes = 0;
-        while from < now.seq {
-            let through = (from + SPAN).min(now.seq);
-            let records = self.records(from, through)?;
-            from = through;
-            for record in records {
-                for (part, text) in self.said(&record).into_iter().enumerate() {
-                    let position = Position { major: record.seq * PARTS + part as u64, minor: 0 };
-                    if position > after {
-                        bytes += text.len();
-                        items.push((position, text));
-                    }
-                }
-                if bytes >= limit {
-                    return Ok((items, Some(last_of(record.seq))));
+        let from = (after.major / PARTS).saturating_sub(1);
+        let (mut items, mut bytes, mut cut) = (Vec::new(), 0, None);
+        self.visit(from, now.seq, &mut |record| {
+            for (part, text) in self.said(record).into_iter().enumerate() {
+                let position = Position { major: record.seq * PARTS + part as u64, minor: 0 };
+                if position > after {
+                    bytes += text.len();
+                    items.push((position, text));
                 }
             }
-        }
-        Ok((items, None))
+            if bytes < limit {
+                return ControlFlow::Continue(());
+            }
+            cut = Some(last_of(record.seq));
+            ControlFlow::Break(())
+        })?;
+        Ok((items, cut))
     }
 
     /// What agents wrote behind a position and not behind another, and to where, if there is more of it.
@@ -317,22 +311,21 @@ impl Reading {
         }
     }
 
-    fn records(&self, after: Seq, through: Seq) -> Result<Vec<Record>, Problem> {
+    /// The records that belong to it, one after the other: a few of them are in memory at once.
+    fn visit(
+        &self,
+        after: Seq,
+        through: Seq,
+        visit: &mut dyn FnMut(&Record) -> ControlFlow<()>,
+    ) -> Result<(), Problem> {
         let project = &self.feeds.project;
         match &self.of {
-            Of::Stream(stream) | Of::Channel(stream) => project.stream_between(stream, after, through),
-            Of::Run(id) => project.stream_between(&format!("run/{id}"), after, through),
-            Of::Log | Of::Agent(_) => {
-                let mut records = Vec::new();
-                project.scan(after, &mut |record| {
-                    if record.seq > through {
-                        return ControlFlow::Break(());
-                    }
-                    records.push(record.clone());
-                    ControlFlow::Continue(())
-                })?;
-                Ok(records)
-            }
+            Of::Stream(stream) | Of::Channel(stream) => project.visit_stream(stream, after, through, visit),
+            Of::Run(id) => project.visit_stream(&format!("run/{id}"), after, through, visit),
+            Of::Log | Of::Agent(_) => project.scan(after, &mut |record| match record.seq > through {
+                true => ControlFlow::Break(()),
+                false => visit(record),
+            }),
         }
     }
 

@@ -24,6 +24,7 @@ pub mod proof;
 mod ready;
 mod reply;
 mod seats;
+mod sending;
 pub mod service_manager;
 mod sessions;
 pub mod socket;
@@ -37,6 +38,7 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
@@ -46,7 +48,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use seats::{Peer, Seat, Seats};
@@ -61,6 +63,7 @@ pub use events::Events;
 pub use feeds::{Feeds, FromLog};
 pub use pace::Pace;
 pub use reply::respond_problem;
+pub use sending::memory;
 pub use sessions::Sessions;
 pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Caller, Tokens, read_token};
@@ -81,8 +84,16 @@ const TURNED_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 pub const TOO_MANY_CONNECTIONS: &str = "TOO_MANY_CONNECTIONS";
 /// The system has no descriptor left: it is asked again after this long.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-/// What is being answered when the owner stops is given this long.
+/// What is being answered when the owner stops is given this long, and what is being sent this long: whoever reads slowly
+/// comes back to the next owner.
 const GRACE: Duration = Duration::from_secs(5);
+const SENDING_GRACE: Duration = Duration::from_millis(500);
+/// How often it is looked whether an answer is ready meanwhile.
+const GRACE_LOOK: Duration = Duration::from_millis(20);
+/// A connection keeps about so much of what is to be sent, and takes no longer head of a request.
+const CONNECTION_BYTES_MAX: usize = 32 << 10;
+/// So many exports are sent at once, each with a thread of its own.
+const EXPORTS_MAX: usize = 4;
 
 /// What a project's requests are answered from. Everything in it is shared with whoever runs.
 pub struct Served {
@@ -102,7 +113,12 @@ pub struct Place {
     mcp: mcp::Service,
     board: ready::ReadyBoard,
     requests: Semaphore,
+    /// Those that are large while they are made, one at a time.
+    heavy: Semaphore,
     waiting: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
+    /// Nobody waits for anything any more.
+    stopping: Arc<AtomicBool>,
 }
 
 impl Place {
@@ -113,14 +129,26 @@ impl Place {
             control: served.control.clone(),
             tokens: served.tokens.clone(),
             mount: Arc::default(),
+            stopping: Arc::default(),
         };
         Arc::new(Place {
+            stopping: mcp.stopping.clone(),
             mcp,
             served,
             board: ready::ReadyBoard::default(),
             requests: Semaphore::new(REQUESTS_MAX),
+            heavy: Semaphore::new(1),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
         })
+    }
+
+    /// Whoever waits for something is answered now, or comes back later.
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(streams) = &self.served.streams {
+            streams.stop();
+        }
     }
 }
 
@@ -226,6 +254,10 @@ struct Connection {
     seat: Seat,
     /// Set when the owner stops: streams end.
     stopping: watch::Receiver<bool>,
+    /// How many requests are being answered.
+    answering: AtomicUsize,
+    /// It is to be closed, whatever is under way.
+    close: Notify,
     _counted: observe::Connected,
 }
 
@@ -258,7 +290,15 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
             Some(seat) => {
                 let counted = observe::Connected::over(&house.door);
                 let (house, stopping) = (house.clone(), stopping.clone());
-                let connection = Connection { house, address, seat, stopping, _counted: counted };
+                let connection = Connection {
+                    house,
+                    address,
+                    seat,
+                    stopping,
+                    answering: AtomicUsize::new(0),
+                    close: Notify::new(),
+                    _counted: counted,
+                };
                 connections.spawn(let_in(knock, connection));
             }
             None => {
@@ -276,6 +316,7 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
     }
     drop(ear);
     let _ = stopped.send(true);
+    house.places.values().for_each(|place| place.stop());
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(GRACE, all).await;
 }
@@ -304,6 +345,7 @@ async fn talk(stream: Stream, connection: Connection) {
     let talking = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(CONNECTION_BYTES_MAX)
         .serve_connection(TokioIo::new(streams::Stall::new(stream, client_timeout)), take);
     let mut talking = pin!(talking);
     tokio::select! {
@@ -316,9 +358,17 @@ async fn talk(stream: Stream, connection: Connection) {
             return;
         }
         () = connection.seat.asked_to_leave() => return,
+        () = connection.close.notified() => return,
         _ = stopping.wait_for(|stopped| *stopped) => talking.as_mut().graceful_shutdown(),
     }
-    let _ = talking.await;
+    let mut grace = SENDING_GRACE;
+    loop {
+        match tokio::time::timeout(grace, &mut talking).await {
+            // What is being answered is answered; whoever does not take an answer is not waited for.
+            Err(_) if connection.answering.load(Ordering::Relaxed) > 0 => grace = GRACE_LOOK,
+            _ => return,
+        }
+    }
 }
 
 /// The other end took nothing of what was written to it.

@@ -10,7 +10,11 @@ use hyper::body::Bytes;
 use kernel::World;
 use kernel::world::Task;
 
-use crate::api::board_line;
+use super::sending;
+use crate::api::{Problem, board_line};
+
+/// What boards are counted under: all readers of one version share it.
+const CALLER: &str = "the board";
 
 #[derive(Default)]
 pub struct ReadyBoard {
@@ -25,7 +29,8 @@ struct Kept {
     version: u64,
     /// In the order of the World's tasks.
     lines: Vec<(Arc<Task>, Box<str>)>,
-    document: Bytes,
+    /// As it is sent, where it was asked for.
+    document: Option<Bytes>,
 }
 
 /// The document, and a number that stands for just this one.
@@ -36,12 +41,23 @@ pub struct Ready {
 
 impl ReadyBoard {
     /// The board of this World, or of a later one.
-    pub fn document(&self, world: &World) -> Ready {
+    ///
+    /// Whoever reads an earlier one slowly keeps it in memory, so each takes a share of what answers may have.
+    pub fn document(&self, world: &World) -> Result<Ready, Problem> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version == 0 || kept.seq < world.seq {
             kept.keep_up(world);
         }
-        Ready { document: kept.document.clone(), version: kept.version }
+        let document = match &kept.document {
+            Some(document) => document.clone(),
+            None => {
+                let text = kept.assembled();
+                let share = sending::share(CALLER, text.len())?;
+                let document = share.map_or(text.clone(), |share| share.around(text));
+                kept.document.insert(document).clone()
+            }
+        };
+        Ok(Ready { document, version: kept.version })
     }
 }
 
@@ -65,7 +81,7 @@ impl Kept {
         }
         if changed {
             self.version += 1;
-            self.document = self.assembled();
+            self.document = None;
         }
     }
 

@@ -26,11 +26,22 @@ pub fn respond_problem(problem: &Problem) -> Response {
 }
 
 pub(super) fn respond(status: u16, body: &Value) -> Response {
+    respond_text(status, body.to_string(), code(status, body))
+}
+
+/// The code of a problem, where it is one.
+pub(super) fn code(status: u16, body: &Value) -> Option<observe::Code> {
+    let code = body["code"].as_str().filter(|_| status >= 400)?;
+    Some(observe::Code(code.into()))
+}
+
+/// The same, where it is text already.
+pub(super) fn respond_text(status: u16, text: impl Into<Bytes>, code: Option<observe::Code>) -> Response {
     let kind = if status >= 400 { "application/problem+json" } else { "application/json" };
-    let mut response = Response::new(Body::from(body.to_string()));
+    let mut response = Response::new(Body::from(text.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(code) = body["code"].as_str().filter(|_| status >= 400) {
-        response.extensions_mut().insert(observe::Code(code.into()));
+    if let Some(code) = code {
+        response.extensions_mut().insert(code);
     }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -47,10 +58,9 @@ pub(super) fn respond(status: u16, body: &Value) -> Response {
 }
 
 /// What is polled: whoever has seen just this is told so in its place.
-pub(super) fn respond_tagged(body: &Value, seen: Option<&str>) -> Response {
-    let text = body.to_string();
-    let tag = format!("\"{}\"", &runtime::secrets::hash(text.as_bytes())[..32]);
-    respond_kept(text.into(), &tag, seen)
+pub(super) fn respond_tagged(text: Bytes, seen: Option<&str>) -> Response {
+    let tag = format!("\"{}\"", &runtime::secrets::hash(&text)[..32]);
+    respond_kept(text, &tag, seen)
 }
 
 /// Which process made a tag: the next one counts from the beginning.

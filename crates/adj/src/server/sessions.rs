@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use machines::Millis;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use super::tokens::{TokenError, fresh, hash, is_same, read_list, write_list};
 use crate::api::tokens::Who;
@@ -31,6 +32,8 @@ const SESSIONS_MAX: usize = 256;
 
 pub struct Sessions {
     state: Mutex<State>,
+    /// Counts up when a session ends before its time.
+    changes: watch::Sender<u64>,
 }
 
 struct State {
@@ -85,7 +88,13 @@ impl Sessions {
             });
             sessions.insert(folder, kept);
         }
-        (Sessions { state: Mutex::new(State { links: Vec::new(), sessions }) }, unread)
+        (
+            Sessions {
+                state: Mutex::new(State { links: Vec::new(), sessions }),
+                changes: watch::Sender::new(0),
+            },
+            unread,
+        )
     }
 
     /// The secret of a fresh link, and when it is worth nothing any more. It lets in to the project of this folder, or to
@@ -110,12 +119,18 @@ impl Sessions {
         secret: &str,
         before: Option<Shown<'_>>,
         now: Millis,
+        lives: &dyn Fn(&Path, &str) -> bool,
     ) -> Result<Option<Begun>, TokenError> {
         let (fresh, page_key) = (fresh_secret()?, fresh_secret()?);
         let mut state = self.lock();
         let links = state.links.iter().map(|link| (link.hash.as_str(), link.until));
         let Some(at) = position(links, secret, now) else { return Ok(None) };
         let link = state.links.remove(at);
+        // The token of whoever made it is of one of the projects that it lets in to.
+        let mut folders = link.folders.iter();
+        if link.who.token.as_deref().is_some_and(|token| !folders.any(|folder| lives(folder, token))) {
+            return Ok(None);
+        }
         let mut begun = Vec::new();
         for (folder, sessions) in &state.sessions {
             let was_in = before.and_then(|before| session(sessions, before, now)).map(|at| &sessions[at].who);
@@ -154,7 +169,13 @@ impl Sessions {
                 written = written.and(write_list(&folder.join(FILE), sessions));
             }
         }
+        self.changes.send_modify(|count| *count += 1);
         written.map(|()| ended)
+    }
+
+    /// Changes when a session has ended.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -214,7 +235,7 @@ mod tests {
 
     fn begin(sessions: &Sessions, only: Option<&Path>, before: Option<Shown<'_>>, now: Millis) -> Begun {
         let (secret, _) = sessions.link(who("ann"), only, now).unwrap();
-        sessions.begin(&secret, before, now).unwrap().unwrap()
+        sessions.begin(&secret, before, now, &|_, _| true).unwrap().unwrap()
     }
 
     #[test]
@@ -222,7 +243,7 @@ mod tests {
         let folder = folder();
         let sessions = opened(&[&folder]);
         let (secret, until) = sessions.link(who("ann"), None, 1_000).unwrap();
-        let begin = |secret: &str, now| sessions.begin(secret, None, now).unwrap();
+        let begin = |secret: &str, now| sessions.begin(secret, None, now, &|_, _| true).unwrap();
         assert!(begin("0000", 1_000).is_none());
         assert!(begin(&secret, until).is_none(), "it is too late");
         let begun = begin(&secret, until - 1).unwrap();

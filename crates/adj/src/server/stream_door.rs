@@ -39,9 +39,10 @@ pub(super) async fn streamed(
     parts: &Parts,
     body: Incoming,
     caller: &Caller,
+    name: &str,
 ) -> Result<Response, Problem> {
     let access = stream_access(place, path, caller)?;
-    ask_streams(place, path, parts, body, access).await
+    ask_streams(place, path, parts, body, access, name).await
 }
 
 pub(super) async fn ask_streams(
@@ -50,12 +51,13 @@ pub(super) async fn ask_streams(
     parts: &Parts,
     body: Incoming,
     access: Access,
+    name: &str,
 ) -> Result<Response, Problem> {
     let Some(streams) = &place.served.streams else {
         return Err(Problem::not_found("no streams are served here").hint("`adj serve` serves them"));
     };
     let request = axum::http::Request::from_parts(parts.clone(), body);
-    Ok(streams.answer(path, request, access).await.map(Body::new))
+    Ok(streams.answer_to(name, path, request, access).await.map(Body::new))
 }
 
 /// People read and write; an agent reads what it may read by the routes, and what others have put there.

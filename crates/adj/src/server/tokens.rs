@@ -21,6 +21,7 @@ use runtime::runner::KeyFor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+use tokio::sync::watch;
 
 use super::proof::{Challenge, Proof};
 use crate::api::types::token::TokenRole;
@@ -170,6 +171,8 @@ pub struct Tokens {
     project: Option<String>,
     issued: Mutex<Vec<Issued>>,
     named: Mutex<Vec<Named>>,
+    /// Counts up when a token that let somebody in may not do so any more.
+    changes: watch::Sender<u64>,
 }
 
 impl Tokens {
@@ -214,7 +217,7 @@ impl Tokens {
             "put a copy back, or remove it while nothing runs, together with `named-tokens.made`: every token that people made \
              is then revoked, and `adj token create` makes new ones",
         ))?);
-        Ok(Tokens { folder: folder.to_owned(), project, issued, named })
+        Ok(Tokens { folder: folder.to_owned(), project, issued, named, changes: watch::Sender::new(0) })
     }
 
     /// Of the project.
@@ -295,6 +298,16 @@ impl Tokens {
         lock(&self.named).iter().any(|named| named.id() == id && named.lives(now))
     }
 
+    /// When the token of this id lets nobody in any more, by itself.
+    pub fn expires_at(&self, id: &str) -> Option<Millis> {
+        lock(&self.named).iter().find(|named| named.id() == id).and_then(|named| named.expires_at)
+    }
+
+    /// Changes when somebody who was let in may not be any more.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// When it returns, this token lets nobody in; `None` where there is none of this id.
     pub fn revoke_named(&self, id: &str) -> Result<Option<Named>, TokenError> {
         let mut all = lock(&self.named);
@@ -303,6 +316,8 @@ impl Tokens {
         let revoked = changed.remove(at);
         write_list(&self.folder.join(NAMED), &changed)?;
         *all = changed;
+        drop(all);
+        self.changes.send_modify(|count| *count += 1);
         Ok(Some(revoked))
     }
 
@@ -354,7 +369,12 @@ impl Tokens {
             return Ok(());
         }
         write_list(&path, &changed)?;
+        let fewer = changed.len() < all.len();
         *all = changed;
+        drop(all);
+        if fewer {
+            self.changes.send_modify(|count| *count += 1);
+        }
         Ok(())
     }
 

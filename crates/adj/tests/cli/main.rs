@@ -19,6 +19,7 @@ mod owner;
 mod project;
 mod promises;
 mod proof;
+mod readers;
 mod sandbox;
 mod secrets;
 mod server;

@@ -63,6 +63,17 @@ impl Server {
         self.child.id()
     }
 
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Ends it as a service manager does, and returns when it has ended.
+    pub fn stop(&mut self) {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(told.unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub fn url(&self) -> String {
         let url = self.said["url"].as_str().unwrap();
         // The certificate is for a name.

@@ -76,15 +76,46 @@ pub trait Log: Send {
         Ok(records)
     }
 
+    /// The same, and no more of them than hold about so many bytes, but one in any case.
+    fn read_some(&self, after: Seq, limit: usize, bytes_max: usize) -> Result<Vec<Record>, LogError> {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        if limit == 0 {
+            return Ok(records);
+        }
+        self.scan(after, &mut |record| {
+            bytes += record.bytes();
+            records.push(record.clone());
+            if records.len() < limit && bytes < bytes_max {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(records)
+    }
+
     /// The records of one stream after `after`, of those up to `through`. Each is checked against the hash before it; the
     /// records of other streams between them are not looked at, so that this costs less than a scan.
     fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, LogError> {
-        let mut records = Vec::new();
+        self.read_stream_some(stream, after, through, usize::MAX)
+    }
+
+    /// The same, and no more of them than hold about so many bytes, but one in any case. Where that is not all, the last of
+    /// them says where to go on.
+    fn read_stream_some(
+        &self,
+        stream: &str,
+        after: Seq,
+        through: Seq,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, LogError> {
+        let (mut records, mut bytes) = (Vec::new(), 0);
         self.scan(after, &mut |record| {
-            if record.seq > through {
+            if record.seq > through || bytes >= bytes_max {
                 return ControlFlow::Break(());
             }
             if record.stream == stream {
+                bytes += record.bytes();
                 records.push(record.clone());
             }
             ControlFlow::Continue(())
@@ -259,6 +290,14 @@ pub struct Record {
     pub kind: String,
     pub data: String,
     pub hash: Hash,
+}
+
+impl Record {
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let Record { stream, actor, command, kind, data, .. } = self;
+        size_of::<Record>() + [stream, actor, command, kind, data].map(String::len).iter().sum::<usize>()
+    }
 }
 
 /// The end of the log. An empty log ends at record 0, whose hash is all zeroes.

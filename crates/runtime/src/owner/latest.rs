@@ -28,13 +28,13 @@ impl Latest {
         let mut chain = Chain::after(before);
         for record in entries.into_iter().flat_map(Entry::into_records) {
             let record = chain.seal(record);
-            self.bytes += bytes_of(&record);
+            self.bytes += record.bytes();
             self.records.push_back(record);
         }
         while self.bytes > BYTES_MAX
             && let Some(oldest) = self.records.pop_front()
         {
-            self.bytes -= bytes_of(&oldest);
+            self.bytes -= oldest.bytes();
             self.after = oldest.seq;
         }
     }
@@ -45,9 +45,17 @@ impl Latest {
         let wanted = (known <= self.records.len()).then(|| self.records.range(known..))?;
         Some(wanted.take(limit).cloned().collect())
     }
-}
 
-fn bytes_of(record: &Record) -> usize {
-    let Record { stream, actor, command, kind, data, .. } = record;
-    size_of::<Record>() + [stream, actor, command, kind, data].map(String::len).iter().sum::<usize>()
+    /// The same, and no more of them than hold about so many bytes, but one in any case.
+    pub fn read_some(&self, after: Seq, limit: usize, bytes_max: usize) -> Option<Vec<Record>> {
+        let known = usize::try_from(after.checked_sub(self.after)?).ok()?;
+        let wanted = (known <= self.records.len()).then(|| self.records.range(known..))?;
+        let mut bytes = 0;
+        let fits = wanted.take(limit).take_while(|record| {
+            let room = bytes < bytes_max;
+            bytes += record.bytes();
+            room
+        });
+        Some(fits.cloned().collect())
+    }
 }

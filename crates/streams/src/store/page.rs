@@ -130,6 +130,7 @@ impl Gathered {
             } else {
                 self.kind.cut(piece, room)
             };
+            self.kept.reserve_exact(fits);
             self.kept.extend_from_slice(&piece[..fits]);
             self.at += fits as u64;
             if fits < piece.len() {

@@ -44,10 +44,12 @@ impl Readers {
             };
             let answer = snapshot(&db, look);
             free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
-            drop(permit);
             answer
         });
-        match looked.await.map_err(Problem::failed)? {
+        let looked = looked.await;
+        // Only now: what was read and nobody has taken yet is in memory, too.
+        drop(permit);
+        match looked.map_err(Problem::failed)? {
             Ok(answer) => Ok(answer),
             Err(Fault::Refused(problem)) => Err(problem),
             Err(Fault::Failed(error)) => Err(Problem::failed(error)),

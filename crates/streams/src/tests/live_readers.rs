@@ -83,12 +83,12 @@ async fn what_comes_is_read_and_formed_once_for_all_who_wait() {
     for _ in 0..3 {
         waiting.push(target.wait(inner).await.unwrap());
     }
-    let tail = target.page(inner, crate::offset::Start::Tail).await.unwrap().next;
+    let tail = target.page(inner, crate::offset::Start::Tail, 1_000).await.unwrap().next;
     bench.post("a", "application/json", "[2,3]").await;
     let mut batches = Vec::new();
     for place in &mut waiting {
         place.grown().await;
-        batches.push(target.next(inner, place, tail).await.unwrap());
+        batches.push(target.next(inner, place, tail, "").await.unwrap());
     }
     assert_eq!(batches[0].body(), "[2,3]");
     for batch in &batches[1..] {

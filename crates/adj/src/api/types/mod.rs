@@ -33,6 +33,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The most that a page of a list holds, and what it holds where nothing is said.
 pub const PAGE_MAX: usize = 1_000;
 const PAGE: usize = 100;
+/// About so many bytes; a page that would be longer ends early, and its `next` says where it goes on.
+pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// A request that brings nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +48,7 @@ pub struct Paging {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 where it is left out. A page of large items may hold fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -60,19 +62,61 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-impl<T> Page<T> {
+impl<T: Serialize> Page<T> {
     /// The wanted part of a list that is short enough to be made whole. Its cursor is a place in it.
     pub fn of(items: Vec<T>, after: Option<Cursor>, limit: Option<Limit>) -> Page<T> {
         let whole = items.len();
         let after = usize::try_from(Cursor::number(after)).unwrap_or(usize::MAX).min(whole);
-        let items: Vec<T> = items.into_iter().skip(after).take(Limit::number(limit)).collect();
+        let mut room = Room::default();
+        let wanted = items.into_iter().skip(after).take(Limit::number(limit));
+        let items: Vec<T> = wanted.take_while(|item| room.takes(json_bytes(item))).collect();
         let end = after + items.len();
         Page { items, next: (end < whole).then(|| end.to_string()) }
     }
 }
 
+/// How much of a page is left. A page ends early where its items are large; the first has room in any case.
+pub struct Room {
+    bytes: usize,
+    first: bool,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { bytes: PAGE_BYTES_MAX, first: true }
+    }
+}
+
+impl Room {
+    /// Whether there is room for an item of this size, which it has then.
+    pub fn takes(&mut self, bytes: usize) -> bool {
+        let takes = self.first || bytes <= self.bytes;
+        self.first = false;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        takes
+    }
+}
+
+/// How long an item is as JSON.
+pub fn json_bytes(item: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Nothing is written anywhere, and there is nothing in it that JSON could not say.
+    let _ = serde_json::to_writer(&mut count, item);
+    count.0
+}
+
 impl Paging {
-    pub fn page<T>(&self, items: Vec<T>) -> Page<T> {
+    pub fn page<T: Serialize>(&self, items: Vec<T>) -> Page<T> {
         Page::of(items, self.after, self.limit)
     }
 }

@@ -326,7 +326,13 @@ impl Log for SqliteLog {
         scan_rows(&view, Head { seq: after, hash }, head, visit)
     }
 
-    fn read_stream(&self, stream: &str, after: Seq, through: Seq) -> Result<Vec<Record>, LogError> {
+    fn read_stream_some(
+        &self,
+        stream: &str,
+        after: Seq,
+        through: Seq,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, LogError> {
         let connection = self.connection()?;
         let view = Transaction::new_unchecked(connection, TransactionBehavior::Deferred)
             .map_err(|error| failure("read", error))?;
@@ -334,7 +340,7 @@ impl Log for SqliteLog {
         if after > head.seq {
             return Err(LogError::Beyond { after, last: head.seq });
         }
-        stream_rows(&view, stream, after, through.min(head.seq))
+        stream_rows(&view, stream, after, through.min(head.seq), bytes_max)
     }
 
     fn lease(
@@ -670,6 +676,7 @@ fn stream_rows(
     stream: &str,
     after: Seq,
     through: Seq,
+    bytes_max: usize,
 ) -> Result<Vec<Record>, LogError> {
     let mut statement = connection
         .prepare_cached(
@@ -680,8 +687,8 @@ fn stream_rows(
     let mut rows = statement
         .query(rusqlite::params![after as i64, through as i64, stream])
         .map_err(|error| failure("read", error))?;
-    let mut records: Vec<Record> = Vec::new();
-    loop {
+    let (mut records, mut bytes): (Vec<Record>, usize) = (Vec::new(), 0);
+    while bytes < bytes_max {
         let next = records.last().map_or(after, |record| record.seq) + 1;
         let Some(row) = rows.next().map_err(|error| unreadable_record(next, error))? else { break };
         let mut record = Record::default();
@@ -691,6 +698,7 @@ fn stream_rows(
             return Err(LogError::Corrupt { seq: before, why: "it is missing".to_owned() });
         };
         Chain::after(Head { seq: before, hash }).check(&record)?;
+        bytes += record.bytes();
         records.push(record);
     }
     Ok(records)
