@@ -1,12 +1,14 @@
 //! The log as a file of this machine: whether it is whole, and all of it as JSON lines. It is read as it lies there, beside
 //! whoever owns it.
 
+use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use runtime::clock::now;
 use runtime::log::{Log, LogError, SqliteLog, Stranger};
 use runtime::owner::{Folded, VERSION};
+use runtime::transfer::{self, TransferError};
 use serde::Deserialize;
 
 use crate::api::types::history::{Checked, ExportHead, Verified};
@@ -70,8 +72,40 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
     }
     passed("outbox", format!("{} effects, as the log asks for them", kept.len()));
     passed("keys", format!("{} answers, each of the command that it was given to", kept_answers(&log)?));
+    let streams = streams::verify(&streams_beside(path)).map_err(of_streams)?;
+    let streams::Checked { streams, chunks, bytes } = streams;
+    passed(
+        "streams",
+        format!("{streams} streams, {chunks} pieces with {bytes} bytes, as they were acknowledged"),
+    );
     let hash = runtime::hex::hex(&whole.head.hash);
     Ok(Verified { ok: true, at: time(started), records, hash, checks })
+}
+
+/// The durable streams that clients write, beside the log.
+pub fn streams_beside(log: &Path) -> PathBuf {
+    log.with_file_name("streams")
+}
+
+/// All of the log, and behind it the streams that clients write. Says how many records there are.
+pub fn export(path: &Path, out: &mut dyn Write) -> Result<u64, TransferError> {
+    let log = to_export(path).map_err(|problem| TransferError::Io(io::Error::other(problem.detail)))?;
+    let records = transfer::export(&log, out, VERSION)?;
+    streams::export(&streams_beside(path), out)
+        .map_err(|error| TransferError::Io(io::Error::other(error)))?;
+    out.flush()?;
+    Ok(records)
+}
+
+pub fn of_streams(error: streams::TransferError) -> Problem {
+    let hint = "stop the server, then restore a backup (`adj import`), or remove `streams/streams.db.head` to go on with what \
+                is left";
+    match &error {
+        streams::TransferError::Damaged(_) | streams::TransferError::Database(_) => {
+            Problem::new(500, "STREAMS_DAMAGED", error.to_string()).hint(hint)
+        }
+        _ => Problem::new(500, "STREAMS_NOT_READ", error.to_string()),
+    }
 }
 
 /// What an export would begin with now.

@@ -15,11 +15,9 @@ use runtime::doctor::{self, Doctor, DoctorError};
 use runtime::git::{ByRule, Merged, Oid, Repository, RestoreTo};
 use runtime::keeper;
 use runtime::layout::Layout;
-use runtime::owner::VERSION;
 use runtime::prompts::{self, Prompts};
 use runtime::runner::{For, Step};
 use runtime::settings::{self, Settings, SettingsError, include, trust};
-use runtime::transfer;
 use serde_json::{Value, json};
 
 use crate::api::host::{
@@ -155,8 +153,7 @@ impl Host for RealHost {
     }
 
     fn export(&self, out: &mut dyn Write) -> Result<(), Problem> {
-        let log = log_file::to_export(&self.layout.log())?;
-        let written = transfer::export(&log, out, VERSION);
+        let written = log_file::export(&self.layout.log(), out);
         written.map(drop).map_err(|error| Problem::new(500, "NOT_EXPORTED", error.to_string()))
     }
 

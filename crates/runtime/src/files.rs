@@ -72,6 +72,18 @@ pub fn descriptors_max() -> usize {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(LEAST, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
 }
 
+/// Lets this process have as many open as the system allows it: each connection of a server is one, each step at work has three,
+/// and the usual limit of 1,024 would soon be reached.
+pub fn raise_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it cannot be raised, fewer connections are taken, and a step that finds no file left is tried again.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
 /// Writes a file that only its owner can read. After a crash it holds the old content or the new, and nothing between; once
 /// this returns, it is the new, after a power cut too.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -112,7 +112,8 @@ fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<(), Transfer
     Ok(out.write_all(b"\n")?)
 }
 
-/// Reads everything, checks it, and writes it in one transaction: all of it is imported, or nothing.
+/// Reads everything, checks it, and writes it in one transaction: all of it is imported, or nothing. What stands behind the
+/// last record is left for whoever knows it.
 pub fn import(log: &mut dyn Log, input: &mut dyn BufRead, version: &str) -> Result<Seq, TransferError> {
     let there = log.ready()?;
     if there.seq > 0 {
@@ -123,7 +124,9 @@ pub fn import(log: &mut dyn Log, input: &mut dyn BufRead, version: &str) -> Resu
     let mut chain = Chain::after(Head::default());
     let mut folded = Folded::default();
     let mut entries: Vec<Entry> = Vec::new();
-    while let Some(text) = lines.next()? {
+    while chain.end().seq < header.records
+        && let Some(text) = lines.next()?
+    {
         let line = lines.number;
         let bad = |why: String| TransferError::Line { line, why };
         let record = read_record(&text).map_err(bad)?;

@@ -39,6 +39,7 @@ pub use offset::Position;
 pub use source::{Feed, FeedError, Items, Source};
 pub use stall::Stall;
 pub use store::OpenError;
+pub use store::transfer::{Checked, FORMAT as EXPORT_FORMAT, TransferError, export, import, verify};
 
 use problem::Problem;
 use store::Store;
@@ -180,6 +181,11 @@ impl Streams {
     /// From now on nobody waits: event streams end, and long polls are answered with what there is.
     pub fn stop(&self) {
         self.0.stopping.send_replace(true);
+    }
+
+    /// What was acknowledged and is not there: then stored streams are neither read nor written.
+    pub fn damage(&self) -> Option<&str> {
+        self.0.store.damage()
     }
 
     /// How many transactions were committed, for those who measure.

@@ -40,6 +40,16 @@ impl Problem {
         )
     }
 
+    /// What was acknowledged is not there, or not as it was.
+    pub fn damaged(why: &str) -> Self {
+        let what = "restore a backup, or remove `streams.db.head` beside them to go on with what is left";
+        Problem::new(
+            500,
+            "STREAMS_DAMAGED",
+            format!("the stored streams are damaged: {why}; stop the server, then {what}"),
+        )
+    }
+
     /// Answers that nobody has read yet hold all the memory that there is for them.
     pub fn no_room(no: NoRoom) -> Self {
         let problem = match no {

@@ -4,11 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::project::{Project, shown};
 use super::{Exit, Failure};
 
-/// A log that is larger than this is set aside, in place of the one before.
+/// A log that is larger than this is set aside as `run.log.1`; so many that were set aside are kept.
 const LOG_BYTES_MAX: u64 = 10_000_000;
+const LOGS_KEPT: u32 = 3;
+/// How often its size is looked at.
+const ROTATE_LOOK: Duration = Duration::from_secs(1);
+/// Tells a process in the background which file its lines go to.
+const LOG_VARIABLE: &str = "ADJ_LOG_FILE";
 /// How often is looked whether it answers.
 const LOOK: Duration = Duration::from_millis(30);
 
@@ -28,16 +35,60 @@ pub fn start(project: &Project, line: &[String]) -> Result<Started, Failure> {
     std::fs::create_dir_all(&logs)?;
     let path = logs.join("run.log");
     if path.metadata().is_ok_and(|found| found.len() > LOG_BYTES_MAX) {
-        std::fs::rename(&path, logs.join("run.log.old"))?;
+        set_aside(&path)?;
     }
-    let log = std::fs::File::options().create(true).append(true).open(&path)?;
+    let log = opened(&path)?;
     let before = log.metadata()?.len();
     let mut child = std::process::Command::new(std::env::current_exe()?);
     child.arg("--no-color").args(line);
     child.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    child.env(LOG_VARIABLE, &path);
     // A group of its own: Ctrl-C at this terminal is not meant for it.
     child.process_group(0);
     Ok(Started { child: child.spawn()?, log: path, before })
+}
+
+/// In a process in the background: its log is set aside when it is large, and opened again on SIGHUP. Elsewhere nothing.
+pub fn rotate() {
+    let Some(path) = std::env::var_os(LOG_VARIABLE).map(PathBuf::from) else { return };
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    tokio::spawn(async move {
+        let mut look = tokio::time::interval(ROTATE_LOOK);
+        loop {
+            let asked = tokio::select! {
+                _ = look.tick() => false,
+                heard = hangup.recv() => heard.is_some(),
+            };
+            let large = path.metadata().is_ok_and(|found| found.len() > LOG_BYTES_MAX);
+            if large && set_aside(&path).is_err() {
+                continue;
+            }
+            // Where it cannot be opened, lines go on to the file that was set aside.
+            if (large || asked)
+                && let Ok(log) = opened(&path)
+            {
+                let _ = nix::unistd::dup2_stdout(&log).and_then(|()| nix::unistd::dup2_stderr(&log));
+            }
+        }
+    });
+}
+
+fn opened(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::options().create(true).append(true).open(path)
+}
+
+/// `run.log` becomes `run.log.1`, that one `run.log.2`, and the last is gone.
+fn set_aside(path: &Path) -> std::io::Result<()> {
+    let numbered = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    for number in (1..LOGS_KEPT).rev() {
+        // Where there is none, there is nothing to move.
+        let _ = std::fs::rename(numbered(number), numbered(number + 1));
+    }
+    std::fs::rename(path, numbered(1))
 }
 
 impl Started {

@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// The first line is not longer than this.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 
+/// As much of a line as says what it is.
+const LAST_BYTES: usize = 16;
+
 /// What the first line says of those that follow.
 #[derive(Deserialize)]
 struct Head {
@@ -18,18 +21,26 @@ pub struct Download<'o> {
     out: &'o mut dyn Write,
     head: Vec<u8>,
     lines: u64,
+    /// The beginning of the line that was begun last.
+    last: Vec<u8>,
+    whole: bool,
 }
 
 impl<'o> Download<'o> {
     pub fn new(out: &'o mut dyn Write) -> Download<'o> {
-        Download { out, head: Vec::new(), lines: 0 }
+        Download { out, head: Vec::new(), lines: 0, last: Vec::new(), whole: true }
     }
 
     /// How many records came, where these are all of them.
     pub fn records(mut self) -> Result<u64, Failure> {
         self.flush()?;
         let head: Option<Head> = serde_json::from_slice(&self.head).ok();
-        let all = head.filter(|head| head.records + 1 == self.lines);
+        // Streams stand behind the log, and their last line says that they are whole.
+        let streams = self.last.starts_with(b"{\"end\":");
+        let all = head.filter(|head| match streams {
+            true => head.records + 1 < self.lines,
+            false => head.records + 1 == self.lines,
+        });
         all.map(|head| head.records).ok_or_else(|| {
             Failure::new(Exit::Failed, "the server did not send the whole log").hint("try again")
         })
@@ -42,6 +53,16 @@ impl Write for Download<'_> {
         let bytes = &bytes[..written];
         if self.lines == 0 && self.head.len() < HEAD_BYTES_MAX {
             self.head.extend(bytes.iter().take_while(|byte| **byte != b'\n'));
+        }
+        for byte in bytes {
+            if std::mem::take(&mut self.whole) {
+                self.last.clear();
+            }
+            match byte {
+                b'\n' => self.whole = true,
+                _ if self.last.len() < LAST_BYTES => self.last.push(*byte),
+                _ => {}
+            }
         }
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         Ok(written)

@@ -126,8 +126,14 @@ impl Switch {
             source: Some(Arc::new(FromLog(feeds))),
             ..streams::Options::default()
         };
-        Streams::open(&self.layout.state().join("streams"), options)
-            .map_err(|error| Failure::new(Exit::Failed, format!("the streams cannot be opened: {error}")))
+        let streams = Streams::open(&self.layout.state().join("streams"), options)
+            .map_err(|error| Failure::new(Exit::Failed, format!("the streams cannot be opened: {error}")))?;
+        if let Some(why) = streams.damage() {
+            let text =
+                format!("the streams that clients wrote are damaged and not served: {why}; see `adj verify`");
+            let _ = self.notices.send(text);
+        }
+        Ok(streams)
     }
 
     /// Tells those of the settings, from now on, when a person is needed.

@@ -16,7 +16,7 @@ use runtime::owner::VERSION;
 use runtime::transfer::{self, TransferError};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufRead, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -249,12 +249,15 @@ pub struct Transfer {
 
 pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let path = &command.file;
+    export_to(&project, &command.file, context, "exported")
+}
+
+fn export_to(project: &Project, path: &Path, context: Context, done: &str) -> Result<(), Failure> {
     let export = |out: &mut dyn io::Write| match project.is_away() {
         true => project.export_from_away(out),
         false => {
-            let log = log_file::to_export(&project.log_path())?;
-            transfer::export(&log, out, VERSION).map_err(|error| transfer_failure(path, error))
+            log_file::to_export(&project.log_path())?;
+            log_file::export(&project.log_path(), out).map_err(|error| transfer_failure(path, error))
         }
     };
     if path == Path::new("-") {
@@ -271,19 +274,27 @@ pub fn export(command: &Transfer, context: Context) -> Result<(), Failure> {
             .hint("create it first, or name another file"));
     }
     // Beside the target first: a file of that name is either whole or not there.
-    let mut beside = path.clone().into_os_string();
+    let mut beside = path.to_path_buf().into_os_string();
     beside.push(".part");
     let beside = PathBuf::from(beside);
     let failed = |error: io::Error| transfer_failure(path, error.into());
     let written = || -> Result<u64, Failure> {
-        let mut out = BufWriter::new(File::create(&beside).map_err(failed)?);
+        let mut out = BufWriter::new(created(&beside).map_err(failed)?);
         let records = export(&mut out)?;
         out.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
         std::fs::rename(&beside, path).map_err(failed)?;
         Ok(records)
     };
     let records = written().inspect_err(|_| drop(std::fs::remove_file(&beside)))?;
-    told(context, records, "exported")
+    told(context, records, done)
+}
+
+/// A file that nobody else can read: what agents and people wrote is in it.
+fn created(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
@@ -292,15 +303,43 @@ pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
     project.check_person("import a log")?;
     let path = &command.file;
     let failed = |error| transfer_failure(path, error);
-    let records = if path == Path::new("-") {
-        let mut log = project.own_log()?;
-        transfer::import(&mut log, &mut io::stdin().lock(), VERSION).map_err(failed)?
-    } else {
-        let file = File::open(path).map_err(|error| failed(error.into()))?;
-        let mut log = project.own_log()?;
-        transfer::import(&mut log, &mut BufReader::new(file), VERSION).map_err(failed)?
+    let mut input: Box<dyn BufRead> = match path == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(BufReader::new(File::open(path).map_err(|error| failed(error.into()))?)),
     };
+    let mut log = project.own_log()?;
+    let records = transfer::import(&mut log, &mut *input, VERSION).map_err(failed)?;
+    let streams = streams::import(&log_file::streams_beside(&project.log_path()), &mut *input);
+    streams.map_err(|error| {
+        Failure::from(log_file::of_streams(error)).hint("the log was imported, and none of the streams")
+    })?;
     told(context, records, "imported")
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  adj backup ~/backups/api.jsonl
+  adj init && adj import ~/backups/api.jsonl     in a fresh clone
+
+The copy is of one moment, also while a fleet runs. It holds the log and the durable streams that clients wrote, in the form of
+`adj export`; the code is in git. It is checked before it is written, and only you can read it.")]
+pub struct Backup {
+    /// File to write
+    file: PathBuf,
+}
+
+/// An export that is known to be whole, for the user alone.
+pub fn backup(command: &Backup, context: Context) -> Result<(), Failure> {
+    let project = Project::find(&context.globals)?;
+    match project.is_away() {
+        true => drop(project.get::<Verified>("/verify")?),
+        false => drop(log_file::verified(&project.log_path())?),
+    }
+    if command.file == Path::new("-") {
+        return Err(Failure::new(Exit::Usage, "a backup is a file").hint("`adj export -` prints it"));
+    }
+    export_to(&project, &command.file, context, "backed up")
 }
 
 /// What `adj export --json` and `adj import --json` print.

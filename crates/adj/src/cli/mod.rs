@@ -214,7 +214,9 @@ enum Command {
     Verify,
     /// Export the whole log to a file, as JSON lines
     Export(log::Transfer),
-    /// Import an exported log
+    /// Back up a project, also while it runs: the log and the streams that clients wrote
+    Backup(log::Backup),
+    /// Import an exported log or a backup
     Import(log::Transfer),
     /// Print the five state machines and try events on them
     #[command(subcommand)]
@@ -316,6 +318,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Doctor(command) => settings::doctor(&command, context),
         Command::Verify => log::verify(context),
         Command::Export(command) => log::export(&command, context),
+        Command::Backup(command) => log::backup(&command, context),
         Command::Import(command) => log::import(&command, context),
         Command::Machine(command) => machine::run(command, context),
         Command::Run(command) => run::run(&command, context),

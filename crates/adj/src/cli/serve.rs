@@ -269,6 +269,7 @@ pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
         broken.iter().for_each(|broken| warn(broken));
         return detach(command, &projects, context);
     }
+    runtime::files::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut hosted = Vec::new();
     let several = projects.len() + broken.len() > 1;
@@ -378,6 +379,7 @@ async fn serve(
 ) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
     observe::begin(command.listen.log);
+    super::background::rotate();
     let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
     let (lines, mut told) = mpsc::unbounded_channel();
     let (stop, stopped) = watch::channel(false);

@@ -145,6 +145,8 @@ KillMode=process
 Restart=on-failure
 RestartSec=2
 TimeoutStopSec=120
+# Each connection, and each step of an agent, has files open.
+LimitNOFILE=524288
 
 [Install]
 WantedBy={wanted}

@@ -2,6 +2,7 @@
 
 mod agents;
 mod answers;
+mod backup;
 mod browser;
 mod channels;
 #[path = "../../../machines/src/tests/diff.rs"]
@@ -30,6 +31,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// What a command did.
+#[derive(Debug)]
 pub struct Ran {
     pub code: i32,
     pub stdout: String,

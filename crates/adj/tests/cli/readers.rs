@@ -224,6 +224,62 @@ fn a_link_of_a_revoked_token_lets_nobody_in() {
 }
 
 #[test]
+fn a_server_raises_its_file_limit_and_serves_more_readers_than_the_usual_one_allows() {
+    let here = Repository::new();
+    let mut line = std::process::Command::new("sh");
+    line.args(["-c", "ulimit -S -n 256; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_adj"));
+    line.args(["serve", "--port", "0", "--json"]).current_dir(&here.0);
+    line.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
+    line.stderr(std::process::Stdio::null());
+    let server = Server::begin(line, &here.state("token"), None);
+    let readers: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = begin(&server, server.token(), "/api/v1/events", SSE);
+            assert_eq!(status(&mut stream), 200);
+            stream
+        })
+        .collect();
+    let numbers = server.get("/metrics").text;
+    let number = |name: &str| {
+        let line = numbers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in {numbers}")).parse::<f64>().unwrap()
+    };
+    assert!(number("process_max_fds") > 256.0 && number("process_open_fds") > readers.len() as f64);
+    assert!(
+        number("process_resident_memory_bytes") > 1e6 && numbers.contains("adjutant_build_info{version=")
+    );
+}
+
+#[test]
+fn the_log_of_a_server_in_the_background_is_set_aside_and_opened_again() {
+    let here = Repository::new();
+    let begun = here.json(&["serve", "--port", "0", "--detach", "--log", "json"]);
+    let (log, first) = (here.state("logs/run.log"), here.state("logs/run.log.1"));
+    let until = |what: &str, met: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !met() {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let lines = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+    let large = std::fs::File::options().append(true).open(&log).unwrap();
+    (&large).write_all(&vec![b'\n'; 10_000_001]).unwrap();
+    until("it is set aside", &|| first.exists() && log.exists());
+    here.ok(&["task", "add", "First", "--id", "t-1"]);
+    until("lines go to the new one", &|| lines(&log).contains("\"request\""));
+    // As other programs do it: moved, and told by a signal.
+    let moved = here.state("logs/moved");
+    std::fs::rename(&log, &moved).unwrap();
+    let pid = begun["pid"].to_string();
+    assert!(std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    until("it is opened again", &|| log.exists());
+    here.ok(&["task", "add", "Second", "--id", "t-2"]);
+    until("lines go to it", &|| lines(&log).contains("\"request\""));
+    here.ok(&["stop"]);
+}
+
+#[test]
 fn a_server_stops_within_a_second_whoever_reads_and_answers_those_who_wait() {
     let here = Repository::new();
     let mut server = Server::start(&here, &["--long-poll", "60"]);

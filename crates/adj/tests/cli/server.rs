@@ -74,6 +74,12 @@ impl Server {
         assert!(self.child.wait().unwrap().success());
     }
 
+    /// Ends it as a crash does.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub fn url(&self) -> String {
         let url = self.said["url"].as_str().unwrap();
         // The certificate is for a name.

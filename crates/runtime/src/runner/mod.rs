@@ -263,7 +263,7 @@ impl Runner {
         notices: mpsc::UnboundedSender<String>,
     ) -> Result<Runner, RunError> {
         let Options { layout, settings, read, adj, workers, once, until_idle, keys, away } = options;
-        raise_file_limit();
+        crate::files::raise_descriptors();
         trust::hold(&layout, &read).map_err(|why| RunError::Io { path: layout.state(), why })?;
         let prompts = Prompts::load(&settings, layout.root())?;
         let repository = repository::settle(&layout, &settings, &notices)?;
@@ -350,17 +350,6 @@ impl Runner {
     /// How it is to end, as far as somebody asked.
     pub fn stopping(&self) -> Stop {
         *self.shared.stop.borrow()
-    }
-}
-
-/// Each step at work has three files open here; the usual limit would be reached by a few hundred of them.
-fn raise_file_limit() {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        // Where it cannot be raised, a step that finds no file left fails and is tried again.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 

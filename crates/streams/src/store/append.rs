@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::meta::{Meta, Producer};
 use super::writer::Turn;
-use super::{Fault, signed, unsigned};
+use super::{Fault, mark, signed, unsigned};
 use crate::content::{Kind, media_type};
 use crate::json;
 use crate::offset;
@@ -193,13 +193,13 @@ pub fn write_chunks(db: &Connection, meta: &Meta, data: &[u8]) -> Result<u64, Fa
         return Err(Problem::new(413, "STREAM_FULL", "the stream has no offsets left").into());
     }
     let mut statement =
-        db.prepare_cached("INSERT INTO chunks (stream, end, last, data) VALUES (?1, ?2, ?3, ?4)")?;
+        db.prepare_cached("INSERT INTO chunks (stream, end, last, data, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut end = meta.tail;
     let mut rest = data;
     while !rest.is_empty() {
         let (chunk, behind) = rest.split_at(chunk_length(meta.kind(), rest));
         end += chunk.len() as u64;
-        statement.execute((meta.id, signed(end), behind.is_empty(), chunk))?;
+        statement.execute((meta.id, signed(end), behind.is_empty(), chunk, mark::sum(chunk)))?;
         rest = behind;
     }
     Ok(end)

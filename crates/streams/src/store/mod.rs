@@ -6,10 +6,12 @@
 pub mod append;
 pub mod create;
 pub mod delete;
+pub mod mark;
 pub mod meta;
 pub mod page;
 mod readers;
 pub mod schema;
+pub mod transfer;
 pub mod writer;
 
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ use crate::live::Registry;
 use crate::problem::Problem;
 use crate::subscriptions::keys::Keys;
 use crate::subscriptions::webhook::Delivery;
+use mark::{Mark, Marker};
 use readers::Readers;
 use writer::{Jobs, Turn};
 
@@ -59,6 +62,8 @@ pub struct Store {
     jobs: Option<Arc<Jobs>>,
     readers: Readers,
     writer: Option<JoinHandle<()>>,
+    /// What was acknowledged and is not there: nothing is read or written then.
+    damage: Option<String>,
 }
 
 impl Store {
@@ -67,17 +72,65 @@ impl Store {
         std::fs::create_dir_all(folder).map_err(folder_error)?;
         let lock = lock(folder)?;
         let file = folder.join("streams.db");
+        let mark = Mark::read(&file).filter(|mark| mark.commits > 0);
+        let there = std::fs::metadata(&file).is_ok_and(|there| there.len() > 0);
+        if let Some(mark) = mark.as_ref().filter(|_| !there) {
+            return Store::damaged(mark.check(None).err().unwrap_or_default());
+        }
         private(&file).map_err(folder_error)?;
         let database_error = |source| OpenError::Database { file: file.clone(), source };
-        let db = schema::writer(&file).map_err(database_error)?;
+        let db = match (schema::writer(&file, mark.is_some()), &mark) {
+            (Ok(db), _) => db,
+            (Err(schema::SchemaError::Version { found: 0 }), Some(mark)) => {
+                return Store::damaged(mark.check(None).err().unwrap_or_default());
+            }
+            (Err(schema::SchemaError::Database(error)), _) if is_corrupt(&error) => {
+                return Store::damaged(error.to_string());
+            }
+            (Err(error), _) => return Err(database_error(error)),
+        };
+        let found = Mark::of(&db).map_err(|error| database_error(error.into()))?;
+        if let Some(why) = mark.and_then(|mark| mark.check(found.as_ref()).err()) {
+            return Store::damaged(why);
+        }
+        let found = found.unwrap_or(Mark { id: String::new(), commits: 0 });
+        let marker = Marker::open(&file, &found).map_err(folder_error)?;
         let keys = Keys::load(&db).map_err(OpenError::Key)?;
         let readers = Readers::open(&file).map_err(|error| database_error(error.into()))?;
 
         let shared = Arc::new(Shared::default());
         let (deliveries, to_deliver) = mpsc::unbounded_channel();
-        let (jobs, writer) = writer::start(db, file.clone(), lock, shared.clone(), keys.clone(), deliveries)
-            .map_err(folder_error)?;
-        Ok((Store { shared, keys, jobs: Some(Arc::new(jobs)), readers, writer: Some(writer) }, to_deliver))
+        let (jobs, writer) =
+            writer::start(db, file.clone(), lock, shared.clone(), keys.clone(), marker, deliveries)
+                .map_err(folder_error)?;
+        let jobs = Some(Arc::new(jobs));
+        Ok((Store { shared, keys, jobs, readers, writer: Some(writer), damage: None }, to_deliver))
+    }
+
+    /// A store that says what is wrong with it, and does nothing else: nothing of it is changed.
+    fn damaged(why: String) -> Result<(Store, mpsc::UnboundedReceiver<Delivery>), OpenError> {
+        let db = schema::in_memory()
+            .map_err(|source| OpenError::Database { file: PathBuf::from("streams.db"), source })?;
+        let keys = Keys::load(&db).map_err(OpenError::Key)?;
+        let (_, to_deliver) = mpsc::unbounded_channel();
+        let store = Store {
+            shared: Arc::default(),
+            keys,
+            jobs: None,
+            readers: Readers::closed(),
+            writer: None,
+            damage: Some(why),
+        };
+        Ok((store, to_deliver))
+    }
+
+    /// What was acknowledged and is not there.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        self.damage.as_deref().map_or(Ok(()), |why| Err(Problem::damaged(why)))
     }
 
     /// Carries `work` out in the writer's next transaction. When this returns `Ok`, what it wrote is on the disk.
@@ -86,6 +139,7 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&mut Turn<'_>) -> Result<T, Fault> + Send + 'static,
     {
+        self.check()?;
         match &self.jobs {
             Some(jobs) => jobs.run(work).await,
             None => Err(Problem::failed("it is being closed")),
@@ -103,6 +157,7 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&Connection, &Shared) -> Result<T, Fault> + Send + 'static,
     {
+        self.check()?;
         let shared = self.shared.clone();
         self.readers.read(move |db| look(db, &shared)).await
     }
@@ -120,6 +175,12 @@ impl Drop for Store {
             let _ = writer.join();
         }
     }
+}
+
+/// Whether the file does not hold what SQLite wrote.
+fn is_corrupt(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
 }
 
 /// Why work in a transaction does not come to an answer.

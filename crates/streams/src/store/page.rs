@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::Connection;
 
 use super::meta::Meta;
-use super::{Fault, Shared, signed, unsigned};
+use super::{Fault, Shared, mark, signed, unsigned};
 use crate::content::Kind;
 use crate::json;
 use crate::offset::{LIMIT, Position, Start};
@@ -107,13 +107,25 @@ struct Gathered {
 impl Gathered {
     /// Takes what it can of a segment. `false` when there is no room for more.
     fn take(&mut self, db: &Connection, segment: &Segment) -> Result<bool, Fault> {
-        let mut statement =
-            db.prepare_cached("SELECT end, data FROM chunks WHERE stream = ?1 AND end > ?2 ORDER BY end")?;
+        let mut statement = db.prepare_cached(
+            "SELECT end, data, sum FROM chunks WHERE stream = ?1 AND end > ?2 ORDER BY end",
+        )?;
         let mut rows = statement.query((segment.stream, signed(self.at)))?;
         while let Some(row) = rows.next()? {
             let end = unsigned(row.get(0)?);
             let data = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            let start = end - data.len() as u64;
+            let kept = row.get_ref(2)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+            if kept.is_some_and(|kept| kept != mark::sum(data)) {
+                let why =
+                    format!("stream {} does not hold what was written before position {end}", segment.stream);
+                return Err(Problem::damaged(&why).into());
+            }
+            let start = end.saturating_sub(data.len() as u64);
+            // What stood between was there when it was acknowledged.
+            if start > self.at {
+                let why = format!("stream {} lacks what stood behind position {}", segment.stream, self.at);
+                return Err(Problem::damaged(&why).into());
+            }
             if start >= segment.end {
                 break;
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 /// The version of the tables below. A file with another one is refused rather than guessed at.
-const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE streams (
@@ -39,6 +39,7 @@ CREATE TABLE chunks (
     end    INTEGER NOT NULL,         -- position behind its last byte
     last   INTEGER NOT NULL,         -- whether an append ends here
     data   BLOB NOT NULL,
+    sum    BLOB,                     -- checksum of the data; none where version 1 wrote it
     PRIMARY KEY (stream, end)
 ) WITHOUT ROWID;
 
@@ -78,6 +79,12 @@ CREATE TABLE links (
 ) WITHOUT ROWID;
 CREATE INDEX links_by_path ON links (path);
 
+CREATE TABLE tally (
+    id      TEXT NOT NULL,           -- a random name, so that another store's mark is known
+    commits INTEGER NOT NULL
+);
+INSERT INTO tally (id, commits) VALUES (lower(hex(randomblob(16))), 0);
+
 CREATE TABLE secrets (
     name  TEXT PRIMARY KEY,
     value BLOB NOT NULL
@@ -93,7 +100,9 @@ pub enum SchemaError {
 }
 
 /// The connection that writes. There is one.
-pub fn writer(file: &Path) -> Result<Connection, SchemaError> {
+///
+/// `written`: something was acknowledged here, so that tables that are missing are not made again.
+pub fn writer(file: &Path, written: bool) -> Result<Connection, SchemaError> {
     let db = Connection::open(file)?;
     db.busy_timeout(std::time::Duration::from_secs(10))?;
     db.pragma_update(None, "journal_mode", "WAL")?;
@@ -101,9 +110,30 @@ pub fn writer(file: &Path) -> Result<Connection, SchemaError> {
     db.set_prepared_statement_cache_capacity(64);
     match db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
         VERSION => {}
-        0 => create(&db)?,
+        0 if !written => create(&db)?,
+        1 => upgrade(&db)?,
         found => return Err(SchemaError::Version { found }),
     }
+    Ok(db)
+}
+
+/// Version 2 has checksums, and counts commits.
+fn upgrade(db: &Connection) -> Result<(), SchemaError> {
+    db.execute_batch(&format!(
+        "BEGIN IMMEDIATE;
+         ALTER TABLE chunks ADD COLUMN sum BLOB;
+         CREATE TABLE tally (id TEXT NOT NULL, commits INTEGER NOT NULL);
+         INSERT INTO tally (id, commits) VALUES (lower(hex(randomblob(16))), 0);
+         PRAGMA user_version = {VERSION};
+         COMMIT;"
+    ))?;
+    Ok(())
+}
+
+/// Tables for a store that cannot be used: nobody ever sees them.
+pub fn in_memory() -> Result<Connection, SchemaError> {
+    let db = Connection::open_in_memory()?;
+    create(&db)?;
     Ok(db)
 }
 

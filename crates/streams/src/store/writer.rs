@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc as tokio_mpsc, oneshot};
 
+use super::mark::Marker;
 use super::{Fault, Shared, delete, now, schema, signed};
 use crate::problem::Problem;
 use crate::subscriptions;
@@ -88,10 +89,11 @@ pub fn start(
     lock: File,
     shared: Arc<Shared>,
     keys: Keys,
+    marker: Marker,
     deliveries: tokio_mpsc::UnboundedSender<Delivery>,
 ) -> std::io::Result<(Jobs, JoinHandle<()>)> {
     let (jobs, waiting) = mpsc::channel();
-    let writer = Writer { file, shared, keys, deliveries, patterns: Patterns::default() };
+    let writer = Writer { file, shared, keys, marker, deliveries, patterns: Patterns::default() };
     let thread = std::thread::Builder::new().name("streams-writer".to_owned()).spawn(move || {
         writer.run(db, &waiting);
         drop(lock);
@@ -103,6 +105,7 @@ struct Writer {
     file: PathBuf,
     shared: Arc<Shared>,
     keys: Keys,
+    marker: Marker,
     deliveries: tokio_mpsc::UnboundedSender<Delivery>,
     patterns: Patterns,
 }
@@ -189,7 +192,11 @@ impl Writer {
             subscriptions::rules::sweep(&mut turn)?;
         }
         let (changed, deliveries) = (turn.changed, turn.deliveries);
+        let count = "UPDATE tally SET commits = commits + 1 RETURNING commits";
+        let commits: i64 = transaction.prepare_cached(count)?.query_row((), |row| row.get(0))?;
         transaction.commit()?;
+        // Before anybody is answered: what is acknowledged is known to be there.
+        self.marker.set(super::unsigned(commits));
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
         self.shared.touches.settled(&touches);
         for answer in answers {
@@ -212,5 +219,5 @@ struct Work {
 }
 
 fn reopened(file: &Path) -> Option<Connection> {
-    schema::writer(file).ok()
+    schema::writer(file, true).ok()
 }

@@ -7,6 +7,7 @@
 mod journal;
 #[cfg(feature = "otel")]
 mod otel;
+mod process;
 mod project;
 mod recorder;
 mod routes;
@@ -66,6 +67,7 @@ pub fn begin(form: LogForm) {
     if SERVER.set(Server { numbers: Numbers::new(), form, projects: Mutex::default() }).is_err() {
         return;
     }
+    process::begin();
     tokio::spawn(async {
         let mut look = tokio::time::interval(TIDY);
         loop {
@@ -114,6 +116,7 @@ pub async fn page() -> Option<String> {
     }
     let made = tokio::task::spawn_blocking(move || {
         projects.iter().for_each(|watched| watched.measure(&server.numbers));
+        process::measure(&server.numbers);
         server.numbers.page()
     });
     made.await.ok()

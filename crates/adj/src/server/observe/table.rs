@@ -148,6 +148,45 @@ pub const CONNECTIONS: Metric = Metric {
     about: "Open connections, over `tcp` and over the projects' own `socket`",
 };
 
+pub const BUILD: Metric = Metric {
+    name: "adjutant_build_info",
+    kind: Kind::Gauge,
+    labels: &["version"],
+    about: "Always 1; its label says which version runs",
+};
+pub const CPU_SECONDS: Metric = Metric {
+    name: "process_cpu_seconds_total",
+    kind: Kind::Gauge,
+    labels: &[],
+    about: "Processor time of the server's own process",
+};
+pub const RESIDENT_BYTES: Metric = Metric {
+    name: "process_resident_memory_bytes",
+    kind: Kind::Gauge,
+    labels: &[],
+    about: "Memory of the server's own process",
+};
+pub const OPEN_FILES: Metric = Metric {
+    name: "process_open_fds",
+    kind: Kind::Gauge,
+    labels: &[],
+    about: "Files and connections that it has open",
+};
+pub const OPEN_FILES_MAX: Metric =
+    Metric { name: "process_max_fds", kind: Kind::Gauge, labels: &[], about: "How many it may have open" };
+pub const START_TIME: Metric = Metric {
+    name: "process_start_time_seconds",
+    kind: Kind::Gauge,
+    labels: &[],
+    about: "When it began, in seconds since 1970",
+};
+pub const ANSWER_BYTES: Metric = Metric {
+    name: "adjutant_answer_bytes",
+    kind: Kind::Gauge,
+    labels: &[],
+    about: "Memory that answers hold which clients have not read yet",
+};
+
 pub const TABLE: &[Metric] = &[
     TRANSITIONS,
     REFUSALS,
@@ -167,6 +206,13 @@ pub const TABLE: &[Metric] = &[
     LAG_SECONDS,
     READERS,
     CONNECTIONS,
+    ANSWER_BYTES,
+    BUILD,
+    CPU_SECONDS,
+    RESIDENT_BYTES,
+    OPEN_FILES,
+    OPEN_FILES_MAX,
+    START_TIME,
 ];
 
 #[cfg(test)]
