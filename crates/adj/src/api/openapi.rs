@@ -49,6 +49,9 @@ fn document() -> Value {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
         methods[route.method.name().to_lowercase()] = operation.document(route, &problem);
     }
+    let mut paths = Value::Object(paths);
+    for_generators(&mut paths);
+    schemas.values_mut().for_each(for_generators);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -84,6 +87,33 @@ fn document() -> Value {
             },
         },
     })
+}
+
+/// What generators of clients stumble over, said in another way. A member with a `default` becomes one that must be sent, in
+/// openapi-typescript; a schema that is `true` is refused by openapi-python-client, and `{}` means the same.
+fn for_generators(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(for_generators),
+        Value::Object(members) => {
+            // A member of this name would be a schema, or stand below `properties`.
+            members.shift_remove("default");
+            for (name, value) in members.iter_mut() {
+                match (name.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        for property in properties.values_mut() {
+                            match property {
+                                Value::Bool(true) => *property = json!({}),
+                                property => for_generators(property),
+                            }
+                        }
+                    }
+                    ("items", value @ Value::Bool(true)) => *value = json!({}),
+                    (_, value) => for_generators(value),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A row, with its types as schemas.

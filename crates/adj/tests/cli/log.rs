@@ -97,7 +97,7 @@ fn verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited() {
         here.ok(&["task", "add", "x", "--id", &format!("c-{n}")]);
     }
     let said = here.ok(&["verify"]);
-    for check in ["hash chain", "events", "invariants", "snapshot", "outbox"] {
+    for check in ["hash chain", "events", "invariants", "snapshot", "outbox", "streams"] {
         assert!(said.lines().any(|line| line.starts_with(check) && line.contains(" ok  ")), "{said}");
     }
     let verified = here.json(&["verify"]);

@@ -267,6 +267,7 @@ const DAY: &[&str] = &[
     "task cancel c-2",
     "verify",
     "export all.jsonl",
+    "backup all.jsonl",
     "machine ls",
     "machine show run",
     "machine step run",

@@ -21,6 +21,18 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
+        "Damage and loss of durable streams are reported, and nothing damaged is read or written",
+        &["damage_and_loss_of_streams_are_said_and_nothing_damaged_is_read_or_written"],
+    ),
+    (
+        "A backup of a running project is restored into a fresh clone and continues",
+        &["a_backup_of_a_running_project_is_restored_into_a_fresh_clone_and_goes_on"],
+    ),
+    (
+        "A server stops within a second whoever reads, and tells its readers to come back",
+        &["a_server_stops_within_a_second_whoever_reads_and_answers_those_who_wait"],
+    ),
+    (
         "Every commit that an agent made is kept",
         &[
             "every_commit_that_an_agent_made_is_held_by_what_is_saved",
@@ -289,6 +301,15 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "a_project_that_is_not_there_keeps_no_other_from_being_served",
             "several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out",
         ],
+    ),
+    (
+        "A token or session that is revoked ends its event streams, long polls and waits within a second",
+        &["a_token_that_is_revoked_ends_what_is_read_and_waited_for_with_it"],
+    ),
+    ("A link of a revoked token lets nobody in", &["a_link_of_a_revoked_token_lets_nobody_in"]),
+    (
+        "Two hundred clients that read nothing cost a server 64 MB at most, whatever they asked for",
+        &["two_hundred_readers_that_take_nothing_cost_little_memory_whatever_they_read"],
     ),
     (
         "A server listens beyond this machine only behind TLS or a proxy",
