@@ -161,6 +161,10 @@ openapi() {
   (cd "$tools/openapi" && npx --no-install openapi-typescript openapi.json --output api.ts &&
     npx --no-install tsc --noEmit --strict api.ts)
   summary="$summary; openapi-typescript took the document"
+  (cd "$scratch" && PATH="$tools/venv/bin:$PATH" "$tools/venv/bin/openapi-python-client" generate \
+    --path "$tools/openapi/openapi.json" --output-path "$scratch/client" &&
+    PYTHONPATH="$scratch/client" "$tools/venv/bin/python" "$here/openapi/client.py" "$url" "$token")
+  summary="$summary; a client by openapi-python-client moved a task"
 }
 
 # MCP: all that the suite requires against a server made for it, on the same HTTP layer; and against a project's own tools

@@ -20,8 +20,8 @@ def main(url, token):
     client = AuthenticatedClient(base_url=f"{url}/api/v1", token=token)
     added = operation("post_tasks").sync(client=client, body=models.Add(title="By a generated client", id="g-1"))
     assert added.id == "g-1", added
-    for status in ["ASSIGNED", "CANCELED"]:
-        move = models.Move.from_dict({"to": status})
+    for move in [{"to": "ASSIGNED", "assigneeIds": ["ann"]}, {"to": "CANCELED"}]:
+        move = models.Move.from_dict(move)
         moved = operation("post_tasks_task_transitions").sync("g-1", client=client, body=move)
         assert getattr(moved, "success", False), moved
     task = operation("get_tasks_task").sync("g-1", client=client)
