@@ -1,9 +1,11 @@
 //! The fold: how each event changes the World. No rule is asked here; what was decided is done.
 
+use crate::command::RedBy;
 use crate::event::*;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::{Loaded, Spec, SpecState};
 use crate::standstill::Standstill;
+use crate::words::PersonNeeded;
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
@@ -216,6 +218,12 @@ impl World {
                 let (SentBack::Gate(output) | SentBack::Landing(output)) = &e.what;
                 task.test_output = Some(crate::why::last_lines(output));
                 task.sent_back = Some(e.what.clone());
+                // The gate runs no tests on what conflicts: the agent has solved that.
+                let tested = matches!(e.by, RedBy::Tests | RedBy::InDoubt | RedBy::Environment);
+                if matches!(e.what, SentBack::Gate(_)) && tested {
+                    let conflict = task.failed_landing.iter_mut().filter(|failed| failed.conflict);
+                    conflict.for_each(|failed| failed.stands = false);
+                }
             }),
             Event::GateDoubted(e) => self.edit_task(&e.id, |task| task.in_doubt.clone_from(&e.what)),
             Event::LandingDoubted(e) => self.edit_task(&e.id, |task| task.landing_doubted = e.doubted),
@@ -228,11 +236,25 @@ impl World {
                 task.test_output = None;
                 task.landing_doubted = false;
                 task.waits_for = None;
+                task.failed_landing = None;
+            }),
+            Event::LandingFailedOn(e) => self.edit_task(&e.id, |task| {
+                task.failed_landing = Some(FailedLanding {
+                    tip: e.tip.clone(),
+                    main: e.main.clone(),
+                    conflict: e.conflict,
+                    files: e.files.clone(),
+                    stands: true,
+                });
             }),
             Event::PlaceTaken(e) => self.edit_task(&e.id, |task| task.place = None),
             Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
                 task.test_output = None;
+                // What a person moved to REVIEW by hand went through no gate.
+                if e.needs_person != Some(PersonNeeded::ByHand) {
+                    task.failed_landing.iter_mut().for_each(|failed| failed.stands = false);
+                }
                 task.has_code = Some(e.has_code);
                 task.needs_person = e.needs_person;
                 if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
@@ -253,6 +275,7 @@ impl World {
             Event::GateAlone(e) => self.edit_task(&e.id, |task| task.gate.clone_from(&e.effect)),
 
             Event::TaskApproved(e) => self.edit_task(&e.id, |task| {
+                task.failed_landing.iter_mut().for_each(|failed| failed.stands = false);
                 task.approved =
                     Some(Approved { tip: e.tip.clone(), by: e.by.clone(), at: e.at, note: e.note.clone() });
             }),
@@ -341,6 +364,11 @@ impl World {
                 })
             }
             Event::TurnsRaised(e) => self.edit_run(&e.id, |run| run.next_max_turns = e.to),
+            Event::StepCompared(e) => self.edit_run(&e.id, |run| {
+                let audit = &mut run.audit;
+                audit.same_steps = if audit.last_step == Some(e.digest) { audit.same_steps + 1 } else { 1 };
+                audit.last_step = Some(e.digest);
+            }),
             Event::StepRetried(e) => self.edit_run(&e.id, |run| run.retried = e.retried),
             Event::Reserved(e) => {
                 self.edit_run(&e.id, |run| run.reserved_day = e.day)?;
@@ -728,6 +756,8 @@ impl World {
             }
             // Only a person leads it out: what blocked it is counted from nothing.
             if e.from == task::Status::Blocked {
+                // Tests that failed once may pass; a conflict stays one.
+                task.failed_landing.take_if(|failed| !failed.conflict);
                 task.lost_workers = 0;
             }
         })?;
@@ -831,6 +861,7 @@ impl World {
             needs_person: None,
             handed_in_by: None,
             sent_back_tip: None,
+            failed_landing: None,
             has_code: None,
             approved: None,
             queued: None,

@@ -82,6 +82,7 @@ choices! {
     CleanUpByForce { worker: WorkerName } = "clean_up_by_force", "ends its process and removes its tree; its work is saved";
     PeekWorker { worker: WorkerName } = "peek_worker", "shows what it does";
     ShowDiff { task: TaskId } = "show_diff", "shows what it changes";
+    OpenTree { task: TaskId } = "open_tree", "opens a shell in its tree; what you commit there is its work";
     ShowHistory { task: TaskId } = "show_history", "says what happened to it";
     ShowQueue = "show_queue", "shows where it stands";
     ListTasks = "list_tasks", "lists the tasks";

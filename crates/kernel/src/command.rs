@@ -474,6 +474,9 @@ pub enum Happened {
         ending: StepEnding,
         output: String,
         tip: Option<SmolStr>,
+        /// What stands in the tree, committed or not: equal where nothing has changed. Absent: nobody has looked.
+        #[serde(default)]
+        tree: Option<SmolStr>,
         usage: Usage,
     },
     StepFailed {
@@ -514,6 +517,12 @@ pub enum Happened {
         #[serde(default)]
         by: RedBy,
     },
+    /// The branch was sent back because of a conflict, and conflicts still: nothing was tested.
+    GateConflict {
+        tip: SmolStr,
+        files: Vec<String>,
+        main: SmolStr,
+    },
     /// There is nothing in the branch that main has not.
     GateEmpty {
         tip: SmolStr,
@@ -535,11 +544,24 @@ pub enum Happened {
     },
     MergeConflict {
         files: Vec<String>,
+        /// The commit of main that it conflicts with.
+        main: SmolStr,
+        /// Commits that the branch was made on and main no longer has.
+        #[serde(default)]
+        dropped: Vec<String>,
+        /// The branch has solved what the landing before failed of.
+        #[serde(default)]
+        solved: bool,
     },
     MergeRed {
         output: String,
         #[serde(default)]
         by: RedBy,
+        /// The commit of main that it was merged with.
+        main: SmolStr,
+        /// The branch has solved what the landing before failed of.
+        #[serde(default)]
+        solved: bool,
     },
     /// Main passes its tests, or has none. `of` says under which settings, `main` at which commit.
     MainGreen {
@@ -630,6 +652,8 @@ machines::wire_enum! {
         /// The tests could not be started, which is never the agent's to mend.
         Environment = "environment",
         ConflictMarkers = "conflict_markers",
+        /// The merge with main conflicts.
+        Conflict = "conflict",
         /// Something in the branch that cannot be landed.
         Branch = "branch",
     }

@@ -218,6 +218,9 @@ pub struct Limits {
     pub checkout_seconds: u32,
     /// The same call this often in a row is a loop.
     pub same_call: u32,
+    /// So many steps in a row with the same last message and an unchanged tree are a loop.
+    #[serde(default = "same_step", skip_serializing_if = "is_same_step")]
+    pub same_step: u32,
     pub tool_failures: u32,
     /// Tries at an effect that only we need, such as writing a ticket, before a person is told.
     pub effect_tries: u32,
@@ -296,6 +299,14 @@ impl Default for Policy {
     }
 }
 
+fn same_step() -> u32 {
+    3
+}
+
+fn is_same_step(limit: &u32) -> bool {
+    *limit == same_step()
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -308,6 +319,7 @@ impl Default for Limits {
             standstill_seconds: STANDSTILL_SECONDS,
             checkout_seconds: 30,
             same_call: 3,
+            same_step: same_step(),
             tool_failures: 3,
             effect_tries: 10,
             text_bytes: 64 * 1024,

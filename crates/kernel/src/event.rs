@@ -11,7 +11,7 @@ use crate::probe::Probe;
 use crate::rooms::{About, OwnTimes, Seat};
 use crate::specs::{Mark, SpecState};
 use crate::standstill::Reason;
-use crate::words::{EffectEnd, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
+use crate::words::{EffectEnd, GateCause, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
@@ -224,7 +224,13 @@ events! {
     /// The next step is told this.
     NoteLeft = "note_left" { id: TaskId, note: SmolStr } in |e| of_task(&e.id);
     NotesTold = "notes_told" { id: TaskId } in |e| of_task(&e.id);
-    SentBackTo = "sent_back" { id: TaskId, what: SentBack, #[serde(default, skip_serializing_if = "RedBy::is_tests")] by: RedBy } in |e| of_task(&e.id);
+    SentBackTo = "sent_back" {
+        id: TaskId, what: SentBack, #[serde(default, skip_serializing_if = "RedBy::is_tests")] by: RedBy,
+        /// What led to the gate that sends it back.
+        #[serde(default, skip_serializing_if = "GateCause::is_claim")] cause: GateCause,
+    } in |e| of_task(&e.id);
+    /// A landing failed: which tip against which main. A conflict names its files.
+    LandingFailedOn = "landing_failed_on" { id: TaskId, tip: SmolStr, main: SmolStr, conflict: bool, files: Vec<String> } in |e| of_task(&e.id);
     /// A red gate that may not be the work's fault, until main's tests have said; or it is settled.
     GateDoubted = "gate_doubted" { id: TaskId, what: Option<InDoubt> } in |e| of_task(&e.id);
     LandingDoubted = "landing_doubted" { id: TaskId, doubted: bool } in |e| of_task(&e.id);
@@ -232,7 +238,9 @@ events! {
     Restarted = "restarted" { id: TaskId } in |e| of_task(&e.id);
     /// Tree, branch and session are gone; the next claim gives new ones.
     PlaceTaken = "place_taken" { id: TaskId } in |e| of_task(&e.id);
-    EmptyDiffSeen = "empty_diff_seen" { id: TaskId } in |e| of_task(&e.id);
+    EmptyDiffSeen = "empty_diff_seen" {
+        id: TaskId, #[serde(default, skip_serializing_if = "GateCause::is_claim")] cause: GateCause,
+    } in |e| of_task(&e.id);
     /// What the gate let through: whether it holds code, and why a person must look at it.
     GatePassed = "gate_passed" { id: TaskId, tip: Option<SmolStr>, has_code: bool, needs_person: Option<PersonNeeded> } in |e| of_task(&e.id);
     WaitsForApproval = "waits_for_approval" { id: TaskId, approval: ApprovalId } in |e| of_task(&e.id);
@@ -280,6 +288,8 @@ events! {
     RunTaken = "run_taken" { id: RunId, holder: Holder } in |e| of_run(&e.id);
     StepUnderWay = "step_under_way" { id: RunId, effect: Option<EffectId> } in |e| of_run(&e.id);
     TurnsRaised = "turns_raised" { id: RunId, to: Option<u32> } in |e| of_run(&e.id);
+    /// A step ended without DONE: `digest` is of its last message and of what stands in the tree.
+    StepCompared = "step_compared" { id: RunId, digest: u64 } in |e| of_run(&e.id);
     StepRetried = "step_retried" { id: RunId, retried: bool } in |e| of_run(&e.id);
     /// Set aside before a step; given back when it has ended.
     Reserved = "reserved" { id: RunId, day: i64, amount: Micros } in |e| of_run(&e.id);

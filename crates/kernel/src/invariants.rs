@@ -27,7 +27,7 @@ machines::wire_enum! {
         KeysAgree = "the answers kept for idempotency keys agree with their order and their number is bounded",
         SuspendedKeepsOrigin = "what is suspended keeps the state that it came from, and is known as suspended",
         IndexesAgree = "what is derived agrees with what it is derived from",
-        QueueAgrees = "what is queued or landing is in REVIEW, and approved with the tip that it has",
+        QueueAgrees = "what is queued or landing is in REVIEW, approved with the tip that it has, and in no known conflict with main",
         StepsAgree = "what is under way for a run is in the outbox, and the other way round",
         MoneyAdds = "what runs spent and set aside adds up in every total",
         QuestionsAgree = "a task in NEEDS_APPROVAL waits for an open question, and no other task does",
@@ -544,6 +544,7 @@ impl Check<'_> {
         let approved = |task: &Task| {
             let tip = task.place.as_ref().and_then(|place| place.tip.clone());
             task.status() == Status::Review
+                && task.conflict().is_none()
                 && task.approved.as_ref().is_some_and(|approved| approved.tip == tip)
         };
         for (key, id) in &world.queue {

@@ -22,6 +22,7 @@ pub mod effect;
 pub mod event;
 mod handle;
 pub mod invariants;
+mod natural;
 pub mod probe;
 pub mod published;
 #[cfg_attr(feature = "fuzz", doc(hidden))]
@@ -46,6 +47,7 @@ pub use effect::{Effect, Timer};
 pub use event::Event;
 pub use handle::{handle, scope};
 pub use machines::Millis;
+pub use natural::natural;
 pub use rules::{LIMIT_PASSED, Rule, knows_ticket, undo_branch};
 pub use world::World;
 

@@ -196,8 +196,12 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
     // Without a moment it may be as old as any; that it is shown last among its equals hides nothing.
     let age = |waiting: &Waiting| waiting.since.unwrap_or(Millis::MAX);
-    list.sort_by_cached_key(|waiting| {
-        (usize::MAX - waiting.blocks.len(), age(waiting), waiting.kind, waiting.about.clone())
+    let task =
+        |waiting: &Waiting| waiting.about.task.as_ref().map(|task| task.to_string()).unwrap_or_default();
+    list.sort_by(|one, other| {
+        let of = |waiting: &Waiting| (usize::MAX - waiting.blocks.len(), age(waiting), waiting.kind);
+        let by_name = || crate::natural(&task(one), &task(other));
+        of(one).cmp(&of(other)).then_with(by_name).then_with(|| one.about.cmp(&other.about))
     });
     list
 }
@@ -479,17 +483,27 @@ fn is_with_architect(world: &World, task: &Task) -> bool {
 
 fn review(world: &World, task: &Task) -> Waiting {
     let (id, title) = (&task.id, first_line(&task.title));
-    let text = match &task.needs_person {
-        Some(reason) => format!("{id} needs review, {}: {title}", reason.text()),
-        None => format!("{id} is ready: {title}"),
+    let conflict = task.conflict().map(|conflict| conflict.words(&world.config.main));
+    let text = match (&conflict, &task.needs_person) {
+        (Some(conflict), _) => format!("{id} {conflict}: {title}"),
+        (None, Some(reason)) => format!("{id} needs review, {}: {title}", reason.text()),
+        (None, None) => format!("{id} is ready: {title}"),
     };
     let of = || task.id.clone();
-    let options = vec![
-        Choice::ShowReview { task: of() },
-        Choice::ApproveReview { task: of() },
-        Choice::RequestChanges { task: of() },
-        Choice::CancelTask { task: of() },
-    ];
+    let options = match conflict {
+        Some(_) => vec![
+            Choice::ShowReview { task: of() },
+            Choice::RequestChanges { task: of() },
+            Choice::OpenTree { task: of() },
+            Choice::CancelTask { task: of() },
+        ],
+        None => vec![
+            Choice::ShowReview { task: of() },
+            Choice::ApproveReview { task: of() },
+            Choice::RequestChanges { task: of() },
+            Choice::CancelTask { task: of() },
+        ],
+    };
     let by_lead = world.config.policy.lead_may_complete && task.needs_person.is_none();
     let who = if by_lead { Decider::Lead } else { Decider::Person };
     Waiting { who, since: task.status_since, ..item(world, task, Kind::Review, text, options) }
@@ -523,7 +537,10 @@ fn landing(world: &World, task: &Task) -> Option<Waiting> {
 fn blocked(world: &World, task: &Task) -> Waiting {
     let (id, title) = (&task.id, first_line(&task.title));
     let reason = task.machine.block_reason.map_or("", |reason| machines::Wire::name(reason));
-    let text = format!("{id} is BLOCKED ({reason}): {title}");
+    let text = match task.conflict().map(|conflict| conflict.words(&world.config.main)) {
+        Some(conflict) => format!("{id} is BLOCKED ({reason}), it {conflict}: {title}"),
+        None => format!("{id} is BLOCKED ({reason}): {title}"),
+    };
     let of = || task.id.clone();
     let last = |kind| task.comments.iter().rev().find(|said| said.is(kind)).map(|said| said.at);
     let stuck = world.worker_of(id).filter(|worker| worker.machine.status == State::Stuck);

@@ -492,7 +492,7 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
 /// What went wrong last with a task that the system blocked, and what a test printed about it.
 fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
     let (text, printed) = match (task.machine.block_reason?, &task.sent_back) {
-        (BlockReason::Landing, Some(SentBack::Landing(output)))
+        (BlockReason::Landing | BlockReason::Stuck, Some(SentBack::Landing(output)))
         | (BlockReason::Stuck | BlockReason::Environment, Some(SentBack::Gate(output))) => {
             (output.clone(), true)
         }
@@ -561,6 +561,7 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             guards.push(question.map_or(undecided, |approval| asked(Condition::Decided, approval)));
         }
         Status::Review => {
+            guards.extend(conflict(world, task));
             let asked = architect::review_of(world, task).filter(|_| task.approved.is_none());
             let (at_architect, help) = asked.and_then(|asked| architect::stands(world, asked)).unzip();
             guards.push(
@@ -599,7 +600,8 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
             guards.push(fleet_running(world));
-            if let Some(output) = &task.test_output {
+            guards.extend(conflict(world, task));
+            if let Some(output) = task.test_output.as_ref().filter(|_| task.conflict().is_none()) {
                 let detail = format!("the last run failed: {}; the agent is told", last_line(output));
                 guards.push(Guard {
                     output: Some(output.clone()),
@@ -626,6 +628,16 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
     }
     Some(guards)
+}
+
+/// The conflict with main that nobody has solved yet.
+fn conflict(world: &World, task: &Task) -> Option<Guard> {
+    let found = task.conflict()?;
+    let (id, in_review) = (|| task.id.clone(), task.status() == Status::Review);
+    let told = if in_review { "it cannot land as it is" } else { "the agent is told" };
+    let detail = format!("{}; {told}", found.words(&world.config.main));
+    let next = [Choice::RequestChanges { task: id() }, Choice::OpenTree { task: id() }];
+    Some(guard(Condition::NoConflict, false, detail).next(next.into_iter().filter(|_| in_review)))
 }
 
 /// Whether a worker of the agent that a task wants is free.

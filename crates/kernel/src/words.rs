@@ -62,6 +62,49 @@ impl PersonNeeded {
 }
 
 machines::wire_enum! {
+    /// What led to the gate that sends work back. Only a claim is the agent's word that the work is done.
+    pub enum GateCause {
+        Claim = "claim",
+        OutOfSteps = "out_of_steps",
+        /// A person completed the run.
+        Person = "person",
+        /// No gate: its landing failed.
+        Landing = "landing",
+    }
+}
+
+#[allow(clippy::derivable_impls, reason = "the macro writes what all such words derive")]
+impl Default for GateCause {
+    fn default() -> Self {
+        GateCause::Claim
+    }
+}
+
+impl GateCause {
+    pub fn is_claim(&self) -> bool {
+        *self == GateCause::Claim
+    }
+
+    pub fn of(worker: bool, max_steps_reached: bool) -> GateCause {
+        match (worker, max_steps_reached) {
+            (_, true) => GateCause::OutOfSteps,
+            (true, false) => GateCause::Claim,
+            (false, false) => GateCause::Person,
+        }
+    }
+
+    /// What happened before the gate, as the first half of a sentence.
+    pub fn text(self) -> &'static str {
+        match self {
+            GateCause::Claim => "agent reported done",
+            GateCause::OutOfSteps => "agent took all its steps",
+            GateCause::Person => "a person completed the run",
+            GateCause::Landing => "it was landing",
+        }
+    }
+}
+
+machines::wire_enum! {
     /// How a landing ended that did not move main.
     pub enum LandingEnd {
         /// Somebody else moved main: the merge is made and tested again.
@@ -193,6 +236,7 @@ machines::wire_enum! {
         CheckoutFree = "checkoutFree",
         PullRequestMerged = "pullRequestMerged",
         NoFailure = "noFailure",
+        NoConflict = "noConflict",
         Landing = "landing",
         TestsPass = "testsPass",
         WorkerIdle = "workerIdle",
@@ -234,6 +278,7 @@ impl Condition {
             Condition::CheckoutFree => "your checkout",
             Condition::PullRequestMerged => "pull request",
             Condition::NoFailure => "failing",
+            Condition::NoConflict => "merge",
             Condition::Landing => "landing",
             Condition::TestsPass => "tests",
             Condition::WorkerIdle => "workers",

@@ -186,6 +186,9 @@ pub struct Task {
     /// The pull request that offers its work, once one was opened. It outlives every approval.
     #[serde(default)]
     pub pull_request: Option<PullRequest>,
+    /// The last landing that failed.
+    #[serde(default)]
+    pub failed_landing: Option<FailedLanding>,
     /// The commit that brought it into main.
     pub landed: Option<Landed>,
     pub spend: Spend,
@@ -297,6 +300,48 @@ pub struct Landed {
     pub tip: SmolStr,
     pub merge: SmolStr,
     pub old_main: SmolStr,
+}
+
+/// A landing that failed: which tip against which main, and of what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailedLanding {
+    pub tip: SmolStr,
+    /// The commit of main.
+    pub main: SmolStr,
+    /// The merge conflicts; otherwise its tests fail.
+    pub conflict: bool,
+    /// The files that conflict. None are named where the two histories have nothing in common.
+    pub files: Vec<String>,
+    /// The gate has let nothing through since, and nobody has approved it once more.
+    pub stands: bool,
+}
+
+/// How many files of a conflict are named in a sentence.
+const CONFLICTS_NAMED_MAX: usize = 5;
+
+impl FailedLanding {
+    /// Whether it was this very tip against this very main.
+    pub fn is_of(&self, tip: &str, main: &str) -> bool {
+        self.tip == tip && self.main == main
+    }
+
+    /// What it failed of, in a clause after the task's name. `main` is the name of the branch.
+    pub fn words(&self, main: &str) -> String {
+        conflict_words(&self.files, main)
+    }
+}
+
+/// Which files conflict with the branch `main`, in a clause after the task's name.
+pub fn conflict_words(files: &[String], main: &str) -> String {
+    if files.is_empty() {
+        return format!("has no commit in common with {main}");
+    }
+    let named = files[..files.len().min(CONFLICTS_NAMED_MAX)].join(", ");
+    match files.len().saturating_sub(CONFLICTS_NAMED_MAX) {
+        0 => format!("conflicts with {main} in {named}"),
+        more => format!("conflicts with {main} in {named} and {more} more"),
+    }
 }
 
 /// What an approved task waits for before it can land.
@@ -509,6 +554,11 @@ pub struct Audit {
     /// The tool that failed last, and how often in a row.
     pub failing_tool: Option<SmolStr>,
     pub failures: u32,
+    /// What the last step said and left in the tree, and how many steps in a row said and left the same.
+    #[serde(default)]
+    pub last_step: Option<u64>,
+    #[serde(default)]
+    pub same_steps: u32,
 }
 
 /// So many different calls in turn may be what repeats.
@@ -536,6 +586,8 @@ impl Audit {
         self.recent = Vector::new();
         self.failing_tool = None;
         self.failures = 0;
+        self.last_step = None;
+        self.same_steps = 0;
     }
 }
 
@@ -1011,6 +1063,14 @@ impl World {
 }
 
 impl Task {
+    /// The conflict with main that nobody has solved. In REVIEW, only while the branch is what it was then.
+    pub fn conflict(&self) -> Option<&FailedLanding> {
+        let tip = self.place.as_ref().and_then(|place| place.tip.as_ref());
+        let failed = self.failed_landing.as_ref().filter(|failed| failed.conflict && failed.stands)?;
+        let changed = self.status() == Status::Review && tip != Some(&failed.tip);
+        (!changed && !self.is_final()).then_some(failed)
+    }
+
     /// Whether approved work of it is on the remote as a pull request.
     pub fn is_offered(&self) -> bool {
         self.approved.is_some() && self.pull_request.is_some()

@@ -83,6 +83,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::CleanUpByForce { worker } => vec!["adj", "cleanup", worker.as_str(), "--force"],
         Choice::PeekWorker { worker } => vec!["adj", "peek", worker.as_str()],
         Choice::ShowDiff { task } => vec!["adj", "diff", task.as_str()],
+        Choice::OpenTree { task } => vec!["adj", "shell", task.as_str()],
         Choice::ShowHistory { task } => vec!["adj", "history", task.as_str()],
         Choice::ShowQueue => vec!["adj", "queue"],
         Choice::ListTasks => vec!["adj", "task", "ls"],

@@ -84,6 +84,7 @@ pub fn board_line(task: &Task) -> types::task::BoardLine {
         review_cycles: task.machine.review_cycles,
         cost_usd: usd(task.spend.cost),
         proposed: task.is_waiting_proposal(),
+        conflict: task.conflict().map(|conflict| conflict.files.clone()),
     }
 }
 
@@ -107,6 +108,12 @@ pub fn task_line(world: &World, task: &Task) -> TaskLine {
         other_tries: world.other_tries(task).map(|other| other.id.to_string()).collect(),
         created_at: time(task.created_at),
         proposed,
+        conflict: task.conflict().map(|conflict| types::task::Conflict {
+            branch: text(&world.config.main),
+            commit: text(&conflict.main),
+            files: conflict.files.clone(),
+            text: conflict.words(&world.config.main),
+        }),
         held: None,
     }
 }

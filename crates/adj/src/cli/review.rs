@@ -195,7 +195,8 @@ fn list(project: &Project, context: Context) -> Result<(), Failure> {
     for Task { line, whole } in &tasks {
         let cost = whole.as_ref().map(|whole| text::Money::of(&whole.cost)).unwrap_or_default().short();
         let needs = whole.as_ref().and_then(|whole| whole.needs_person.as_ref());
-        let needs = dash(needs.map(|needs| &needs.text));
+        let conflict = line.conflict.as_ref().map(|conflict| &conflict.text);
+        let needs = dash(conflict.or(needs.map(|needs| &needs.text)));
         table.row([line.id.clone(), line.priority.to_string(), cost, needs, line.title.clone()]);
     }
     if table.is_empty() && !context.globals.quiet {
@@ -213,6 +214,9 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
     let id = &line.id;
     writeln!(out, "{id}  {}", visible(&line.title))?;
     writeln!(out, "{:<12} {}", "status", line.status)?;
+    if let Some(conflict) = &line.conflict {
+        fact(out, "conflict", Some(&format!("{}; it cannot land as it is", conflict.text)))?;
+    }
     if let Some(whole) = whole {
         facts(whole, review.work_millis, out)?;
         // What was checked and what is only said are two things, and never stand under one name.
@@ -264,7 +268,15 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
     }
     let approved = whole.as_ref().is_some_and(|whole| whole.approved.is_some());
     if line.status == Status::Review && !approved && !globals.quiet {
-        writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?;
+        match &line.conflict {
+            Some(conflict) => writeln!(
+                out,
+                "\n`adj review {id} --changes TEXT` has its agent solve the conflict; `adj shell {id}` opens its tree, to \
+                 merge {} yourself",
+                visible(&conflict.branch)
+            )?,
+            None => writeln!(out, "\n`adj review {id} --approve`, or `adj review {id} --changes TEXT`")?,
+        }
     }
     Ok(())
 }

@@ -712,9 +712,17 @@ impl Ended {
                 by_cause.entry(why).or_default().push(task.id.as_str());
             }
         }
-        let line = |(why, ids): (String, Vec<&str>)| match ids.len() {
-            1..=3 => format!("{} {why}", ids.join(", ")),
-            count => format!("{} and {} more {why}", ids[..2].join(", "), count - 2),
+        let line = |(why, mut ids): (String, Vec<&str>)| {
+            ids.sort_by(|one, other| kernel::natural(one, other));
+            // Of more than one it is said in the plural.
+            let why = match why.strip_prefix("waits") {
+                Some(rest) if ids.len() > 1 => format!("wait{rest}"),
+                _ => why,
+            };
+            match ids.len() {
+                1..=3 => format!("{} {why}", ids.join(", ")),
+                count => format!("{} and {} more {why}", ids[..2].join(", "), count - 2),
+            }
         };
         by_cause.into_iter().map(line).collect()
     }

@@ -9,7 +9,7 @@ use kernel::event::{Event, SaidKind};
 use kernel::specs::SpecState;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{last_line, last_lines};
-use kernel::words::{LandingEnd, RequestKind};
+use kernel::words::{GateCause, LandingEnd, RequestKind};
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
@@ -131,7 +131,9 @@ pub struct Story {
     main_red: bool,
     /// What was last heard beside the log, such as a line of an agent's standard error.
     heard: String,
-    /// What went wrong, in words, with how often.
+    /// What went wrong with each task or service, in words, with how often: survived once it has landed, or is back.
+    met: BTreeMap<String, BTreeMap<&'static str, u32>>,
+    /// What went wrong and was survived, in words, with how often.
     pub survived: BTreeMap<&'static str, u32>,
     pub landed: u32,
 }
@@ -142,9 +144,20 @@ impl Story {
         text.clone_into(&mut self.heard);
     }
 
-    fn wrong(&mut self, what: &'static str, text: String) -> Option<(Tone, String)> {
-        *self.survived.entry(what).or_default() += 1;
+    fn wrong(&mut self, with: &str, what: &'static str, text: String) -> Option<(Tone, String)> {
+        self.meets(with, what);
         Some((Tone::Wrong, text))
+    }
+
+    fn meets(&mut self, with: &str, what: &'static str) {
+        *self.met.entry(with.to_owned()).or_default().entry(what).or_default() += 1;
+    }
+
+    /// The task has landed, or the service is back: what went wrong with it is behind it.
+    fn survives(&mut self, with: &str) {
+        for (what, times) in self.met.remove(with).unwrap_or_default() {
+            *self.survived.entry(what).or_default() += times;
+        }
     }
 
     /// What an event means, in one line. `world` is the one after it.
@@ -160,6 +173,9 @@ impl Story {
             |id: &machines::names::RunId| world.run(id).map(|run| (run.task.clone(), who(&run.holder)));
         if let Event::TaskMoved(moved) = event {
             self.held_up.remove(moved.id.as_str());
+            if moved.to == Status::Done {
+                self.survives(moved.id.as_str());
+            }
         }
         match event {
             Event::TaskAdded(added) => {
@@ -203,15 +219,17 @@ impl Story {
                 let last = self.heard.strip_prefix(&format!("{who} {task}: ")).unwrap_or_default();
                 let brief = error.strip_suffix(last).filter(|brief| !last.is_empty() && !brief.is_empty());
                 let error = brief.map_or(error, |brief| brief.trim_end_matches([':', ' '])).to_owned();
-                self.wrong("failed step", format!("{who}'s step on {task} failed: {error}"))
+                self.wrong(task.as_str(), "failed step", format!("{who}'s step on {task} failed: {error}"))
             }
             Event::WorkerLost(lost) => self.wrong(
+                lost.id.as_str(),
                 "lost worker",
                 format!("{}: its worker was lost; the task goes on with the next", lost.id),
             ),
             Event::StepRetried(retried) if retried.retried => {
                 let (task, _) = of_run(&retried.id)?;
                 self.wrong(
+                    task.as_str(),
                     "step repeated",
                     format!("{task}: the step hung or lost its session; once more, afresh"),
                 )
@@ -222,7 +240,7 @@ impl Story {
                 let error = seen.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
                 match (before, seen.healthy) {
                     (true, false) if seen.refused => {
-                        *self.survived.entry("outage").or_default() += 1;
+                        self.meets(name.as_str(), "outage");
                         let text = format!(
                             "{name} does not accept the credentials{error}; nothing is begun until it does, then adj retry --all"
                         );
@@ -235,9 +253,10 @@ impl Story {
                         };
                         let text =
                             format!("{name} is unavailable{error}: its runs wait and are tried again {when}");
-                        self.wrong("outage", text)
+                        self.wrong(name.as_str(), "outage", text)
                     }
                     (false, true) => {
+                        self.survives(name.as_str());
                         Some((Tone::Good, format!("{name} is back: runs go on where they were")))
                     }
                     _ => None,
@@ -247,8 +266,17 @@ impl Story {
                 let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
                 let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
                 if passed.tip.is_some() && before == passed.tip.as_ref() {
-                    let text = "nothing has changed since changes were asked for; it waits for you";
-                    return Some((Tone::You, format!("{id}: {text}: adj review {id}")));
+                    let text = "nothing has changed since changes were asked for";
+                    let review = world.config.fleet.review;
+                    return Some(match (passed.needs_person, review) {
+                        (None, Review::Auto) => {
+                            (Tone::Plain, format!("{id}: {text}; it is tried again as it is"))
+                        }
+                        (None, Review::Architect) => {
+                            (Tone::Plain, format!("{id}: {text}; the architect reviews it again"))
+                        }
+                        _ => (Tone::You, format!("{id}: {text}; it waits for you: adj review {id}")),
+                    });
                 }
                 Some(match &passed.needs_person {
                     Some(reason) => {
@@ -262,44 +290,60 @@ impl Story {
                     None => (Tone::You, format!("{id}: the tests pass; it waits for you: adj review {id}")),
                 })
             }
-            Event::EmptyDiffSeen(seen) => self.wrong(
-                "DONE without a change",
-                format!("{}: agent reported done, but nothing has changed", seen.id),
-            ),
-            Event::SentBackTo(sent) => match &sent.what {
-                SentBack::Gate(output) if output.starts_with("There is no change") => None,
-                SentBack::Gate(output) => {
-                    let (id, last) = (&sent.id, last_line(output));
-                    match sent.by {
-                        RedBy::Tests | RedBy::InDoubt => self.wrong(
-                            "failed test run",
-                            format!("{id}: agent reported done, but tests failed: {last}"),
-                        ),
-                        RedBy::Environment => {
-                            self.wrong("tests not run", format!("{id}: its tests could not be run: {last}"))
-                        }
-                        RedBy::ConflictMarkers => self.wrong(
-                            "conflict markers",
-                            format!("{id}: agent reported done, but conflict markers are left: {last}"),
-                        ),
-                        RedBy::Branch => self.wrong(
-                            "branch that cannot land",
-                            format!("{id}: agent reported done, but the branch cannot land: {last}"),
-                        ),
+            Event::EmptyDiffSeen(seen) => {
+                let what = match seen.cause {
+                    GateCause::Claim => "DONE without a change",
+                    _ => "no change",
+                };
+                let text = format!("{}: {}, but nothing has changed", seen.id, seen.cause.text());
+                self.wrong(seen.id.as_str(), what, text)
+            }
+            Event::SentBackTo(sent) => {
+                let (id, main, before) = (&sent.id, &world.config.main, sent.cause.text());
+                let (SentBack::Gate(output) | SentBack::Landing(output)) = &sent.what;
+                let last = last_line(output);
+                let of_gate = match &sent.what {
+                    SentBack::Gate(_) => true,
+                    SentBack::Landing(_) => sent.by == RedBy::Conflict && sent.cause != GateCause::Landing,
+                };
+                // In logs of before, only the text says that it is a conflict.
+                let conflicts =
+                    sent.by == RedBy::Conflict || output.starts_with("The merge with main conflicts");
+                let conflict = || {
+                    let failed = world.task(id).and_then(|task| task.failed_landing.as_ref());
+                    let failed = failed.filter(|failed| failed.conflict);
+                    failed.map_or_else(|| format!("conflicts with {main}"), |failed| failed.words(main))
+                };
+                let (what, text) = match (of_gate, sent.by) {
+                    _ if output.starts_with("There is no change") => return None,
+                    // That it is blocked, and by what, comes next.
+                    (false, _) if world.task(id)?.status() == Status::Blocked => return None,
+                    (true, RedBy::Conflict) => {
+                        ("merge conflict", format!("{id}: {before}, but it still {}", conflict()))
                     }
-                }
-                SentBack::Landing(_) if world.task(&sent.id)?.status() == Status::Blocked => None,
-                SentBack::Landing(output) if output.starts_with("The merge with main conflicts") => self
-                    .wrong("merge conflict", format!("{}: conflicts with main; sent back to work", sent.id)),
-                SentBack::Landing(output) => self.wrong(
-                    "red merge",
-                    format!(
-                        "{}: tests failed when merged with main: {}; sent back to work",
-                        sent.id,
-                        last_line(output)
+                    (false, _) if conflicts => {
+                        ("merge conflict", format!("{id}: {}; sent back to work", conflict()))
+                    }
+                    (false, _) => (
+                        "red merge",
+                        format!("{id}: tests failed when merged with {main}: {last}; sent back to work"),
                     ),
-                ),
-            },
+                    (true, RedBy::Tests | RedBy::InDoubt) => {
+                        ("failed test run", format!("{id}: {before}, but tests failed: {last}"))
+                    }
+                    (true, RedBy::Environment) => {
+                        ("tests not run", format!("{id}: its tests could not be run: {last}"))
+                    }
+                    (true, RedBy::ConflictMarkers) => {
+                        ("conflict markers", format!("{id}: {before}, but conflict markers are left: {last}"))
+                    }
+                    (true, RedBy::Branch) => (
+                        "branch that cannot land",
+                        format!("{id}: {before}, but the branch cannot land: {last}"),
+                    ),
+                };
+                self.wrong(id.as_str(), what, text)
+            }
             Event::GateDoubted(doubted) => {
                 let doubt = doubted.what.as_ref()?;
                 let (id, last) = (&doubted.id, last_line(&doubt.output));
@@ -311,9 +355,10 @@ impl Story {
                         "{id}: its tests did not run as they should ({last}); testing main to see why"
                     ),
                 };
-                self.wrong("tests in doubt", text)
+                self.wrong(id.as_str(), "tests in doubt", text)
             }
             Event::LandingDoubted(doubted) if doubted.doubted => self.wrong(
+                doubted.id.as_str(),
                 "tests in doubt",
                 format!("{}: the tests of its merge could not be run; testing main to see why", doubted.id),
             ),
@@ -332,8 +377,9 @@ impl Story {
                 }
             }
             Event::LandingEnded(ended) if ended.why == LandingEnd::MainMovedByOther => self.wrong(
+                ended.id.as_str(),
                 "main moved during a landing",
-                format!("{}: main moved meanwhile; merged and tested anew", ended.id),
+                format!("{}: {} moved meanwhile; merged and tested again", ended.id, world.config.main),
             ),
             Event::LandingHeldUp(held) => {
                 // It is tried again and again; it is told again only where something else is in the way.
@@ -342,7 +388,7 @@ impl Story {
                 if before.as_deref() == Some(why.as_str()) {
                     return None;
                 }
-                self.wrong("landing held up", format!("{} waits to land: {why}", held.id))
+                self.wrong(held.id.as_str(), "landing held up", format!("{} waits to land: {why}", held.id))
             }
             Event::LandingWaits(waits) => {
                 let why = world.task(&waits.id)?.held_up_by()?;
@@ -354,12 +400,14 @@ impl Story {
                         Some((Tone::You, format!("{} waits to land: {why}", waits.id)))
                     }
                     HeldUp::Checkout { .. } | HeldUp::Remote { .. } => {
-                        self.wrong("landing held up", format!("{} waits to land: {why}", waits.id))
+                        let text = format!("{} waits to land: {why}", waits.id);
+                        self.wrong(waits.id.as_str(), "landing held up", text)
                     }
                 }
             }
             Event::TaskLanded(landed) => {
                 self.landed += 1;
+                self.survives(landed.id.as_str());
                 Some((Tone::Good, format!("{} landed on {}", landed.id, world.config.main)))
             }
             Event::Restarted(restarted) => {
@@ -455,7 +503,8 @@ impl Story {
                     SpecState::Submitted => None,
                 }
             }
-            Event::Charged(charged) if !charged.priced => {
+            // Without a budget nobody needs to know before the summary.
+            Event::Charged(charged) if !charged.priced && has_budget(world) => {
                 let (task, _) = of_run(&charged.id)?;
                 let tokens = charged.input_tokens + charged.output_tokens;
                 let text = match kernel::budget::estimate(world, &charged.tariff(), tokens) {
@@ -470,8 +519,9 @@ impl Story {
             // Once it is only a lock that somebody holds for a moment.
             Event::EffectFailed(failed) if failed.tries == 2 || failed.tries % TRIES_TOLD == 0 => {
                 let error = failed.error.lines().next().unwrap_or_default();
+                let with = failed.task.as_ref().map(|task| task.as_str()).unwrap_or_default();
                 let task = failed.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-                self.wrong("retried effect", format!("{task}{error}; it is tried again"))
+                self.wrong(with, "retried effect", format!("{task}{error}; it is tried again"))
             }
             Event::StoodStill(said) => Some((Tone::You, standstill::headline(said.reasons.len()))),
             Event::DiskSeen(seen) => match &seen.full {
@@ -483,6 +533,13 @@ impl Story {
             _ => None,
         }
     }
+}
+
+/// Whether the settings limit what anything may cost.
+fn has_budget(world: &World) -> bool {
+    let (budget, mut agents) = (&world.config.budget, world.config.agents.values());
+    let limits = [budget.run, budget.task, budget.day];
+    limits.iter().any(Option::is_some) || agents.any(|agent| agent.budget.is_some())
 }
 
 /// How a call that has nothing to it but its argument is asked about.

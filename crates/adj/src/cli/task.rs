@@ -634,7 +634,10 @@ pub fn board(context: Context) -> Result<(), Failure> {
             let held = task.held.as_ref().map(|held| format!("  ({held})")).unwrap_or_default();
             let since = task.for_you_since.as_ref();
             let since = since.map(|at| format!("  (for you since {})", text::age(at))).unwrap_or_default();
-            let line = format!("  {}  {}{held}{since}", task.id, visible(&task.title));
+            let conflict = task.conflict.as_ref();
+            let conflict =
+                conflict.map(|conflict| format!("  ({})", visible(&conflict.text))).unwrap_or_default();
+            let line = format!("  {}  {}{conflict}{held}{since}", task.id, visible(&task.title));
             writeln!(context.out, "{}", text::fitting(&line))?;
         }
     }
@@ -665,6 +668,7 @@ fn show(project: &Project, id: &str, context: Context) -> Result<(), Failure> {
     let of = |part: fn(&TaskWhole) -> Option<String>| whole.as_ref().and_then(part);
     let facts = [
         ("status", Some(line.status.to_string())),
+        ("conflict", line.conflict.as_ref().map(|conflict| conflict.text.clone())),
         ("type", Some(line.task_type.to_string())),
         ("priority", Some(line.priority.to_string())),
         ("agent", line.agent.clone()),

@@ -65,10 +65,10 @@ fn make_worker(d: &mut Draft, agent: &machines::names::AgentName) -> Ruled {
     spawn(d, &name, agent, false, Caller::SYSTEM)
 }
 
-/// A worker is stuck: another one takes its place in the fleet.
+/// A worker is stuck: another one takes its place in the fleet, if there is work for it. Work that comes later makes one.
 pub(super) fn fill_place(d: &mut Draft) -> Ruled {
     let wanted = d.world.fleet_workers.unwrap_or(d.world.config.fleet.workers);
-    if d.world.fleet_running && places_taken(d) < wanted {
+    if d.world.fleet_running && places_taken(d) < wanted && !d.world.claimable.is_empty() {
         let agent = d.world.config.fleet.agent.clone();
         make_worker(d, &agent)?;
     }

@@ -11,7 +11,7 @@ use super::claim::end_lease;
 use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
 use super::outcome::{describe, past_ended, tip_moved};
 use super::people::{canceled, landing_is_written};
-use super::release::{abort_run, release};
+use super::release::{abort_run, pause_run, release};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
 use crate::choice::Choice;
@@ -22,11 +22,11 @@ use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Timer};
 use crate::event::{
     AfterwardsAdded, ApprovalVoided, Dequeued, EmptyDiffSeen, GateAlone, GatePassed, LandingDoubted,
-    LandingEnded, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten, PullRequestOpened, Queued,
-    SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
+    LandingEnded, LandingFailedOn, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten,
+    PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
 };
 use crate::why;
-use crate::words::{CommentKind, EffectEnd, LandingEnd, PersonNeeded};
+use crate::words::{CommentKind, EffectEnd, GateCause, LandingEnd, PersonNeeded};
 use crate::world::{HeldUp, Landed, PullRequest, SentBack};
 
 /// A pull request is looked at so often where nothing says that the remote's main has moved.
@@ -42,6 +42,7 @@ pub(super) fn gate_outcome(
     if worker.is_none() {
         d.emit(GateAlone { id: id.clone(), effect: None });
     }
+    let cause = GateCause::of(worker.is_some(), max_steps_reached);
     match what {
         Happened::GateGreen { tip, facts } => {
             gate_green(d, id, worker, Some(tip), true, PersonNeeded::of(facts, max_steps_reached))
@@ -49,14 +50,9 @@ pub(super) fn gate_outcome(
         Happened::GateEmpty { tip } => {
             d.rule(Rule::GateEmpty);
             if d.task(id)?.empty_diffs == 0 {
-                d.emit(EmptyDiffSeen { id: id.clone() });
-                gate_red(
-                    d,
-                    id,
-                    worker,
-                    "There is no change in the branch. If none is needed, say so and why.",
-                    RedBy::Branch,
-                )
+                d.emit(EmptyDiffSeen { id: id.clone(), cause });
+                let output = "There is no change in the branch. If none is needed, say so and why.";
+                gate_red(d, id, worker, output, RedBy::Branch, cause)
             } else {
                 gate_green(d, id, worker, Some(tip), false, Some(PersonNeeded::NoChanges))
             }
@@ -69,11 +65,15 @@ pub(super) fn gate_outcome(
             if *by == RedBy::Environment {
                 return not_run(d, id, output);
             }
-            gate_red(d, id, worker, output, *by)
+            gate_red(d, id, worker, output, *by, cause)
+        }
+        Happened::GateConflict { tip, files, main } => {
+            tip_moved(d, id, Some(tip));
+            gate_conflict(d, id, worker, &Conflict { tip, files, main }, cause)
         }
         other => {
             let output = format!("The checks could not be run: {}", describe(other));
-            gate_red(d, id, worker, &output, RedBy::Branch)
+            gate_red(d, id, worker, &output, RedBy::Branch, cause)
         }
     }
 }
@@ -143,9 +143,10 @@ pub(super) fn gate_red(
     worker: Option<&WorkerName>,
     output: &str,
     by: RedBy,
+    cause: GateCause,
 ) -> Ruled {
     d.rule(Rule::GateRed);
-    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by });
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by, cause });
     let Some(worker) = worker else { return Ok(()) };
     match d.move_worker(worker, worker::Event::GateFailed)? {
         worker::State::Stuck => {
@@ -153,7 +154,7 @@ pub(super) fn gate_red(
                 RedBy::Tests | RedBy::InDoubt | RedBy::Environment => {
                     format!("no fix round is left; tests failed: {}", why::last_line(output))
                 }
-                RedBy::ConflictMarkers | RedBy::Branch => {
+                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => {
                     format!("no fix round is left: {}", why::last_line(output))
                 }
             };
@@ -161,6 +162,85 @@ pub(super) fn gate_red(
         }
         _ => Ok(()),
     }
+}
+
+/// A tip that does not merge with main.
+pub(super) struct Conflict<'a> {
+    pub tip: &'a SmolStr,
+    pub files: &'a [String],
+    pub main: &'a SmolStr,
+}
+
+impl Conflict<'_> {
+    fn happened(&self, id: &TaskId) -> LandingFailedOn {
+        LandingFailedOn {
+            id: id.clone(),
+            tip: self.tip.clone(),
+            main: self.main.clone(),
+            conflict: true,
+            files: self.files.to_vec(),
+        }
+    }
+
+    /// What the agent is told. `main` is the name of the branch.
+    fn feedback(&self, main: &str) -> String {
+        if self.files.is_empty() {
+            return format!(
+                "The branch has no commit in common with {main}, so nothing can be merged. Begin again on {main}."
+            );
+        }
+        format!("The merge with {main} conflicts in: {}", self.files.join(", "))
+    }
+}
+
+/// The agent was sent back because of a conflict and has not solved it: no test and no review would bring it further.
+fn gate_conflict(
+    d: &mut Draft,
+    id: &TaskId,
+    worker: Option<&WorkerName>,
+    conflict: &Conflict,
+    cause: GateCause,
+) -> Ruled {
+    d.rule(Rule::GateConflict);
+    d.emit(conflict.happened(id));
+    let feedback = conflict.feedback(&d.world.config.main);
+    let payload = Payload { feedback: Some(feedback.clone()), ..Payload::default() };
+    let (by, payload) = (Actor::System.sender(), Box::new(payload));
+    d.drive_task(id, task::Event::LandingFailed { by, payload, solved: false }, &Actor::System)?;
+    let what = SentBack::Landing(feedback.clone());
+    d.emit(SentBackTo { id: id.clone(), what, by: RedBy::Conflict, cause });
+    if d.task(id)?.status() == Status::Blocked {
+        if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
+            pause_run(d, &run, run::PauseReason::UserInput)?;
+        }
+        return release(d, id, ReleaseReason::Blocked);
+    }
+    let Some(worker) = worker else { return Ok(()) };
+    match d.move_worker(worker, worker::Event::GateFailed)? {
+        worker::State::Stuck => stuck(d, worker, id, &format!("no fix round is left: {feedback}")),
+        _ => Ok(()),
+    }
+}
+
+/// The merge conflicts: its agent is told the files.
+pub(super) fn landing_conflicts(
+    d: &mut Draft,
+    id: &TaskId,
+    conflict: &Conflict,
+    dropped: &[String],
+    solved: bool,
+) -> Ruled {
+    let main = &d.world.config.main;
+    let mut feedback = conflict.feedback(main);
+    // Whoever reads which files conflict reads why: nobody sees it in main as it is now.
+    if !dropped.is_empty() {
+        feedback.push_str(&format!(
+            ". {main} no longer has {}, on which the branch was made: take out of your files what came with it",
+            dropped.join(", ")
+        ));
+    }
+    d.emit(conflict.happened(id));
+    landing_failed(d, id, feedback, RedBy::Conflict, solved)
 }
 
 /// The policy may have become another: what waits in REVIEW is asked of it again.
@@ -175,7 +255,7 @@ pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
 pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let auto = d.world.config.fleet.review == Review::Auto;
-    if task.status() == Status::Review && auto && task.needs_person.is_none() {
+    if task.status() == Status::Review && auto && task.needs_person.is_none() && task.conflict().is_none() {
         let tip = task.place.as_ref().and_then(|place| place.tip.clone());
         d.rule(Rule::ReviewedByPolicy);
         return approve(d, id, tip, SmolStr::new_static("policy:auto"), "the gate is green".to_owned());
@@ -216,8 +296,30 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
     }
     check_text(d, "note", Some(note))?;
     let current = is_at_tip(d, id, tip)?;
+    if let Some(refused) = still_conflicts(d, id)? {
+        return Err(refused);
+    }
     let note = if note.trim().is_empty() { "approved" } else { note };
     approve(d, id, current, SmolStr::new(actor.to_string()), note.to_owned())
+}
+
+/// The refusal of an approval where the same tip was merged with the same main before, and conflicts.
+fn still_conflicts(d: &Draft, id: &TaskId) -> Result<Option<Refusal>, Refusal> {
+    let task = d.task(id)?;
+    let Some(conflict) = task.conflict() else { return Ok(None) };
+    let moved = d.world.main.verdict.as_ref().is_some_and(|verdict| verdict.main != conflict.main);
+    if moved {
+        return Ok(None);
+    }
+    let main = &d.world.config.main;
+    let message = format!("task `{id}` {} and cannot land as it is", conflict.words(main));
+    let hint = format!("have its agent solve the conflict, or merge {main} into its branch yourself");
+    let next = [
+        Choice::RequestChanges { task: id.clone() },
+        Choice::OpenTree { task: id.clone() },
+        Choice::RestartTask { task: id.clone() },
+    ];
+    Ok(Some(Refusal::new(409, "CONFLICT", message).hint(hint).next(next)))
 }
 
 pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: SmolStr, note: String) -> Ruled {
@@ -299,29 +401,43 @@ pub(super) fn landing_written(
     Ok(())
 }
 
-pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String) -> Ruled {
+/// `solved`: the branch has solved what the landing before failed of.
+pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String, by: RedBy, solved: bool) -> Ruled {
     d.rule(Rule::LandingFailed);
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });
     let feedback =
         if output.trim().is_empty() { "The tests of the merge failed.".to_owned() } else { output };
     let payload = Payload { feedback: Some(feedback.clone()), ..Payload::default() };
-    let event = task::Event::LandingFailed { by: Actor::System.sender(), payload: Box::new(payload) };
+    let event = task::Event::LandingFailed { by: Actor::System.sender(), payload: Box::new(payload), solved };
     d.drive_task(id, event, &Actor::System)?;
-    d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback), by: RedBy::Tests });
+    let cause = GateCause::Landing;
+    d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback), by, cause });
     if d.task(id)?.landing_doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
     }
     Ok(())
 }
 
+/// A merge whose tests failed, or were not run.
+pub(super) struct RedMerge<'a> {
+    pub tip: &'a SmolStr,
+    pub main: &'a SmolStr,
+    pub output: &'a str,
+    pub by: RedBy,
+    pub solved: bool,
+}
+
 /// The merge is red: its task's own fault, or one that main's tests must tell apart first.
-pub(super) fn merge_red(d: &mut Draft, id: &TaskId, output: &str, by: RedBy) -> Ruled {
+pub(super) fn merge_red(d: &mut Draft, id: &TaskId, red: &RedMerge) -> Ruled {
+    let RedMerge { tip, main, output, by, solved } = *red;
     if landing_in_doubt(d, id, by)? {
         return Ok(());
     }
     if by != RedBy::Environment {
-        return landing_failed(d, id, output.to_owned());
+        let (tip, main) = (tip.clone(), main.clone());
+        d.emit(LandingFailedOn { id: id.clone(), tip, main, conflict: false, files: Vec::new() });
+        return landing_failed(d, id, output.to_owned(), by, solved);
     }
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });

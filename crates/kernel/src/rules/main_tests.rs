@@ -17,7 +17,7 @@ use crate::event::{
     GateDoubted, LandingDoubted, LandingEnded, MainDoubted, MainTested, MainTestsBegun, Queued, SentBackTo,
 };
 use crate::why;
-use crate::words::LandingEnd;
+use crate::words::{GateCause, LandingEnd};
 use crate::world::{InDoubt, SentBack};
 
 /// Asks for main's tests where they are not known and something waits for them, or where somebody wants them again.
@@ -94,7 +94,10 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
                 not_run(d, &id, &doubt.output)?;
             }
             RedBy::Environment => tree_not_made(d, &id, &doubt.output)?,
-            by => gate_red(d, &id, Some(&worker), &doubt.output, by)?,
+            by => {
+                let cause = GateCause::of(true, d.worker(&worker)?.machine.out_of_steps);
+                gate_red(d, &id, Some(&worker), &doubt.output, by, cause)?;
+            }
         }
     }
     if !green {
@@ -148,7 +151,7 @@ fn doubtful(d: &Draft, by: RedBy, since: Option<Millis>) -> bool {
             is_old || d.world.main.verdict.as_ref().is_some_and(other)
         }
         RedBy::InDoubt | RedBy::Environment => true,
-        RedBy::ConflictMarkers | RedBy::Branch => false,
+        RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => false,
     }
 }
 
@@ -169,7 +172,8 @@ pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<
 /// The tests of a task could not be run, though main's are: no agent is told to mend that.
 pub(super) fn not_run(d: &mut Draft, id: &TaskId, output: &str) -> Ruled {
     d.rule(Rule::TestsNotRun);
-    d.emit(SentBackTo { id: id.clone(), what: SentBack::Gate(output.to_owned()), by: RedBy::Environment });
+    let what = SentBack::Gate(output.to_owned());
+    d.emit(SentBackTo { id: id.clone(), what, by: RedBy::Environment, cause: GateCause::Claim });
     let comment = format!("its tests could not be run: {}", why::last_line(output));
     blocked_by_environment(d, id, comment)
 }

@@ -5,8 +5,8 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::landing::{
-    gate_outcome, held_up, landed, landing_failed, landing_written, merge_red, offered, remote_in_the_way,
-    test_merge,
+    Conflict, RedMerge, gate_outcome, held_up, landed, landing_conflicts, landing_failed, landing_written,
+    merge_red, offered, remote_in_the_way, test_merge,
 };
 use super::main_tests::main_tests_outcome;
 use super::next::{under_way, wake};
@@ -14,7 +14,7 @@ use super::service::{health_seen, timer_due};
 use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
 use super::{architect, rooms, seats};
-use crate::command::{Happened, Outcome, Refusal, Reply};
+use crate::command::{Happened, Outcome, RedBy, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
 use crate::event::{
@@ -116,13 +116,18 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                 Happened::MergeGreen { merge, old, tickets } => {
                     landing_written(d, task, tip, merge, old, tickets)?;
                 }
-                Happened::MergeConflict { files } => landing_failed(d, task, conflict(files))?,
-                Happened::MergeRed { output, by } => merge_red(d, task, output, *by)?,
+                Happened::MergeConflict { files, main, dropped, solved } => {
+                    landing_conflicts(d, task, &Conflict { tip, files, main }, dropped, *solved)?;
+                }
+                Happened::MergeRed { output, by, main, solved } => {
+                    merge_red(d, task, &RedMerge { tip, main, output, by: *by, solved: *solved })?;
+                }
                 Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
                 Happened::PullRequestOpen { url, branch } => offered(d, task, url.clone(), branch)?,
                 Happened::RemoteInTheWay { why } => remote_in_the_way(d, task, why)?,
                 other => {
-                    landing_failed(d, task, format!("The merge could not be tested: {}", describe(other)))?
+                    let output = format!("The merge could not be tested: {}", describe(other));
+                    landing_failed(d, task, output, RedBy::Tests, false)?;
                 }
             }
         }
@@ -193,14 +198,6 @@ fn put_back(d: &mut Draft, id: &TaskId, what: &[String]) {
     let note =
         format!("Your change to {what} was put back: it is not yours to change. Do not change it again.");
     d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
-}
-
-fn conflict(files: &[String]) -> String {
-    if files.is_empty() {
-        return "The branch has no commit in common with main, so nothing can be merged. Begin again on main."
-            .to_owned();
-    }
-    format!("The merge with main conflicts in: {}", files.join(", "))
 }
 
 /// The effect of a run is over.

@@ -20,8 +20,8 @@ use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled, holder_worker};
 use crate::effect::{Effect, Timer};
 use crate::event::{
-    Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepRetried, ToolAudited, TreeStands,
-    WorkerLost,
+    Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
+    TreeStands, WorkerLost,
 };
 use crate::handle::fnv;
 use crate::probe::Probe;
@@ -75,7 +75,7 @@ pub(super) fn step_outcome(
             let asked = AskedCall { tool: tool.clone(), argument: argument.clone(), input: input.clone() };
             call_asked(d, id, run, effect, call, asked, *turn)?;
         }
-        Happened::StepFinished { ending, output, tip, usage } => {
+        Happened::StepFinished { ending, output, tip, tree, usage } => {
             done(d, effect, id);
             charge(d, run, 0, *usage);
             tip_moved(d, id, tip.as_ref());
@@ -85,7 +85,14 @@ pub(super) fn step_outcome(
             }
             // A step that was cut off says nothing of the work, whatever was claimed before.
             let claimed = *ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
-            step_finished(d, id, worker, run, *ending == StepEnding::Done || claimed, output)?;
+            let said_done = *ending == StepEnding::Done || claimed;
+            let compared = tree.as_ref().filter(|_| *ending == StepEnding::NotDone && !said_done);
+            if let Some(tree) = compared
+                && step_repeated(d, id, run, output, tree)?
+            {
+                return Ok(Reply::default());
+            }
+            step_finished(d, id, worker, run, said_done, output)?;
         }
         Happened::Outage { service, resets_at, error, refused, usage } => {
             done(d, effect, id);
@@ -464,6 +471,31 @@ pub(super) fn step_finished(
     let to = d.move_worker(worker, worker::Event::StepOk { done: said_done })?;
     d.rule(if to == worker::State::Done { Rule::ClaimedDone } else { Rule::StepFinished });
     Ok(())
+}
+
+/// Whether the agent says the same step after step and changes nothing: it would do so until its steps are used up.
+fn step_repeated(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    output: &str,
+    tree: &SmolStr,
+) -> Result<bool, Refusal> {
+    if d.run(run_id)?.state() != run::State::Running {
+        return Ok(false);
+    }
+    let words: Vec<&str> = output.split_whitespace().collect();
+    let digest = fnv(format!("{}\0{tree}", words.join(" ")).as_bytes());
+    d.emit(StepCompared { id: run_id.clone(), digest });
+    let (same, limit) = (d.run(run_id)?.audit.same_steps, d.world.config.limits.same_step);
+    if same < limit {
+        return Ok(false);
+    }
+    d.rule(Rule::StepRepeated);
+    unreserve(d, run_id);
+    let what = format!("the agent ended {same} steps in a row with the same words, and changed nothing");
+    stop_for(d, id, run_id, BlockReason::Loop, what)?;
+    Ok(true)
 }
 
 pub(super) fn step_ended_badly(

@@ -86,7 +86,7 @@ impl Studio {
     fn says_as(&mut self, ending: StepEnding, text: &str) {
         let usage = Usage { cost: Some(5), input_tokens: 1, output_tokens: 1 };
         let output = text.to_owned();
-        self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage });
+        self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, tree: None, usage });
     }
 
     /// By a tool, in the reply that is under way.

@@ -290,6 +290,7 @@ fn a_late_outcome_of_a_superseded_effect_changes_nothing() {
         ending: StepEnding::Done,
         output: String::new(),
         tip: None,
+        tree: None,
         usage: Usage { cost: Some(5), ..Usage::default() },
     };
     let reply = table.tell(Actor::System, Ask::Outcome(Outcome { effect: step, what })).unwrap();

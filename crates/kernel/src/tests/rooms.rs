@@ -342,7 +342,7 @@ impl Talk {
     fn replies_as(&mut self, ending: StepEnding, text: &str) -> String {
         let usage = Usage { cost: Some(7), input_tokens: 1, output_tokens: 1 };
         let output = text.to_owned();
-        self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, usage })
+        self.comes("start_reply", Happened::StepFinished { ending, output, tip: None, tree: None, usage })
     }
 
     /// The reply that is under way.
@@ -423,6 +423,7 @@ fn a_room_waits_for_the_fleet_and_goes_on_with_it() {
         ending: StepEnding::CutOff,
         output: String::new(),
         tip: None,
+        tree: None,
         usage: Usage::default(),
     };
     assert_eq!(talk.comes("start_reply", cut_off), "");

@@ -894,6 +894,102 @@ pub(super) fn a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it() {
     assert_eq!(table.world.task(&task("t1")).unwrap().machine.review_cycles, 0);
 }
 
+/// LandingFailed: a conflict with a newer main is no failure of an agent that had solved the one before.
+#[test]
+pub(super) fn a_conflict_with_a_newer_main_is_not_counted_where_the_one_before_was_solved() {
+    let round = "tree
+         done
+         green
+         conflict t1 solved -> task t1 IN_PROGRESS\n";
+    let table = check(auto(), &format!("ticket t1\nfleet 1\n{}", round.repeat(6)));
+    assert_eq!(table.world.task(&task("t1")).unwrap().machine.landing_rounds, 0);
+    check(
+        table,
+        "tree
+         done
+         green
+         merge-green
+         main-moved    -> task t1 DONE",
+    );
+}
+
+/// GateConflict: what was sent back because of a conflict and conflicts still is not tested, reviewed or landed.
+#[test]
+pub(super) fn a_conflict_that_is_not_solved_comes_to_no_review() {
+    let table = check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         conflict        -> task t1 IN_PROGRESS
+         tree
+         done
+         still-conflicts -> worker A working, task t1 IN_PROGRESS
+         done
+         still-conflicts -> worker A working
+         done
+         still-conflicts -> worker A idle, run t1.2 paused, task t1 BLOCKED (landing)",
+    );
+    assert_eq!(table.world.task(&task("t1")).unwrap().machine.landing_rounds, 3);
+    let waiting = crate::waiting::waiting(&table.world, &Default::default(), table.now);
+    let text = &waiting.iter().find(|item| item.about.task == Some(task("t1"))).unwrap().text;
+    assert!(text.contains("conflicts with main in a.rs"), "{text}");
+}
+
+/// What a person brings to REVIEW by hand while it conflicts is shown as a conflict, and not approved against the same main.
+#[test]
+pub(super) fn a_conflict_in_review_is_shown_and_its_approval_refused() {
+    let mut table = check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         done
+         green
+         conflict      -> task t1 IN_PROGRESS",
+    );
+    let checklist = machines::task::Checklist {
+        task_type: machines::task::TaskType::Task,
+        items: vec![machines::task::ChecklistItem {
+            item: "read".to_owned(),
+            answer: Some("yes".to_owned()),
+        }],
+    };
+    let task_type = table.world.task(&task("t1")).unwrap().machine.task_type;
+    let payload = machines::task::Payload {
+        deliverable: Some(machines::task::Deliverable { content: "it".to_owned(), artifacts: Vec::new() }),
+        review_checklist: Some(machines::task::Checklist { task_type, ..checklist }),
+        ..machines::task::Payload::default()
+    };
+    table.move_task(ann(), "t1", machines::task::Status::Review, payload).unwrap();
+    let waiting = crate::waiting::waiting(&table.world, &Default::default(), table.now);
+    let item = waiting.iter().find(|item| item.about.task == Some(task("t1"))).unwrap();
+    assert!(item.text.starts_with("t1 conflicts with main in a.rs"), "{}", item.text);
+    let refused = table.ann(Ask::Approve { id: task("t1"), tip: None, note: String::new() }).unwrap_err();
+    assert_eq!(refused.code, "CONFLICT");
+    assert!(refused.message.contains("conflicts with main in a.rs"), "{}", refused.message);
+}
+
+/// StepRepeated: the same words and an unchanged tree, three steps in a row.
+#[test]
+pub(super) fn an_agent_that_repeats_itself_and_changes_nothing_is_stopped() {
+    check(
+        auto(),
+        "ticket t1
+         fleet 1
+         tree
+         turn
+         repeats            -> worker A working
+         repeats            -> worker A working
+         repeats t1 tree2   -> worker A working
+         repeats t1 tree2   -> worker A working
+         repeats t1 tree2   -> worker A idle, run t1.1 paused, task t1 BLOCKED (loop)
+         retry-task         -> task t1 IN_PROGRESS",
+    );
+}
+
 /// LandingRepeated.
 #[test]
 pub(super) fn a_main_that_was_moved_by_someone_else_is_merged_and_tested_again() {
@@ -1183,8 +1279,9 @@ pub(super) fn a_task_of_a_stuck_worker_can_be_taken_up_by_another() {
          done
          red
          done
-         red           -> worker A stuck, task t1 BLOCKED (stuck), worker B idle
-         assign t1 B   -> worker B ready, worker A gone, lease t1 B",
+         red           -> worker A stuck, task t1 BLOCKED (stuck), worker B gone
+         spawn B
+         assign t1 B   -> worker B ready, worker A idle, lease t1 B",
     );
 }
 
@@ -1275,8 +1372,8 @@ pub(super) fn a_task_that_waits_for_a_place_is_told_what_the_workers_do() {
          done
          red
          done
-         red           -> worker A stuck, worker B idle
-         ticket t2     -> task t2 IN_PROGRESS
+         red           -> worker A stuck, worker B gone
+         ticket t2     -> task t2 IN_PROGRESS, worker B ready
          ticket t3     -> task t3 INBOX",
     );
     let expected = "no worker is idle: 1 at work, 1 stuck";
@@ -1383,7 +1480,13 @@ pub(super) fn a_step_of_unknown_price_is_estimated_by_the_agents_other_steps() {
     };
     let end = |cost| {
         let usage = Usage { cost, input_tokens: 0, output_tokens: 0 };
-        Happened::StepFinished { ending: StepEnding::NotDone, output: String::new(), tip: None, usage }
+        Happened::StepFinished {
+            ending: StepEnding::NotDone,
+            output: String::new(),
+            tip: None,
+            tree: None,
+            usage,
+        }
     };
     table.outcome("start_step", "t1", turn(1)).unwrap();
     table.outcome("start_step", "t1", end(None)).unwrap();
@@ -1857,6 +1960,9 @@ pub(super) const ALL: &[fn()] = &[
     what_is_set_aside_for_one_step_is_not_there_for_another,
     the_fourth_request_for_changes_blocks_the_task,
     a_conflict_goes_back_to_the_task_and_the_fourth_blocks_it,
+    a_conflict_with_a_newer_main_is_not_counted_where_the_one_before_was_solved,
+    a_conflict_that_is_not_solved_comes_to_no_review,
+    an_agent_that_repeats_itself_and_changes_nothing_is_stopped,
     a_main_that_was_moved_by_someone_else_is_merged_and_tested_again,
     a_checkout_in_the_way_holds_up_one_landing_and_no_other,
     what_is_written_down_to_land_can_be_neither_canceled_nor_changed,

@@ -62,6 +62,12 @@ pub fn call(tool: &str, number: u64) -> ToolCall {
     }
 }
 
+/// A merge that conflicts, with the word on whether the branch had solved the conflict before.
+pub fn conflict(solved: bool) -> Happened {
+    let (files, main) = (vec!["a.rs".to_owned()], SmolStr::new_static("m0"));
+    Happened::MergeConflict { files, main, dropped: Vec::new(), solved }
+}
+
 impl Table {
     pub fn new(config: Config) -> Self {
         let mut table = Self { world: World::default(), now: 1_700_000_000_000, commands: 0 };
@@ -183,7 +189,8 @@ impl Table {
     }
 
     fn merge_red(&mut self, id: &str, by: RedBy) -> Result<Reply, Refusal> {
-        self.outcome("test_merge", id, Happened::MergeRed { output: "1 failed".to_owned(), by })
+        let (output, main) = ("1 failed".to_owned(), SmolStr::new_static("m0"));
+        self.outcome("test_merge", id, Happened::MergeRed { output, by, main, solved: false })
     }
 
     /// Moves the clock to the timer and lets it ring.
@@ -360,6 +367,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
                 ending: StepEnding::CutOff,
                 output: String::new(),
                 tip: Some(SmolStr::new_static("tip1")),
+                tree: None,
                 usage,
             };
             table.outcome("start_step", id, what)
@@ -370,6 +378,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
                 ending: if done { StepEnding::Done } else { StepEnding::NotDone },
                 output: String::new(),
                 tip: Some(SmolStr::new_static("tip1")),
+                tree: None,
                 usage,
             };
             table.outcome("start_step", id, what)
@@ -416,6 +425,22 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             id,
             Happened::GateGreen { tip: SmolStr::new_static("tip1"), facts: Vec::new() },
         ),
+        "still-conflicts" => {
+            let (tip, main) = (SmolStr::new_static("tip1"), SmolStr::new_static("m0"));
+            let files = vec!["a.rs".to_owned()];
+            table.outcome("run_gate", id, Happened::GateConflict { tip, files, main })
+        }
+        // The same words, and the same files in the tree.
+        "repeats" => {
+            let what = Happened::StepFinished {
+                ending: StepEnding::NotDone,
+                output: "I am at it.".to_owned(),
+                tip: Some(SmolStr::new_static("tip1")),
+                tree: Some(SmolStr::new(words.get(2).unwrap_or(&"tree1"))),
+                usage,
+            };
+            table.outcome("start_step", id, what)
+        }
         "red" => table.gate_red(id, RedBy::Tests),
         "in-doubt" => table.gate_red(id, RedBy::InDoubt),
         "not-started" => table.gate_red(id, RedBy::Environment),
@@ -447,9 +472,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             let tickets = words.get(2..).unwrap_or_default().iter().map(SmolStr::new).collect();
             table.outcome("test_merge", id, Happened::MergeGreen { merge, old, tickets })
         }
-        "conflict" => {
-            table.outcome("test_merge", id, Happened::MergeConflict { files: vec!["a.rs".to_owned()] })
-        }
+        "conflict" => table.outcome("test_merge", id, conflict(words.get(2) == Some(&"solved"))),
         "merge-red" => table.merge_red(id, RedBy::Tests),
         "merge-not-started" => table.merge_red(id, RedBy::Environment),
         "main-moved" => table.outcome("move_main", id, Happened::MainMoved),

@@ -64,7 +64,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
     let text = |text: &'static str| SmolStr::new_static(text);
     let service = || ServiceName::new("model").unwrap();
     let gate_red = |by| Happened::GateRed { output: "red".to_owned(), tip: None, by };
-    let merge_red = |by| Happened::MergeRed { output: "red".to_owned(), by };
+    let merge_red = |by| Happened::MergeRed { output: "red".to_owned(), by, main: text("m0"), solved: false };
     let mut all = match effect {
         Effect::PrepareTree { .. } => {
             vec![
@@ -78,6 +78,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 ending: if done { StepEnding::Done } else { StepEnding::NotDone },
                 output: String::new(),
                 tip: Some(text("tip1")),
+                tree: Some(text("tree1")),
                 usage: usage(),
             };
             let outage = |resets_at, refused| Happened::Outage {
@@ -138,6 +139,7 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
             gate_red(RedBy::Tests),
             gate_red(RedBy::InDoubt),
             gate_red(RedBy::Environment),
+            Happened::GateConflict { tip: text("tip1"), files: vec!["a".to_owned()], main: text("m0") },
             Happened::GateEmpty { tip: text("tip1") },
             Happened::PutBack { what: vec!["`.tickets/t1.md`".to_owned()] },
         ],
@@ -145,7 +147,8 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
         Effect::RemoveTree { .. } => vec![Happened::TreeRemoved { reference: None }],
         Effect::TestMerge { .. } => vec![
             Happened::MergeGreen { merge: text("m"), old: text("o"), tickets: vec![] },
-            Happened::MergeConflict { files: vec!["a".to_owned()] },
+            conflict(false),
+            conflict(true),
             merge_red(RedBy::Tests),
             merge_red(RedBy::InDoubt),
             merge_red(RedBy::Environment),

@@ -54,8 +54,11 @@ const TABLE: &[Row<Task>] = &[
 
     row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewCyclesLeft],   &[CountReviewCycle, PostFeedback, SetAssignees, SetWorkPlan], InProgress, REVISE),
     row(Review,        ToInProgress,    &[HasWorkPlan, HasAssignees, HasFeedback, ReviewLimitReached], &[PostFeedback, SummariseLoop],                  Blocked,       REVISE),
-    row(Review,        LandingFailed,   &[HasFeedback, LandingRoundsLeft],                             &[CountLandingRound, PostFeedback],              InProgress,    SYSTEM),
-    row(Review,        LandingFailed,   &[HasFeedback, LandingLimitReached],                           &[PostFeedback, BlockLanding],                   Blocked,       SYSTEM),
+    row(InProgress,    LandingFailed,   &[HasFeedback, EarlierFailureStands, LandingRoundsLeft],       &[CountLandingRound, PostFeedback],              InProgress,    SYSTEM),
+    row(InProgress,    LandingFailed,   &[HasFeedback, EarlierFailureStands, LandingLimitReached],     &[PostFeedback, BlockLanding],                   Blocked,       SYSTEM),
+    row(Review,        LandingFailed,   &[HasFeedback, EarlierFailureSolved],                          &[PostFeedback],                                 InProgress,    SYSTEM),
+    row(Review,        LandingFailed,   &[HasFeedback, EarlierFailureStands, LandingRoundsLeft],       &[CountLandingRound, PostFeedback],              InProgress,    SYSTEM),
+    row(Review,        LandingFailed,   &[HasFeedback, EarlierFailureStands, LandingLimitReached],     &[PostFeedback, BlockLanding],                   Blocked,       SYSTEM),
     row(Review,        ToNeedsApproval, &[HasApprovalRequest],                                         &[RememberOrigin],                               NeedsApproval, HUMAN_OR_SYSTEM),
     row(Review,        ToBlocked,       &[HasReason],                                                  &[RememberReason],                               Blocked,       HUMAN_OR_SYSTEM),
     row(Review,        ToDone,          &[HasApprovalRecord, MergeLanded],                             &[RecordCompletion],                             Done,          FINISH),
@@ -107,7 +110,8 @@ crate::wire_enum! {
         ToBlocked = "move BLOCKED",
         ToDone = "move DONE",
         ToCanceled = "move CANCELED",
-        /// A merge conflict, or tests that are red as merged. It counts no review cycle.
+        /// A merge conflict, or tests that are red as merged. It counts no review cycle. IN_PROGRESS: the agent was sent back
+        /// because of a conflict, and has not solved it.
         LandingFailed = "landing_failed",
     }
 }
@@ -134,6 +138,10 @@ crate::wire_enum! {
         LandingRoundsLeft = "landingRoundsLeft",
         /// Not `landingRoundsLeft`.
         LandingLimitReached = "landingLimitReached",
+        /// A landing failed before, and the agent has solved what that one failed of: main has moved again since.
+        EarlierFailureSolved = "earlierFailureSolved",
+        /// Not `earlierFailureSolved`.
+        EarlierFailureStands = "!earlierFailureSolved",
         /// `approval` says who approved, when, and why. Who and when come from the credential and the clock.
         HasApprovalRecord = "hasApprovalRecord",
         /// The task has no code, or its merge is in main.
@@ -223,7 +231,7 @@ pub const PLAN_BULLETS_MIN: usize = 3;
 pub const PLAN_BULLETS_MAX: usize = 6;
 /// Reviews that may ask for changes before the task is taken out of the loop.
 pub const REVIEW_CYCLES_MAX: u32 = 3;
-/// Landings that may fail before the task is taken out of the queue for good.
+/// Landings that may fail without progress by the agent before the task is taken out of the queue for good.
 pub const LANDING_ROUNDS_MAX: u32 = 3;
 
 /// A task's place on the board. `facts` comes in for the step and is never stored.
@@ -403,6 +411,9 @@ pub enum Event {
         by: Sender,
         #[serde(default, skip_serializing_if = "Payload::is_empty")]
         payload: Box<Payload>,
+        /// What an earlier landing failed of is solved in the branch: this failure is none of the agent's.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        solved: bool,
     },
 }
 
@@ -634,6 +645,8 @@ impl Machine for Task {
             ReviewLimitReached => !self.holds(ReviewCyclesLeft, event),
             LandingRoundsLeft => self.landing_rounds < self.facts.max_landing_rounds,
             LandingLimitReached => !self.holds(LandingRoundsLeft, event),
+            EarlierFailureSolved => matches!(event, Event::LandingFailed { solved: true, .. }),
+            EarlierFailureStands => !self.holds(EarlierFailureSolved, event),
             HasApprovalRecord => payload.approval.as_ref().is_some_and(|approval| {
                 !approval.approved_by.trim().is_empty() && !approval.decision_note.trim().is_empty()
             }),
@@ -737,6 +750,7 @@ impl Machine for Task {
             HasDecision => ("decision", "Decision required to leave NEEDS_APPROVAL"),
             IsClarified => ("clarification", "Clarified requirements required after the review limit"),
             ReviewCyclesLeft | ReviewLimitReached | LandingRoundsLeft | LandingLimitReached => return None,
+            EarlierFailureSolved | EarlierFailureStands => return None,
         };
         Some(FieldError::new(field, message))
     }

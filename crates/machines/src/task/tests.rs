@@ -16,7 +16,11 @@ pub(crate) fn starts() -> Vec<Task> {
 pub(crate) fn samples() -> Vec<Event> {
     let everything = "plan=3 deliverable=d checklist=answered feedback=f reason=manual cause=budget decision=d \
                       approval=a clarification=c";
-    let mut lines = vec![format!("system landing_failed {everything}"), "system landing_failed".to_owned()];
+    let mut lines = vec![
+        format!("system landing_failed {everything}"),
+        format!("system landing_failed_again {everything}"),
+        "system landing_failed".to_owned(),
+    ];
     for sender in ["intern:ann", "specialist:ann", "lead:ann", "specialist:rev", "human", "system"] {
         for to in Status::ALL {
             lines.push(format!("{sender} {to}"));
@@ -65,7 +69,8 @@ impl Script for Task {
             clarification: text("clarification"),
         });
         match words[1] {
-            "landing_failed" => Event::LandingFailed { by, payload },
+            "landing_failed" => Event::LandingFailed { by, payload, solved: false },
+            "landing_failed_again" => Event::LandingFailed { by, payload, solved: true },
             to => Event::Move { to: Status::read(to).unwrap(), by, payload },
         }
     }
@@ -309,7 +314,7 @@ fn the_fourth_request_for_changes_blocks_the_task() {
     );
 }
 
-/// A failed landing is nobody's review. The fourth asks a person.
+/// A failed landing is nobody's review. The fourth asks a person; one whose earlier failure was solved is not counted.
 #[test]
 fn a_failed_landing_counts_no_review() {
     let submit = "intern:ann REVIEW deliverable=d checklist=answered -> REVIEW";
@@ -322,6 +327,8 @@ fn a_failed_landing_counts_no_review() {
              system landing_failed feedback=f -> IN_PROGRESS landings 2 [postReview f]
              {submit} landings 2 []
              system landing_failed feedback=f -> IN_PROGRESS landings 3 [postReview f]
+             {submit} landings 3 []
+             system landing_failed_again feedback=f -> IN_PROGRESS landings 3 [postReview f]
              {submit} landings 3 []
              system landing_failed feedback=f -> BLOCKED (landing) landings 3 [postReview f]"
         ),

@@ -148,7 +148,12 @@ impl Reader for Plain {
         let usage = Usage { cost: if started { None } else { Some(0) }, ..Usage::default() };
         match exit.failure(&format!("`{}`", self.program)) {
             Some((error, why)) => {
-                Ended::Failed { error: with_last_lines(error, &self.errors, why), why, usage }
+                // Many programs print what is wrong on standard output.
+                let printed = last_lines(&self.output);
+                let complained = last_lines(&self.errors);
+                let both = [complained, printed].into_iter().filter(|lines| !lines.is_empty());
+                let both = both.collect::<Vec<_>>().join("\n");
+                Ended::Failed { error: with_lines(error, &both, why), why, usage }
             }
             None => {
                 let mut output = self.output.trim().to_owned();
@@ -184,10 +189,17 @@ impl Reader for Plain {
 
 /// An error with the last lines of what the program complained about, where it ended by itself.
 pub(super) fn with_last_lines(error: String, errors: &str, why: StepFailure) -> String {
-    let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(5)..].join("\n");
+    with_lines(error, &last_lines(errors), why)
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+fn with_lines(error: String, last: &str, why: StepFailure) -> String {
     if last.is_empty() || why != StepFailure::Failed {
         return error;
     }
-    format!("{error}: {}", super::shortened(&last, 2000))
+    format!("{error}: {}", super::shortened(last, 2000))
 }

@@ -157,6 +157,21 @@ impl Repository {
         Ok(Merged::Clean { commit, tree })
     }
 
+    /// The files in which the tip conflicts with main; `None`: it merges. No commit is made.
+    pub fn conflicts(&self, main: &Oid, tip: &Oid, edits: &[Edit]) -> Result<Option<Vec<String>>, GitError> {
+        self.with_sound_land(|| {
+            let carried = self.carried(tip, main)?;
+            let base = carried.as_ref().map(|carried| &carried.base);
+            let settled = self.settled(main, base, tip, edits, 0)?;
+            Ok(self.merged_tree(main, base, settled.as_ref().unwrap_or(tip))?.err())
+        })
+    }
+
+    /// Whether a commit is in the history of another.
+    pub fn contains(&self, tip: &Oid, commit: &Oid) -> Result<bool, GitError> {
+        self.is_ancestor(commit, tip)
+    }
+
     /// The tip as it is merged: without what it changed in parts of files that a rule decides. `None`: as it is. The commit is
     /// for the merge alone, and in no history.
     fn settled(

@@ -143,6 +143,15 @@ impl Repository {
         Ok(if clean { TreeFound::Clean { tip } } else { TreeFound::Dirty { tip } })
     }
 
+    /// All that stands in the task's tree, committed or not, as one name: equal where no file has changed.
+    pub fn state_of_tree(&self, task: &TaskId, tree: &str, tip: &Oid) -> Result<Oid, GitError> {
+        let name = tree_name(tree)?;
+        let turn = self.turn(name);
+        let _turn = locked(&turn);
+        self.require_tree(task, name)?;
+        Ok(self.with_sound_land(|| self.files(name, tip, true))?.tree)
+    }
+
     /// The commits of the task's tree are in `land.git`, and published in the user's repository.
     ///
     /// The tip is what `HEAD` names, unless that is only an older commit of the task's own branch: then it is the

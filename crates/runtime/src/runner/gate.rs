@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kernel::Ask;
 use kernel::command::{Happened, Outcome, RedBy};
-use kernel::words::GateFact;
+use kernel::words::{GateCause, GateFact};
 use kernel::world::Place;
 use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
@@ -70,11 +70,17 @@ async fn look(
     let agent = authorship::committer(&in_force, &world, known);
     let (repository, of, tickets) =
         (shared.repository.clone(), task.clone(), in_force.settings.tickets.dir.clone());
+    let cause = match world.effects.get(id).map(AsRef::as_ref) {
+        Some(kernel::Effect::RunGate { worker, max_steps_reached, .. }) => {
+            GateCause::of(worker.is_some(), *max_steps_reached)
+        }
+        _ => GateCause::Person,
+    };
     let looked = shared
         .blocking(move || match begun {
             // What is in the tree beyond it by now is what the tests have written: no work of the agent's.
             Some(tip) => look_at(&repository, tip, tickets.to_str()),
-            None => take_in(&repository, &of, &place, tickets.to_str(), &agent),
+            None => take_in(&repository, &of, &place, tickets.to_str(), &agent, cause),
         })
         .await?;
     let Looked { tip, found, dropped, left_out } = looked;
@@ -125,6 +131,13 @@ async fn look(
         let output = format!("There are conflict markers in the branch: {}", places.join(", "));
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::ConflictMarkers }));
     }
+    if let Some((main, files)) = super::landing::still_conflicts(shared, known, &tip).await? {
+        let main = SmolStr::new(main.as_str());
+        return Ok(Some(Happened::GateConflict { tip: name, files, main }));
+    }
+    if let Some(output) = failed_as_merged(shared, known, &tip).await? {
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Tests }));
+    }
     let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&in_force.settings, &tree) else {
         shared.notice(format!(
@@ -155,6 +168,24 @@ async fn look(
         Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),
         Tested::Ended => None,
     })
+}
+
+/// What the tests of the merge printed, where neither the branch nor main has changed since they failed.
+async fn failed_as_merged(
+    shared: &Arc<Shared>,
+    task: &kernel::world::Task,
+    tip: &Oid,
+) -> Result<Option<String>, TestsError> {
+    let failed = task.failed_landing.clone().filter(|failed| !failed.conflict && failed.stands);
+    let Some(failed) = failed else { return Ok(None) };
+    let repository = shared.repository.clone();
+    let main = shared.blocking(move || repository.main_tip()).await?;
+    if !failed.is_of(tip.as_str(), main.as_str()) {
+        return Ok(None);
+    }
+    let printed = task.test_output.as_deref().unwrap_or_default();
+    let branch = &shared.world().config.main;
+    Ok(Some(format!("Nothing has changed since the tests failed on the merge with {branch}.\n\n{printed}")))
 }
 
 /// What the tests wrote into the tree is not taken for the agent's by the next gate.
@@ -200,11 +231,18 @@ fn take_in(
     place: &Place,
     tickets: Option<&str>,
     agent: &git::Agent,
+    cause: GateCause,
 ) -> Result<Looked, GitError> {
     // A tree that is gone is rebuilt on what was last taken from it.
     repository.prepare_tree(task, &place.tree, &place.branch)?;
-    let message =
-        format!("Leftover changes of {task}\n\nThe agent said that it was done and had not committed these.");
+    let why = match cause {
+        GateCause::Claim => "The agent said that it was done and had not committed these.",
+        GateCause::OutOfSteps => "The agent had taken all its steps and had not committed these.",
+        GateCause::Person | GateCause::Landing => {
+            "A person completed the run; the agent had not committed these."
+        }
+    };
+    let message = format!("Leftover changes of {task}\n\n{why}");
     let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message, agent)?;
     let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
     let looked = look_at(repository, tip, tickets)?;

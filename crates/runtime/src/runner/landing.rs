@@ -88,25 +88,22 @@ pub(super) async fn tested(
     let (repository, tip) = (shared.repository.clone(), commit(tip)?);
     // The same merge has the same id when it is made again: its time is that of the approval.
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
-    let ticket = known.ticket.clone();
-    // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
-    let merges = in_force.settings.landing.by == LandBy::Merge;
-    let mark = merges.then(|| marks::InLanding::of(&world, known)).flatten();
-    let undone = marks::undone_by(&world, known);
+    let changes = ChangesInLanding::of(shared, &world, known);
+    let failed = known.failed_landing.clone();
     let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
+    let of = tip.clone();
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
             let main = repository.main_tip()?;
-            let mut edits: Vec<Edit> = match &ticket {
-                Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
-                None => Vec::new(),
-            };
-            if let Some(mark) = &mark {
-                edits.push(mark.edit(&repository, at / 1000)?);
+            // The same tip was merged with the same main before.
+            if let Some(failed) = failed.filter(|failed| failed.is_of(tip.as_str(), main.as_str()))
+                && failed.conflict
+            {
+                let merged = Merged::Conflict { files: failed.files, dropped: Vec::new() };
+                return Ok(Ok((main, merged, Vec::new())));
             }
-            if let Some(undone) = &undone {
-                edits.extend(marks::untick(&repository, undone, &tip)?);
-            }
+            let edits = changes.edits(&desk, &tip, at / 1000)?;
+            let mark = changes.mark;
             let merged = match &squash {
                 Some(agent) => {
                     let commits = repository.commits_of(&tip, &main)?;
@@ -148,15 +145,10 @@ pub(super) async fn tested(
         tickets: brought.clone(),
     };
     let (commit, tree) = match merged {
-        Merged::Conflict { mut files, dropped } => {
-            // Whoever reads which files conflict reads why: nobody sees it in main as it is now.
-            if let Some(last) = files.last_mut().filter(|_| !dropped.is_empty()) {
-                last.push_str(&format!(
-                    ". Main no longer has {}, on which the branch was made: take out of your files what came with it",
-                    dropped.join(", ")
-                ));
-            }
-            return Ok(Some(Happened::MergeConflict { files }));
+        Merged::Conflict { files, dropped } => {
+            let solved = solved_before(shared, known, &of).await;
+            let main = SmolStr::new(main.as_str());
+            return Ok(Some(Happened::MergeConflict { files, main, dropped, solved }));
         }
         // Someone has brought it into main already, which was tested when it got there.
         Merged::Nothing => return Ok(Some(green(&main))),
@@ -173,8 +165,10 @@ pub(super) async fn tested(
     let cwd = match prepare(shared, id.as_str(), whose, &commit).await? {
         Ready::Yes(cwd) => cwd,
         Ready::Red { output, .. } => {
-            let output = format!("Merged with main, it cannot be made ready for its tests. {output}");
-            return Ok(Some(Happened::MergeRed { output, by: RedBy::InDoubt }));
+            let branch = &world.config.main;
+            let output = format!("Merged with {branch}, it cannot be made ready for its tests. {output}");
+            let main = SmolStr::new(main.as_str());
+            return Ok(Some(Happened::MergeRed { output, by: RedBy::InDoubt, main, solved: false }));
         }
         Ready::Ended => return Ok(None),
     };
@@ -194,10 +188,97 @@ pub(super) async fn tested(
             Some(green(&commit))
         }
         Tested::Red { output, by } => {
-            Some(Happened::MergeRed { output: format!("Merged with main, the tests fail. {output}"), by })
+            let output = format!("Merged with {}, the tests fail. {output}", world.config.main);
+            let solved = solved_before(shared, known, &of).await;
+            Some(Happened::MergeRed { output, by, main: SmolStr::new(main.as_str()), solved })
         }
         Tested::Ended => None,
     })
+}
+
+/// Whether the tip has solved what the landing before failed of: then it fails because main has moved again.
+async fn solved_before(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) -> bool {
+    let Some(failed) = task.failed_landing.clone().filter(|failed| failed.tip != tip.as_str()) else {
+        return false;
+    };
+    let changes = ChangesInLanding::of(shared, &shared.world(), task);
+    let (desk, tip) = (shared.clone(), tip.clone());
+    let solved = shared
+        .blocking(move || -> Result<bool, LandingError> {
+            let main = commit(&failed.main)?;
+            Ok(match failed.conflict {
+                true => {
+                    let edits = changes.edits(&desk, &tip, 0)?;
+                    desk.repository.conflicts(&main, &tip, &edits)?.is_none()
+                }
+                // The gate has tested it together with that main.
+                false => desk.repository.contains(&tip, &main)?,
+            })
+        })
+        .await;
+    // What is not known is no progress.
+    solved.unwrap_or(false)
+}
+
+/// The files in which the tip still conflicts, where its last landing failed of a conflict: with main as it is, and with the
+/// main of that landing. `None`: it is solved, or was so until main moved.
+pub(super) async fn still_conflicts(
+    shared: &Arc<Shared>,
+    task: &kernel::world::Task,
+    tip: &Oid,
+) -> Result<Option<(Oid, Vec<String>)>, TestsError> {
+    let failed = task.failed_landing.clone().filter(|failed| failed.conflict && failed.stands);
+    let Some(failed) = failed else { return Ok(None) };
+    let changes = ChangesInLanding::of(shared, &shared.world(), task);
+    let (desk, tip) = (shared.clone(), tip.clone());
+    shared
+        .blocking(move || -> Result<_, GitError> {
+            let repository = &desk.repository;
+            let main = repository.main_tip()?;
+            let edits = changes.edits(&desk, &tip, 0)?;
+            let Some(files) = repository.conflicts(&main, &tip, &edits)? else { return Ok(None) };
+            let before = Oid::new(&failed.main).filter(|before| *before != main);
+            let solved = match before {
+                Some(before) => repository.conflicts(&before, &tip, &edits)?.is_none(),
+                None => false,
+            };
+            Ok((!solved).then_some((main, files)))
+        })
+        .await
+        .map_err(TestsError::from)
+}
+
+/// The files that a landing changes by itself: the ticket that it closes, the box that it ticks.
+struct ChangesInLanding {
+    ticket: Option<SmolStr>,
+    mark: Option<marks::InLanding>,
+    undone: Option<marks::Mark>,
+}
+
+impl ChangesInLanding {
+    fn of(shared: &Shared, world: &kernel::World, task: &kernel::world::Task) -> ChangesInLanding {
+        // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
+        let merges = shared.in_force().settings.landing.by == LandBy::Merge;
+        ChangesInLanding {
+            ticket: task.ticket.clone(),
+            mark: merges.then(|| marks::InLanding::of(world, task)).flatten(),
+            undone: marks::undone_by(world, task),
+        }
+    }
+
+    fn edits(&self, shared: &Shared, tip: &Oid, at: i64) -> Result<Vec<Edit>, GitError> {
+        let mut edits: Vec<Edit> = match &self.ticket {
+            Some(ticket) => tickets::close_in_landing(shared, ticket)?.into_iter().collect(),
+            None => Vec::new(),
+        };
+        if let Some(mark) = &self.mark {
+            edits.push(mark.edit(&shared.repository, at)?);
+        }
+        if let Some(undone) = &self.undone {
+            edits.extend(marks::untick(&shared.repository, undone, tip)?);
+        }
+        Ok(edits)
+    }
 }
 
 /// A commit by the name that the kernel has for it.

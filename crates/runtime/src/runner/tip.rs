@@ -6,7 +6,7 @@ use machines::names::TaskId;
 use smol_str::SmolStr;
 
 use super::Shared;
-use crate::git::{GitError, Published};
+use crate::git::{GitError, Oid, Published};
 
 /// Brings what stands in the task's tree to us and publishes it. `None`: there is no tree.
 pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<SmolStr>, GitError> {
@@ -36,4 +36,19 @@ pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<Smol
         }
     }
     Ok(Some(SmolStr::new(taken.tip.as_str())))
+}
+
+/// All that stands in the task's tree, committed or not, as one name. `None`: there is no tree, or it cannot be read.
+pub async fn state_of_tree(shared: &Arc<Shared>, task: &TaskId, tip: &SmolStr) -> Option<SmolStr> {
+    let place = shared.world().task(task)?.place.clone()?;
+    let (repository, of, tip) = (shared.repository.clone(), task.clone(), Oid::new(tip)?);
+    let (tip, state) = shared
+        .blocking(move || {
+            let state = repository.state_of_tree(&of, &place.tree, &tip)?;
+            Ok::<_, GitError>((tip, state))
+        })
+        .await
+        .ok()?;
+    // A commit of the same files is a change, too: a merge, for one.
+    Some(smol_str::format_smolstr!("{tip} {state}"))
 }

@@ -990,6 +990,7 @@ fn limits(scope: &Scope) -> Limits {
             standstill_seconds: seconds("standstill"),
             checkout_seconds: seconds("checkout"),
             same_call: scope.number("same_call").unwrap_or_default(),
+            same_step: scope.number("same_step").unwrap_or_default(),
             tool_failures: scope.number("tool_failures").unwrap_or_default(),
             effect_tries: scope.number("effect_tries").unwrap_or_default(),
             text_bytes: scope.number("text_bytes").unwrap_or_default(),

@@ -79,6 +79,8 @@ machines::wire_enum! {
         Proposals = "proposals",
         Rooms = "rooms",
         Architect = "architect",
+        ConflictIgnored = "conflict-ignored",
+        RepeatsItself = "repeats-itself",
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Work {
     pub steps_done: u32,
     pub green: bool,
     pub changes: bool,
+    /// A merge of it has conflicted.
+    pub conflicts: bool,
     pub mishaps: Vec<Fault>,
 }
 
@@ -77,7 +79,15 @@ pub fn service() -> ServiceName {
 impl Work {
     /// One step, and nothing goes wrong.
     pub fn plain() -> Work {
-        Work { tip: 1, steps_needed: 1, steps_done: 0, green: true, changes: true, mishaps: Vec::new() }
+        Work {
+            tip: 1,
+            steps_needed: 1,
+            steps_done: 0,
+            green: true,
+            changes: true,
+            conflicts: false,
+            mishaps: Vec::new(),
+        }
     }
 
     /// The first mishap that belongs to this phase; it happens once.
@@ -89,6 +99,11 @@ impl Work {
     pub fn tip(&self) -> SmolStr {
         SmolStr::new(format!("tip{}", self.tip))
     }
+}
+
+/// A commit of main, by its number.
+fn main(number: u64) -> SmolStr {
+    SmolStr::new(number.to_string())
 }
 
 fn usage(random: &mut Random) -> Usage {
@@ -109,6 +124,7 @@ const STEP_MISHAPS: &[Fault] = &[
     Fault::RedAction,
     Fault::DoneLie,
     Fault::NeverDone,
+    Fault::RepeatsItself,
 ];
 
 const MERGE_MISHAPS: &[Fault] = &[
@@ -178,6 +194,11 @@ impl PlayedWorld {
                 script.turn(random, "Edit", 1, true);
                 work.steps_done += 1;
                 script.finish(work.steps_done >= work.steps_needed, work.tip(), random);
+            }
+            Some(Fault::RepeatsItself) => {
+                script.turn(random, "Edit", 1, true);
+                script.finish(false, work.tip(), random);
+                script.leaves(work.tip());
             }
             Some(Fault::DoneLie) => {
                 work.green = false;
@@ -287,6 +308,14 @@ impl PlayedWorld {
             Effect::RunGate { task, .. } => {
                 let of = [Fault::RedTests, Fault::TestsStayRed, Fault::TestsInDoubt, Fault::TestsNotStarted];
                 let red = mishap(&mut self.works, task, &of);
+                let conflicts = self.works.get(task).is_some_and(|work| work.conflicts);
+                if conflicts && mishap(&mut self.works, task, &[Fault::ConflictIgnored]).is_some() {
+                    let (files, main) = (vec!["src/lib.rs".to_owned()], SmolStr::new(self.main.to_string()));
+                    let tip = self.works.get(task).map(Work::tip).unwrap_or_default();
+                    let happened = Happened::GateConflict { tip, files, main };
+                    self.done.insert(effect_id.clone(), happened.clone());
+                    return (happened, hit);
+                }
                 let by = match red {
                     Some(Fault::TestsInDoubt) => RedBy::InDoubt,
                     Some(Fault::TestsNotStarted) => RedBy::Environment,
@@ -317,15 +346,24 @@ impl PlayedWorld {
                 Happened::TreeRemoved { reference: Some(format!("{SALVAGE}{effect_id}")) }
             }
             Effect::TestMerge { task, tip } => match mishap(&mut self.works, task, MERGE_MISHAPS) {
-                Some(Fault::RedMerge) => {
-                    Happened::MergeRed { output: "1 test failed as merged".to_owned(), by: RedBy::Tests }
-                }
-                Some(Fault::TestsInDoubt) => {
-                    Happened::MergeRed { output: "no space left".to_owned(), by: RedBy::InDoubt }
-                }
-                Some(Fault::TestsNotStarted) => {
-                    Happened::MergeRed { output: "not found".to_owned(), by: RedBy::Environment }
-                }
+                Some(Fault::RedMerge) => Happened::MergeRed {
+                    output: "1 test failed as merged".to_owned(),
+                    by: RedBy::Tests,
+                    main: main(self.main),
+                    solved: false,
+                },
+                Some(Fault::TestsInDoubt) => Happened::MergeRed {
+                    output: "no space left".to_owned(),
+                    by: RedBy::InDoubt,
+                    main: main(self.main),
+                    solved: false,
+                },
+                Some(Fault::TestsNotStarted) => Happened::MergeRed {
+                    output: "not found".to_owned(),
+                    by: RedBy::Environment,
+                    main: main(self.main),
+                    solved: false,
+                },
                 Some(Fault::PullRequest) => {
                     let url = Some(SmolStr::new(format!("https://host/pull/{task}")));
                     Happened::PullRequestOpen { url, branch: SmolStr::new(format!("adjutant/{task}")) }
@@ -333,7 +371,16 @@ impl PlayedWorld {
                 Some(Fault::RemoteAway) => {
                     Happened::RemoteInTheWay { why: "could not read from remote repository".to_owned() }
                 }
-                Some(_) => Happened::MergeConflict { files: vec!["src/lib.rs".to_owned()] },
+                Some(fault) => {
+                    let work = self.works.get_mut(task);
+                    let before = work.is_some_and(|work| std::mem::replace(&mut work.conflicts, true));
+                    Happened::MergeConflict {
+                        files: vec!["src/lib.rs".to_owned()],
+                        main: main(self.main),
+                        dropped: Vec::new(),
+                        solved: before && fault == Fault::Conflict,
+                    }
+                }
                 None => {
                     let old = self.main;
                     if mishap(&mut self.works, task, &[Fault::MainMovedByOther]).is_some() {
@@ -520,6 +567,13 @@ impl Script {
         let usage = if random.once_in(3) { usage(random) } else { Usage::default() };
         let output = if done { "DONE" } else { "more to do" }.to_owned();
         let ending = if done { StepEnding::Done } else { StepEnding::NotDone };
-        self.outputs.push_back(Happened::StepFinished { ending, output, tip: Some(tip), usage });
+        self.outputs.push_back(Happened::StepFinished { ending, output, tip: Some(tip), tree: None, usage });
+    }
+
+    /// What stands in the tree when the step has ended.
+    fn leaves(&mut self, files: SmolStr) {
+        if let Some(Happened::StepFinished { tree, .. }) = self.outputs.back_mut() {
+            *tree = Some(files);
+        }
     }
 }

@@ -54,6 +54,7 @@ pub fn reply(stage: &mut Stage, id: &EffectId, effect: &Effect) -> Result<Option
                 ending: finished,
                 output: String::new(),
                 tip: None,
+                tree: None,
                 usage,
             }));
         }
@@ -76,7 +77,7 @@ pub fn reply(stage: &mut Stage, id: &EffectId, effect: &Effect) -> Result<Option
         }
         (Seat::Architect, Say::Turn { .. }) => String::new(),
     };
-    Ok(Some(Happened::StepFinished { ending, output: text, tip: None, usage }))
+    Ok(Some(Happened::StepFinished { ending, output: text, tip: None, tree: None, usage }))
 }
 
 fn in_room(stage: &mut Stage) -> String {

@@ -335,7 +335,8 @@ impl<'t> Stage<'t> {
                 self.hit(Fault::NoChanges);
             }
             let steps_needed = self.random.below(3) as u32 + 1;
-            let work = Work { tip: 1, steps_needed, steps_done: 0, green: true, changes, mishaps };
+            let work =
+                Work { tip: 1, steps_needed, steps_done: 0, green: true, changes, conflicts: false, mishaps };
             self.played.works.insert(id.clone(), work);
             let priority = self.random.below(5) as u8;
             self.ticket(&id, "open", priority, depends_on.into_iter().collect(), "do it", false)?;
@@ -396,7 +397,8 @@ impl<'t> Stage<'t> {
                 | Fault::RedAction => 1,
                 Fault::AgentCrashesAlways => 7,
                 Fault::TestsStayRed => 5,
-                Fault::NeverLands => 5,
+                Fault::NeverLands | Fault::ConflictIgnored => 5,
+                Fault::RepeatsItself => 3,
                 Fault::KeeperLost => 4,
                 Fault::NeverDone => 4,
                 _ => 0,
@@ -998,11 +1000,15 @@ impl<'t> Stage<'t> {
         ];
         let causes: &[Fault] = match (task.status(), task.machine.block_reason) {
             (Status::Inbox | Status::Canceled, _) if task.is_waiting_proposal() => &[Fault::Proposals],
-            (Status::Blocked, Some(B::Stuck)) => {
-                &[Fault::AgentCrashesAlways, Fault::TestsStayRed, Fault::NoChanges, Fault::OutsideAgent]
-            }
+            (Status::Blocked, Some(B::Stuck)) => &[
+                Fault::AgentCrashesAlways,
+                Fault::TestsStayRed,
+                Fault::ConflictIgnored,
+                Fault::NoChanges,
+                Fault::OutsideAgent,
+            ],
             (Status::Blocked, Some(B::Environment)) => &[Fault::TestsNotStarted],
-            (Status::Blocked, Some(B::Loop)) => &[Fault::Loop],
+            (Status::Blocked, Some(B::Loop)) => &[Fault::Loop, Fault::RepeatsItself],
             (Status::Blocked, Some(B::Limit)) => &[Fault::LimitPassed],
             (Status::Blocked, Some(B::ToolFailures)) => {
                 &[Fault::ToolFailures, Fault::ToolDenied, Fault::OutsideAgent]

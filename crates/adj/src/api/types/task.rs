@@ -71,6 +71,9 @@ pub struct TaskLine {
     /// Where an agent proposed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<Proposal>,
+    /// Its branch conflicts with main, and nobody has solved that yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
     /// Why nobody takes it up, in a list of tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
@@ -112,6 +115,22 @@ pub struct BoardLine {
     pub cost_usd: f64,
     /// An agent proposed it, and nobody has accepted it yet.
     pub proposed: bool,
+    /// Its branch conflicts with main in these files, and nobody has solved that yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Vec<String>>,
+}
+
+/// A merge that conflicts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    /// The branch that it does not merge with, by its name.
+    pub branch: String,
+    /// The commit of that branch.
+    pub commit: String,
+    /// None where the two histories have no commit in common.
+    pub files: Vec<String>,
+    /// What conflicts, as a clause after the name of the task.
+    pub text: String,
 }
 
 impl TaskLine {

@@ -482,14 +482,18 @@ impl<'a> Follower<'a> {
         match (ended, exit.reason) {
             (Ended::Finished { done, output, usage }, _) => {
                 let ending = if done { StepEnding::Done } else { StepEnding::NotDone };
-                Happened::StepFinished { ending, output, tip, usage }
+                let tree = match (self.step.file.is_for.task(), &tip) {
+                    (Some(task), Some(tip)) if !done => tip::state_of_tree(self.shared, task, tip).await,
+                    _ => None,
+                };
+                Happened::StepFinished { ending, output, tip, tree, usage }
             }
             (Ended::Spent { what, said, usage }, _) => {
                 let ending = match what {
                     Spent::Turns => StepEnding::OutOfTurns,
                     Spent::Money => StepEnding::OutOfMoney,
                 };
-                Happened::StepFinished { ending, output: said, tip, usage }
+                Happened::StepFinished { ending, output: said, tip, tree: None, usage }
             }
             (_, reason @ (Reason::Processes(_) | Reason::Memory(_))) => {
                 let passed = endings::passed(&reason).unwrap_or_default();

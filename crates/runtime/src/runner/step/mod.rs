@@ -209,7 +209,7 @@ pub async fn carry_out(
 /// It was ended before it came to its end, and goes on from there another time.
 fn cut_off(tip: Option<SmolStr>, usage: Usage) -> Happened {
     let (ending, output) = (StepEnding::CutOff, "interrupted".to_owned());
-    Happened::StepFinished { ending, output, tip, usage }
+    Happened::StepFinished { ending, output, tip, tree: None, usage }
 }
 
 fn failed(error: impl Into<String>, why: StepFailure, usage: Usage) -> Happened {
