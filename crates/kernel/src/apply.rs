@@ -473,6 +473,17 @@ impl World {
                 self.config = Arc::new((*e.config).clone());
                 Ok(())
             }
+            Event::OutageCounted(e) => {
+                let who = SmolStr::new(e.who.to_string());
+                match e.since.is_none() && e.spent == 0 {
+                    true => drop(self.outages.remove(&who)),
+                    false => {
+                        let (service, since, spent) = (e.service.clone(), e.since, e.spent);
+                        self.outages.insert(who, Outage { service, since, spent });
+                    }
+                }
+                Ok(())
+            }
             Event::HealthSeen(e) => {
                 let before = self.health.get(&e.service).filter(|before| before.healthy == e.healthy);
                 let health = Health {
@@ -488,6 +499,15 @@ impl World {
                     probe: e.probe.clone(),
                 };
                 self.health.insert(e.service.clone(), health);
+                // It has answered: the outage is over for all.
+                if e.healthy && e.probe.is_none() {
+                    let over = |outage: &Outage| outage.service == e.service;
+                    let whose = self.outages.iter().filter(|(_, outage)| over(outage));
+                    let whose: Vec<SmolStr> = whose.map(|(who, _)| who.clone()).collect();
+                    for who in whose {
+                        self.outages.remove(&who);
+                    }
+                }
                 Ok(())
             }
             Event::DiskSeen(e) => {

@@ -363,6 +363,8 @@ events! {
         since: Millis, at: Millis, reasons: Vec<Reason>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")] again: bool,
     } in of_system;
+    /// How long whoever is named was suspended in this outage; nothing any more: it is forgotten.
+    OutageCounted = "outage_counted" { who: Probe, service: ServiceName, since: Option<Millis>, spent: Millis } in of_system;
     HealthSeen = "health_seen" {
         service: ServiceName, healthy: bool, at: Millis, resets_at: Option<Millis>, probe: Option<Probe>,
         /// What the service answered.

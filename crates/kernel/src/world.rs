@@ -57,6 +57,9 @@ pub struct World {
     #[serde(default)]
     pub main: MainTests,
     pub health: OrdMap<ServiceName, Health>,
+    /// Who was suspended in an outage that is not over, and for how long: a try in between begins no new time.
+    #[serde(default)]
+    pub outages: OrdMap<SmolStr, Outage>,
     pub spend: Spend,
     /// There is no room on the disk for another tree; what was found. While it is so, nothing is claimed.
     pub disk_full: Option<SmolStr>,
@@ -737,6 +740,11 @@ pub struct Gone {
 const DOUBLINGS_MAX: u32 = 4;
 
 impl Health {
+    /// The longest wait between two tries.
+    pub fn longest_wait(poll_seconds: u32) -> Millis {
+        Millis::from(poll_seconds) * 1000 * (1 << DOUBLINGS_MAX)
+    }
+
     /// When it may be tried again, where nothing else says how it is: after one poll, then two, four, … A clock that was
     /// set back since the last try delays nothing.
     pub fn next_try(&self, now: Millis, poll_seconds: u32) -> Millis {
@@ -776,6 +784,17 @@ pub struct Health {
     pub resets_at: Option<Millis>,
     /// The one that tries first, alone.
     pub probe: Option<Probe>,
+}
+
+/// How long somebody was suspended while a service was away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    pub service: ServiceName,
+    /// Since when it counts; absent while whoever it is tries the service.
+    pub since: Option<Millis>,
+    /// What was counted before that.
+    pub spent: Millis,
 }
 
 /// Money and tokens. Day and agents are kept where they are totalled.

@@ -134,6 +134,11 @@ impl Layout {
         self.state.join("spoken")
     }
 
+    /// What the clocks said when they were last looked at: a process that starts after the machine slept reads it.
+    pub fn clocks(&self) -> PathBuf {
+        self.state.join("clocks")
+    }
+
     /// Which trees were tested green.
     pub fn tested(&self) -> PathBuf {
         self.state.join("tested")

@@ -41,8 +41,15 @@ pub trait Clock {
     /// Milliseconds since the Unix epoch, as the log keeps them.
     fn now(&self) -> Millis;
 
-    /// Milliseconds since some moment that does not change while the process lives. Whatever waits, waits by it.
+    /// Milliseconds since some moment that does not change while the process lives. It stands still while the machine
+    /// sleeps. Whatever waits, waits by it.
     fn steady(&self) -> Millis;
+
+    /// How long the machine slept since the log was last followed, before this process began. Timers that were set before
+    /// that have as much time left as they had then.
+    fn slept(&self) -> Millis {
+        0
+    }
 }
 
 /// The way to the log, and to whoever decides.
@@ -277,6 +284,8 @@ pub struct Outbox {
     in_hand: BTreeMap<EffectId, u32>,
     /// When each timer is due, by the steady clock.
     deadlines: BTreeMap<EffectId, Millis>,
+    /// The timers that were set before this process have been looked at.
+    begun: bool,
 }
 
 impl Outbox {
@@ -325,10 +334,16 @@ impl Outbox {
         let (effects, now, steady) = (desk.effects(), desk.now(), desk.steady());
         self.deadlines.retain(|id, _| effects.contains_key(id));
         for (id, effect) in &effects {
-            if let Some(left) = effect.left(now).filter(|_| !self.deadlines.contains_key(id)) {
+            if self.deadlines.contains_key(id) {
+                continue;
+            }
+            // What this process finds when it begins was set before it: the time asleep since then does not count.
+            let now = if self.begun { now } else { now.saturating_sub(desk.slept()) };
+            if let Some(left) = effect.left(now) {
                 self.deadlines.insert(id.clone(), steady.saturating_add(left));
             }
         }
+        self.begun = true;
         let due = self.deadlines.iter().filter(|(_, due)| **due <= steady);
         let due = due.filter_map(|(id, _)| Some(Attempt::new(id.clone(), effects.get(id)?.clone(), 0)));
         (due.collect(), self.deadlines.values().min().copied())

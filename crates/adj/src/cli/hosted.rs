@@ -205,7 +205,9 @@ impl Switch {
             let _turn = self.timers.lock().await;
             let away = self.nobody_was_there();
             let end = async { drop(on.wait_for(|on| *on).await.map(|on| *on)) };
-            let Err(error) = runner::report_timers(self.handle.clone(), away, end).await else { continue };
+            let sleep = runtime::clock::SleepRecord::open(self.layout.clocks());
+            let reported = runner::report_timers(self.handle.clone(), sleep, away, end).await;
+            let Err(error) = reported else { continue };
             let _ = self.notices.send(format!("turns and leases of agents from outside do not end: {error}"));
             return;
         }

@@ -235,8 +235,14 @@ impl Story {
                 )
             }
             Event::HealthSeen(seen) => {
-                let before = self.healthy.insert(seen.service.to_string(), seen.healthy).unwrap_or(true);
-                let name = &seen.service;
+                let (name, known) = (&seen.service, seen.service.to_string());
+                // Nobody waits for it any more, and nobody has heard from it: whoever begins next will tell.
+                if seen.healthy && seen.probe.is_some() {
+                    let away = self.healthy.get(&known) == Some(&false);
+                    let text = format!("{name} has not answered yet; whoever begins next tries it");
+                    return away.then_some((Tone::Plain, text));
+                }
+                let before = self.healthy.insert(known, seen.healthy).unwrap_or(true);
                 let error = seen.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
                 match (before, seen.healthy) {
                     (true, false) if seen.refused => {

@@ -15,7 +15,6 @@ use super::approval::decide;
 use super::landing::{approve, is_at_tip};
 use super::people::person_moves;
 use super::seats::{self, Said, Spoken};
-use super::step::seconds;
 use crate::budget;
 use crate::choice::Choice;
 use crate::command::{Actor, ArchitectAnswer, Decision, NewSpec, Refusal, Reply};
@@ -27,6 +26,7 @@ use crate::event::{
     AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued,
     RequestTried, Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
 };
+use crate::probe::Probe;
 use crate::rooms::Seat;
 use crate::specs::{self, SPEC_BYTES_MAX, SpecState, Story, TRIES_MAX};
 use crate::words::RequestKind;
@@ -758,7 +758,8 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
             d.rule(Rule::ArchitectSuspended);
             let at = d.at();
             let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
+            let who = Probe::Seat(Seat::Architect);
+            let until = super::service::suspended_until(d, who, away.service, resets_at);
             let service = SmolStr::new(away.service.as_str());
             let suspension = Suspension { service, since: at, resets_at, until };
             d.move_architect(&Wrapped::Suspend(suspension), Caller::SYSTEM)?;
@@ -900,6 +901,7 @@ pub(super) fn escalation_over(d: &mut Draft) -> Ruled {
 pub(super) fn suspension_over(d: &mut Draft) -> Ruled {
     if d.world.architect.as_ref().is_some_and(|architect| architect.suspension().is_some()) {
         d.rule(Rule::SuspensionExpired);
+        super::service::outage_forgotten(d, Probe::Seat(Seat::Architect));
         d.move_architect(&Wrapped::Expire, Caller::SYSTEM)?;
     }
     Ok(())

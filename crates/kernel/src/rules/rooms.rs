@@ -25,6 +25,7 @@ use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
     MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
+use crate::probe::Probe;
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
 use crate::{Millis, budget};
 
@@ -659,8 +660,9 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
         Said::Away(away) if state == turn::State::Active => {
             d.rule(Rule::MemberSuspended);
             let at = d.at();
-            let from = away.resets_at.filter(|reset| *reset > at).unwrap_or(at);
-            let until = from + seconds(d.world.config.limits.suspension_seconds);
+            let who = Probe::Seat(seat_of(name, agent));
+            let resets_at = away.resets_at.filter(|reset| *reset > at);
+            let until = service::suspended_until(d, who, away.service, resets_at);
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
             let note = Some(format!("{} is unavailable", away.service));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };

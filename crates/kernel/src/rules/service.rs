@@ -16,10 +16,11 @@ use crate::Millis;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
-use crate::event::{HealthSeen, RunNoted, WaitsForService};
+use crate::event::{HealthSeen, OutageCounted, RunNoted, WaitsForService};
 use crate::probe::Probe;
 use crate::rooms::Seat;
 use crate::words::{CommentKind, GoneBecause};
+use crate::world::Health;
 
 /// What a service answered that does not do its work.
 pub(super) struct Away<'a> {
@@ -47,11 +48,44 @@ pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) ->
 
 fn suspend(d: &mut Draft, run_id: &RunId, service: &ServiceName, resets_at: Option<Millis>) -> Ruled {
     let at = d.at();
-    let until = resets_at.unwrap_or(at) + seconds(d.world.config.limits.suspension_seconds);
+    let until = suspended_until(d, Probe::Run(run_id.clone()), service, resets_at);
     let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
     d.move_run(run_id, Wrapped::Suspend(suspension))?;
     d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
     Ok(())
+}
+
+/// Until when somebody may be suspended: what was counted before in the same outage is not given again, so whoever tries the
+/// service in between gives up when the others do. A limit with a known end counts from there.
+pub(super) fn suspended_until(
+    d: &mut Draft,
+    who: Probe,
+    service: &ServiceName,
+    resets_at: Option<Millis>,
+) -> Millis {
+    let known = d.world.outages.get(who.to_string().as_str());
+    let spent = known.filter(|known| known.service == *service).map_or(0, |known| known.spent);
+    let from = resets_at.unwrap_or(d.at());
+    d.emit(OutageCounted { who, service: service.clone(), since: Some(from), spent });
+    from + (seconds(d.world.config.limits.suspension_seconds) - spent).max(0)
+}
+
+/// Whoever is suspended goes on to try the service: what it has waited is counted. One wait is never longer than the longest
+/// between two tries, whatever the clock says: the machine may have slept.
+fn goes_to_try(d: &mut Draft, who: &Probe) {
+    let Some(known) = d.world.outages.get(who.to_string().as_str()).cloned() else { return };
+    let Some(since) = known.since else { return };
+    let poll = d.world.config.limits.health_poll_seconds;
+    let longest = Health::longest_wait(poll) + seconds(poll);
+    let spent = known.spent + (d.at() - since).clamp(0, longest);
+    d.emit(OutageCounted { who: who.clone(), service: known.service, since: None, spent });
+}
+
+/// Whoever was suspended has given up: the next time is a new one.
+pub(super) fn outage_forgotten(d: &mut Draft, who: Probe) {
+    if let Some(known) = d.world.outages.get(who.to_string().as_str()).cloned() {
+        d.emit(OutageCounted { who, service: known.service, since: None, spent: 0 });
+    }
 }
 
 /// A step is not begun with a service that is known to be away, but for that of whoever tries it. True: it waits with the others.
@@ -274,6 +308,7 @@ pub(super) fn suspension_expired(d: &mut Draft, run_id: &RunId) -> Ruled {
     d.rule(Rule::SuspensionExpired);
     let run = d.run(run_id)?;
     let (id, service) = (run.task.clone(), run.machine.suspension().map(|s| s.service.clone()));
+    outage_forgotten(d, Probe::Run(run_id.clone()));
     d.move_run(run_id, Wrapped::Expire)?;
     release(d, &id, ReleaseReason::Outage)?;
     if let Some(service) = service.and_then(|name| ServiceName::new(name).ok()) {
@@ -308,7 +343,9 @@ fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
 
 /// Whoever speaks there tries the service, whatever is known of it.
 pub(super) fn goes_first(d: &mut Draft, service: &ServiceName, seat: &Seat) {
-    tried_by(d, service, false, Some(Probe::Seat(seat.clone())));
+    let who = Probe::Seat(seat.clone());
+    goes_to_try(d, &who);
+    tried_by(d, service, false, Some(who));
 }
 
 /// A run before the architect, and both before a room, in which somebody else may speak.
@@ -335,7 +372,9 @@ fn first_waiting(d: &Draft, service: &ServiceName) -> Option<Probe> {
 pub(super) fn probe(d: &mut Draft, run_id: &RunId) -> Ruled {
     let service = d.run(run_id)?.machine.suspension().map(|suspension| suspension.service.clone());
     if let Some(service) = service.and_then(|name| ServiceName::new(name).ok()) {
-        tried_by(d, &service, false, Some(Probe::Run(run_id.clone())));
+        let who = Probe::Run(run_id.clone());
+        goes_to_try(d, &who);
+        tried_by(d, &service, false, Some(who));
     }
     restore_run(d, run_id)
 }

@@ -646,6 +646,43 @@ pub(super) fn after_a_usage_limit_one_agent_goes_first() {
     );
 }
 
+/// SuspensionExpired holds for whoever tries the service, too: its tries begin no new time.
+#[test]
+pub(super) fn whoever_tries_a_service_that_stays_away_gives_up_with_the_others() {
+    let mut table = check(
+        Table::new(config()),
+        "ticket t1
+         ticket t2
+         fleet 2
+         tree t1
+         tree t2
+         outage t1      -> run t1.1 suspended
+         outage t2      -> run t2.1 suspended",
+    );
+    let run = table.world.task(&task("t1")).unwrap().run.clone().unwrap();
+    let began = table.now;
+    let limit = crate::Millis::from(table.world.config.limits.suspension_seconds) * 1000;
+    let suspended = |table: &Table| table.world.run(&run).unwrap().is_suspended();
+    let mut tries = 0;
+    while table.now - began <= limit {
+        let due = |timer: &crate::Timer| table.world.effects[&table.world.timers[timer]].due().unwrap();
+        let poll = due(&crate::Timer::HealthPoll);
+        let expiry = crate::Timer::Suspension { run: run.clone() };
+        if table.world.timers.contains_key(&expiry) && due(&expiry) <= poll {
+            table.ring(|timer| *timer == expiry).unwrap();
+            break;
+        }
+        table = check(table, "poll\nnothing-to-ask");
+        if !suspended(&table) {
+            tries += 1;
+            table = check(table, "outage t1 -> run t1.1 suspended");
+        }
+    }
+    assert!(tries > 3, "it was tried {tries} times");
+    assert!(!suspended(&table), "it is suspended after {} s", (table.now - began) / 1000);
+    assert!(table.now - began <= limit, "{} s", (table.now - began) / 1000);
+}
+
 /// ActionAsked, ActionDecided: the call waits in its process.
 #[test]
 pub(super) fn a_red_action_waits_for_a_person_and_the_decision_answers_the_call() {

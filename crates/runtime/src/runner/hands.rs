@@ -105,6 +105,10 @@ impl Clock for &Shared {
     fn steady(&self) -> Millis {
         clock::steady()
     }
+
+    fn slept(&self) -> Millis {
+        self.sleep.slept()
+    }
 }
 
 impl Desk for &Shared {

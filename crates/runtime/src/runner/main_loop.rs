@@ -101,6 +101,7 @@ impl Runner {
                 Err(error) if passes(&error) => continue,
                 next => next?,
             };
+            shared.sleep.write();
             if (shared.until_idle || shared.once) && shared.is_idle(&outbox) {
                 if tasks.is_empty() {
                     // What has just landed may have brought tickets.

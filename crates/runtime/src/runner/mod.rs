@@ -189,6 +189,8 @@ pub struct Runner {
 }
 
 pub(crate) struct Shared {
+    /// How long the machine slept before this process.
+    pub sleep: crate::clock::SleepRecord,
     pub handle: Handle,
     pub layout: Layout,
     pub adj: PathBuf,
@@ -278,6 +280,7 @@ impl Runner {
         let listener = listener::Listener::start()
             .map_err(|why| RunError::Io { path: layout.root().to_owned(), why })?;
         let shared = Shared {
+            sleep: crate::clock::SleepRecord::open(layout.clocks()),
             handle,
             layout,
             adj,

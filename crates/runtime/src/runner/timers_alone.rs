@@ -42,10 +42,11 @@ impl Away {
 /// Reports what is due, until it is to end. First it says since when nobody did.
 pub async fn report_timers(
     handle: Handle,
+    sleep: clock::SleepRecord,
     away: Option<Away>,
     end: impl Future<Output = ()>,
 ) -> Result<(), SubmitError> {
-    let mut alone = Alone { handle };
+    let mut alone = Alone { handle, sleep };
     let mut end = pin!(end);
     if let Some(away) = away {
         outbox::submit(&mut alone, away.ask(), None).await?;
@@ -55,6 +56,7 @@ pub async fn report_timers(
     loop {
         head.borrow_and_update();
         let next = outbox.turn(&mut alone).await?;
+        alone.sleep.write();
         tokio::select! {
             moved = head.changed() => if moved.is_err() { return Ok(()) },
             () = until(next) => {}
@@ -79,6 +81,7 @@ fn goes_on(world: &World, timer: &Timer) -> bool {
 /// Leaves every effect to a fleet.
 struct Alone {
     handle: Handle,
+    sleep: clock::SleepRecord,
 }
 
 impl Executor for Alone {
@@ -104,6 +107,10 @@ impl Clock for Alone {
 
     fn steady(&self) -> Millis {
         clock::steady()
+    }
+
+    fn slept(&self) -> Millis {
+        self.sleep.slept()
     }
 }
 

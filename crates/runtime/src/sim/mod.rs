@@ -51,6 +51,7 @@ machines::wire_enum! {
         TicketGone = "ticket-gone",
         LowDisk = "low-disk",
         FullDisk = "full-disk",
+        HostSleep = "host-sleep",
 
         AgentCrashesAlways = "agent-crashes-always",
         TestsStayRed = "tests-stay-red",

@@ -304,6 +304,11 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
             };
             stage.clock_ahead += jump;
         }
+        // The lid is shut for a night: the clock that people read goes on, the one that timers wait by stands still.
+        Fault::HostSleep => {
+            stage.clock_ahead += 8 * 3_600_000;
+            stage.slept_in_life += 8 * 3_600_000;
+        }
         Fault::Cancel => {
             ask(stage, Ask::MoveTask { id, to: Status::Canceled, payload: Box::default() })?;
         }

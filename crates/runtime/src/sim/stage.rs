@@ -75,6 +75,9 @@ pub(super) struct Stage<'t> {
     /// The clock that nobody sets.
     pub steady: Millis,
     /// By how much the clock that people read is ahead of it.
+    /// How long the machine slept before the owner of now started, and since.
+    pub slept: Millis,
+    pub slept_in_life: Millis,
     pub clock_ahead: Millis,
     pub world: World,
     pub log: MemoryLog,
@@ -152,6 +155,8 @@ impl<'t> Stage<'t> {
             report: Report { tasks: plan.tasks, ..Report::default() },
             looks: 0,
             outbox: Outbox::default(),
+            slept: 0,
+            slept_in_life: 0,
             begun: Vec::new(),
             wake: None,
             disks: Disks::default(),
@@ -421,6 +426,7 @@ impl<'t> Stage<'t> {
     fn disturb(&mut self) {
         let disturbing = [
             Fault::ClockJump,
+            Fault::HostSleep,
             Fault::Cancel,
             Fault::Kill,
             Fault::OddMoves,
@@ -888,6 +894,7 @@ impl<'t> Stage<'t> {
         self.report.crashes += 1;
         self.owner += 1;
         self.outbox = Outbox::default();
+        self.slept = std::mem::take(&mut self.slept_in_life);
         self.begun.clear();
         let of_process = |item: &Item| {
             matches!(item, Item::Output(_) | Item::Arrives { .. } | Item::Again(_) | Item::Killed)
@@ -1101,6 +1108,10 @@ impl Clock for Stage<'_> {
 
     fn steady(&self) -> Millis {
         self.steady
+    }
+
+    fn slept(&self) -> Millis {
+        self.slept
     }
 }
 

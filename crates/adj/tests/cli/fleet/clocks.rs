@@ -86,3 +86,62 @@ do = [ { ask = "Bash", argument = "git push origin main" }, { write = "{task}.tx
     repository.ok("stop");
     fleet.done();
 }
+
+/// The clocks of a machine that slept: the one that people read and the one since boot go on, the monotonic one stands still.
+const SLEEP: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static long slept(void) {
+    const char *name = getenv("SLEPT");
+    FILE *file = name ? fopen(name, "r") : NULL;
+    long seconds = 0;
+    if (file) { if (fscanf(file, "%ld", &seconds) != 1) seconds = 0; fclose(file); }
+    return seconds;
+}
+int clock_gettime(clockid_t id, struct timespec *out) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, out);
+    if (result == 0 && (id == CLOCK_REALTIME || id == CLOCK_BOOTTIME)) out->tv_sec += slept();
+    return result;
+}
+"#;
+
+/// The machine sleeps for eight hours while a call waits for a person: the question, which stays open for an hour, is still
+/// open when it wakes, and also for a fleet that starts after that.
+#[test]
+fn time_asleep_ends_no_question_in_a_running_fleet_or_after_a_restart() {
+    let scenario = r#"
+[[scenario]]
+[[scenario.step]]
+do = [ { ask = "Bash", argument = "git push origin main" }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+    let shim = super::shim::Shim::new("sleep", SLEEP);
+    let repository = Repository::new("clock-sleep", scenario, &["t-1"]);
+    repository.set(&[("[test]", "[limits]\nquestion = \"1h\"\n[test]")]);
+    let slept = repository.state("slept");
+    std::fs::create_dir_all(slept.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&slept, "0").expect("a file");
+    let library = shim.library();
+    let variables: [(&str, &std::path::Path); 2] = [("LD_PRELOAD", &library), ("SLEPT", &slept)];
+    let fleet = repository.begin_with("run", &variables);
+    fleet.wait_for("adj approve");
+    std::fs::write(&slept, "28800").expect("a file");
+    repository.ok("task comment t-1 look");
+    let worker = |repository: &Repository| repository.json("ps")[0]["status"].clone();
+    assert_eq!(worker(&repository), "working", "the call still waits");
+    fleet.kill();
+    std::fs::write(&slept, "57600").expect("a file");
+    let fleet = repository.begin_with("run", &variables);
+    wait("the fleet that came after it", || repository.ok("ps").contains("working").then_some(()));
+    repository.ok("task comment t-1 again");
+    assert_eq!(worker(&repository), "working", "the call still waits");
+    let approval = repository.json("approvals")[0]["id"].as_str().map(str::to_owned).expect("a question");
+    repository.ok(&format!("approve {approval}"));
+    fleet.wait_for("t-1 landed");
+    repository.ok("stop");
+    fleet.done();
+}

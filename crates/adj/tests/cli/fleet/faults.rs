@@ -754,6 +754,79 @@ do = [ { write = "red.fixed", text = "{prompt}" }, { commit = "Fixed" }, { done 
     assert_eq!(repository.strays(), [""; 0]);
 }
 
+/// A conflict that its agent does not solve is shown as one wherever the task is shown, with the branch's real name and the
+/// files. It is neither tested nor reviewed again, nor counted as recovered. An agent that repeats itself without a change is
+/// stopped, and an agent that ran out of steps is not said to have reported done.
+#[test]
+fn a_conflict_that_is_not_solved_is_shown_as_one_and_an_agent_that_repeats_itself_is_stopped() {
+    let scenario = r#"
+[[scenario]]
+task = "first"
+[[scenario.step]]
+do = [ { write = "shared.txt", text = "first\n" }, { commit = "First" }, { done = true } ]
+
+[[scenario]]
+task = "ignores"
+[[scenario.step]]
+do = [ { write = "shared.txt", text = "other\n" }, { commit = "Other" }, { run = "touch ignores.middle; while [ ! -e ignores.go ]; do sleep 0.05; done; rm ignores.*", quiet = true }, { done = true } ]
+[[scenario.step]]
+on = "merge_conflict"
+do = [ { say = "It is all there." }, { done = true } ]
+
+[[scenario]]
+task = "repeats"
+[[scenario.step]]
+do = [ { write = "repeats.txt", text = "x\n" }, { commit = "Begin" }, { say = "I am at it." } ]
+[[scenario.step]]
+do = [ { say = "I am at it." } ]
+
+[[scenario]]
+task = "slow"
+[[scenario.step]]
+do = [ { append = "slow.txt", text = "x\n" }, { write = "slow.check", text = "test -e mended\n" } ]
+[[scenario.step]]
+on = "test_failure"
+do = [ { write = "mended", text = "x\n" }, { commit = "Mend" }, { done = true } ]
+"#;
+    let changes = [("workers = 2", "workers = 4\nmax_steps = 5")];
+    let tickets = ["first", "ignores", "repeats", "slow"];
+    let repository = repository("unsolved", &changes, TESTS, scenario, &tickets);
+    repository.git("branch -m main master");
+    let fleet = repository.begin("run --until-idle");
+    let tree = middle(&repository, "ignores");
+    fleet.wait_for("first landed on master");
+    go(&tree, "ignores");
+    let (code, said) = fleet.ended();
+    assert_eq!(code, 1, "{said}");
+    let conflict = "conflicts with master in shared.txt";
+    for part in [
+        &format!("ignores: {conflict}; sent back to work"),
+        &format!("ignores: agent reported done, but it still {conflict}"),
+        "ignores is BLOCKED (landing)",
+        "repeats is BLOCKED (loop)",
+        "slow: agent took all its steps, but tests failed: FAIL slow.check",
+    ] {
+        assert!(said.contains(part), "`{part}` is not in\n{said}");
+    }
+    assert!(!said.contains("merge conflict"), "nothing of it was recovered:\n{said}");
+    assert!(
+        !said.contains("ignores: the tests pass\n") || said.matches("ignores: the tests pass").count() == 1,
+        "{said}"
+    );
+    for line in ["why ignores", "waiting", "board", "task show ignores", "review ignores"] {
+        let shown = repository.ok(line);
+        assert!(shown.contains(conflict), "`adj {line}` does not say so:\n{shown}");
+        assert!(!shown.contains("ignores is ready"), "{shown}");
+    }
+    let task = repository.task("ignores");
+    assert_eq!(task["conflict"]["branch"], "master", "{task}");
+    assert_eq!(task["conflict"]["files"], serde_json::json!(["shared.txt"]), "{task}");
+    let why = repository.ok("why repeats");
+    assert!(why.contains("3 steps in a row with the same words, and changed nothing"), "{why}");
+    let leftover = repository.git("log --format=%b refs/adjutant/tasks/slow");
+    assert!(leftover.contains("had taken all its steps"), "{leftover}");
+}
+
 /// What is not the agent's to change is put back, and said.
 #[test]
 fn changes_to_tickets_are_dropped_and_said() {
