@@ -13,6 +13,7 @@ use machines::{Millis, Wire};
 use runtime::agents::{self, AdapterKind, EntryKind};
 use runtime::doctor::{self, Doctor, DoctorError};
 use runtime::git::{ByRule, Merged, Oid, Repository, RestoreTo};
+use runtime::in_force::{self, Valid};
 use runtime::keeper;
 use runtime::layout::Layout;
 use runtime::prompts::{self, Prompts};
@@ -24,9 +25,11 @@ use crate::api::host::{
     Commit, Configured, Diff, Entry, Finding, Host, Level, MovedBranch, Of, Prompt, Restore, Salvage,
     SalvageId, Span, TestRun, Trash,
 };
+use crate::api::replay::Responses;
 use crate::api::types::history::{ExportHead, Verified};
+use crate::api::types::host::{WaitingSettings, WhyNotInForce};
 use crate::api::types::token::{Minted, TokenLine, TokenRole};
-use crate::api::{Problem, time, turns};
+use crate::api::{Problem, Response, time, turns};
 use crate::log_file;
 use crate::server::tokens::{Named, TokenError, Tokens};
 
@@ -41,17 +44,19 @@ pub struct RealHost {
     /// Those that a server lets in; a command that is its own owner works on their file.
     tokens: Option<Arc<Tokens>>,
     /// The rules as they were read, and how their files looked before: a server is asked for them with every request.
-    rules: Mutex<Option<(trust::Stamp, Option<Arc<kernel::Config>>)>>,
+    rules: Mutex<Option<(trust::Stamp, Arc<kernel::Config>)>>,
+    /// Responses to requests that may be sent again.
+    responses: Mutex<Responses>,
 }
 
 impl RealHost {
     pub fn new(layout: Layout) -> RealHost {
-        RealHost { layout, tokens: None, rules: Mutex::default() }
+        RealHost { layout, tokens: None, rules: Mutex::default(), responses: Mutex::default() }
     }
 
     /// For a server: what is done to tokens holds for its very next request.
     pub fn with_tokens(layout: Layout, tokens: Arc<Tokens>) -> RealHost {
-        RealHost { layout, tokens: Some(tokens), rules: Mutex::default() }
+        RealHost { layout, tokens: Some(tokens), rules: Mutex::default(), responses: Mutex::default() }
     }
 
     fn known_tokens(&self) -> Result<Arc<Tokens>, Problem> {
@@ -369,29 +374,64 @@ impl Host for RealHost {
     }
 
     fn config(&self) -> Result<Configured, Problem> {
-        let in_force = trust::in_force(&self.layout).map_err(of_settings)?;
         let path = self.layout.settings();
-        let there = path.exists();
-        Ok(Configured {
-            file: there.then(|| path.display().to_string()),
-            trusted: in_force.trusted,
-            gone: in_force.gone,
-            text: settings::show(&in_force.text).map_err(of_settings)?,
-            settings: json!(in_force.settings.kernel()),
-        })
+        let file = path.exists().then(|| path.display().to_string());
+        match in_force::read(&self.layout) {
+            Ok(Valid { in_force, config, .. }) => Ok(Configured {
+                file,
+                trusted: in_force.trusted,
+                gone: in_force.gone,
+                text: settings::show(&in_force.text).map_err(of_settings)?,
+                settings: json!(config),
+                waiting: waiting_settings(&path, &in_force),
+            }),
+            // The settings of before are in force, which is what was kept of them.
+            Err(error) => {
+                let text = trust::last_good(&self.layout);
+                let settings = Settings::parse(&text).map_err(of_settings)?;
+                let detail =
+                    format!("{error}; the settings of before stay in force until adjutant.toml is corrected");
+                Ok(Configured {
+                    file,
+                    trusted: true,
+                    gone: false,
+                    text: settings::show(&text).map_err(of_settings)?,
+                    settings: json!(settings.kernel()),
+                    waiting: Some(WaitingSettings { reason: WhyNotInForce::Invalid, detail, text: None }),
+                })
+            }
+        }
     }
 
     fn rules(&self) -> Option<Arc<kernel::Config>> {
         let now = trust::stamp(&self.layout);
         let mut read = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         match &*read {
-            Some((stamp, rules)) if *stamp == now => rules.clone(),
+            Some((stamp, rules)) if *stamp == now => Some(rules.clone()),
             _ => {
-                let rules = self.settings().ok().map(|settings| Arc::new(settings.kernel()));
+                // One that is invalid may become valid by another file, its prompt's.
+                let rules = Arc::new(in_force::read(&self.layout).ok()?.config);
                 *read = Some((now, rules.clone()));
-                rules
+                Some(rules)
             }
         }
+    }
+
+    fn settings_applied(&self) {
+        // If it cannot be kept, the next start tries again: the file itself is there.
+        let _ = trust::remember(&self.layout);
+    }
+
+    fn kept_response(&self, id: &str) -> Option<Response> {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner).get(id)
+    }
+
+    fn keep_response(&self, id: String, response: &Response) {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner).keep(id, response);
+    }
+
+    fn spoken(&self) -> Option<std::path::PathBuf> {
+        Some(self.layout.spoken())
     }
 
     fn facts(&self) -> kernel::waiting::Facts {
@@ -443,6 +483,14 @@ impl Host for RealHost {
         trust::trust(&self.layout).map_err(|error| of_io(&path, error))?;
         self.config()
     }
+}
+
+/// What the file says and is not in force.
+fn waiting_settings(path: &Path, in_force: &trust::InForce) -> Option<WaitingSettings> {
+    let detail = in_force.note()?.to_owned();
+    let reason = if in_force.trusted { WhyNotInForce::Gone } else { WhyNotInForce::Untrusted };
+    let text = std::fs::read_to_string(path).ok().and_then(|text| settings::show(&text).ok());
+    Some(WaitingSettings { reason, detail, text })
 }
 
 fn found(findings: Vec<doctor::Finding>) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use crate::event::*;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::{Loaded, Spec, SpecState};
 use crate::standstill::Standstill;
-use crate::words::PersonNeeded;
+use crate::words::{PersonNeeded, Verdict};
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
@@ -394,6 +394,10 @@ impl World {
                 let approval = self.approvals.get_mut(&e.id).ok_or_else(|| no("approval", &e.id))?;
                 Arc::make_mut(approval).decided =
                     Some(Decided { by: e.by.clone(), at: e.at, decision: e.decision, note: e.note.clone() });
+                let (run, call) = (approval.run.clone(), approval.call.clone());
+                if let (Some(run), Some(call), Verdict::Approved) = (run, call, e.decision) {
+                    self.allow_once(&run, &call)?;
+                }
                 Ok(())
             }
             Event::CallAllowed(e) => {
@@ -935,6 +939,7 @@ impl World {
 
     fn run_opened(&mut self, e: &RunOpened) -> Folded {
         let machine = run::Run {
+            state: if e.after_completed { run::State::Completed } else { run::State::Idle },
             max_turns: e.max_turns,
             allowed_tools: e.allowed_tools.as_ref().map(|tools| tools.as_slice().into()),
             ..run::Run::default()
@@ -1074,6 +1079,20 @@ impl World {
         Ok(())
     }
 
+    /// An agent outside asked before it makes the call: when it reports the call, it is not asked about again.
+    fn allow_once(&mut self, run: &RunId, call: &AskedCall) -> Folded {
+        let outside = self.run(run).is_some_and(|run| matches!(run.holder, Holder::Outside(_)));
+        if !outside {
+            return Ok(());
+        }
+        let digest = call_digest(&call.tool, &call.input);
+        self.edit_run(run, |run| {
+            if !run.audit.open_calls.values().any(|open| open.digest == digest) {
+                run.audit.allowed_once.insert(digest);
+            }
+        })
+    }
+
     fn approval_asked(&mut self, e: &ApprovalAsked) -> Folded {
         self.count();
         if e.scope == Some(BudgetScope::Day) {
@@ -1187,10 +1206,14 @@ fn action(tool: &str, input: &str) -> SmolStr {
 
 fn audit(audit: &mut Audit, e: &ToolAudited, kept: usize) {
     match e.status {
+        run::ToolStatus::Pending | run::ToolStatus::Running if e.began => {}
         run::ToolStatus::Pending | run::ToolStatus::Running => {
             audit.calls += 1;
+            audit.allowed_once.remove(&e.digest);
             if !audit.refused.contains(&e.call) {
                 audit.open.insert(e.call.clone());
+                let open = OpenCall { tool: e.tool.clone(), digest: e.digest };
+                audit.open_calls.insert(e.call.clone(), open);
             }
             audit.same_calls = if audit.last_call == Some(e.digest) { audit.same_calls + 1 } else { 1 };
             audit.last_call = Some(e.digest);
@@ -1202,6 +1225,7 @@ fn audit(audit: &mut Audit, e: &ToolAudited, kept: usize) {
         }
         run::ToolStatus::Error => {
             audit.open.remove(&e.call);
+            audit.open_calls.remove(&e.call);
             if e.output.as_deref() == Some(TOOL_NOT_ALLOWED) {
                 audit.refused.insert(e.call.clone());
             }
@@ -1211,6 +1235,7 @@ fn audit(audit: &mut Audit, e: &ToolAudited, kept: usize) {
         }
         run::ToolStatus::Complete => {
             audit.open.remove(&e.call);
+            audit.open_calls.remove(&e.call);
             if audit.failing_tool.as_ref() == Some(&e.tool) {
                 audit.failing_tool = None;
                 audit.failures = 0;

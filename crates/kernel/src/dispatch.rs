@@ -315,7 +315,7 @@ fn check_plan(plan: Option<&[String]>) -> Ruled {
         let message = format!("a plan has {least} to {most} steps; this one has {}", plan.len());
         return Err(Refusal::field("plan", message));
     }
-    match plan.iter().any(|bullet| bullet.trim().is_empty()) {
+    match plan.iter().any(|bullet| task::is_blank(bullet)) {
         true => Err(Refusal::field("plan", "a step of the plan is empty")),
         false => Ok(()),
     }

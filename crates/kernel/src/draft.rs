@@ -334,7 +334,11 @@ impl<'c> Draft<'c> {
             id: SmolStr::new(task.id.as_str()),
             status: task.status(),
             mine: assigned && leased,
-            session: task.place.as_ref().map(|place| place.session.clone()),
+            // An agent outside has no session of ours: its run is its session.
+            session: match run.holder {
+                Holder::Outside(_) => Some(SmolStr::new(run.id.as_str())),
+                Holder::Worker(_) => task.place.as_ref().map(|place| place.session.clone()),
+            },
         })
     }
 }

@@ -283,7 +283,11 @@ events! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")] by_person: bool,
     } in |e| of_worker(&e.name);
 
-    RunOpened = "run_opened" { id: RunId, task: TaskId, agent: AgentName, holder: Holder, max_turns: u32, allowed_tools: Option<Vec<SmolStr>> } in |e| of_run(&e.id);
+    RunOpened = "run_opened" {
+        id: RunId, task: TaskId, agent: AgentName, holder: Holder, max_turns: u32, allowed_tools: Option<Vec<SmolStr>>,
+        /// An agent outside goes on after its last run of the task, which it completed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] after_completed: bool,
+    } in |e| of_run(&e.id);
     /// A worker took up a run that another had left.
     RunTaken = "run_taken" { id: RunId, holder: Holder } in |e| of_run(&e.id);
     StepUnderWay = "step_under_way" { id: RunId, effect: Option<EffectId> } in |e| of_run(&e.id);
@@ -307,6 +311,8 @@ events! {
         #[serde(default, skip_serializing_if = "Option::is_none")] input: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")] output: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")] millis: Option<u64>,
+        /// The call was reported before, and begins now: a person has allowed it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] began: bool,
     } in |e| of_run(&e.id);
     /// Something about a run that no row takes, such as the death of a process that was paused.
     RunNoted = "run_noted" { id: RunId, note: String } in |e| of_run(&e.id);

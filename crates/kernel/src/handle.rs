@@ -6,15 +6,18 @@ use crate::dispatch::dispatch;
 use crate::draft::Draft;
 use crate::event::*;
 use crate::rules;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 /// Decides one command. `Err` means that nothing is to be written. A `Commit` may hold a refusal too: one that is
 /// remembered, because it was asked under a key or because the refusal itself is part of the audit.
 pub fn handle(world: &World, command: &Command) -> Result<Commit, Refusal> {
     let Some(key) = &command.key else { return decide(world, command) };
-    let scope = scope(&command.ask);
+    let scope = scope(command);
     let fingerprint = fingerprint(&command.ask);
     if let Some(kept) = world.kept.get(&(scope.clone(), key.clone())) {
+        return again(world, kept, fingerprint);
+    }
+    if let Some(kept) = kept_before(world, command, key, fingerprint) {
         return again(world, kept, fingerprint);
     }
     let mut draft = Draft::new(world, command);
@@ -53,8 +56,25 @@ fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<C
     }
 }
 
-/// A key belongs to the task that it was used on; without one, to the kind of request.
-pub fn scope(ask: &Ask) -> SmolStr {
+/// What an earlier version kept without saying for whom. A person may ask again for what was done; a refusal that may have been
+/// another's stands for nobody.
+fn kept_before<'w>(
+    world: &'w World,
+    command: &Command,
+    key: &SmolStr,
+    fingerprint: u64,
+) -> Option<&'w crate::world::Kept> {
+    let kept = world.kept.get(&(subject(&command.ask), key.clone()))?;
+    let done = matches!(kept.answer, Answer::Done(_)) && kept.fingerprint == fingerprint;
+    (done && command.actor.is_human()).then_some(&**kept)
+}
+
+/// A key belongs to its caller and to the task that it was used on; without one, to the kind of request.
+pub fn scope(command: &Command) -> SmolStr {
+    format_smolstr!("{} {}", subject(&command.ask), command.actor)
+}
+
+fn subject(ask: &Ask) -> SmolStr {
     match ask {
         Ask::MoveTask { id, .. }
         | Ask::EditTask { id, .. }

@@ -15,7 +15,9 @@ use smol_str::SmolStr;
 pub fn of(event: &Event) -> Vec<(RunId, StreamEvent)> {
     match event {
         Event::RunMoved(e) => moved(e).into_iter().map(|told| (e.id.clone(), told)).collect(),
-        Event::ToolAudited(e) => result(e).map(|told| (e.id.clone(), told)).into_iter().collect(),
+        Event::ToolAudited(e) => {
+            start(e).or_else(|| result(e)).map(|told| (e.id.clone(), told)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -69,6 +71,13 @@ pub(crate) fn asked(effects: &[Effect]) -> Vec<StreamEvent> {
         Effect::AuditTools { .. } | Effect::Release => None,
     });
     told.collect()
+}
+
+/// A call that waited for a person and begins now.
+fn start(e: &ToolAudited) -> Option<StreamEvent> {
+    let input = e.input.as_deref().filter(|_| e.began)?;
+    let input = serde_json::from_str(input).unwrap_or_default();
+    Some(ToolEvent::Start { id: e.call.clone(), tool: e.tool.clone(), input }.into())
 }
 
 /// A call that has ended. One that was refused never began, so readers have heard of no start either.

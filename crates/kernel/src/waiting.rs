@@ -504,7 +504,7 @@ fn review(world: &World, task: &Task) -> Waiting {
             Choice::CancelTask { task: of() },
         ],
     };
-    let by_lead = world.config.policy.lead_may_complete && task.needs_person.is_none();
+    let by_lead = world.config.policy.lead_may_complete && !task.needs_a_person();
     let who = if by_lead { Decider::Lead } else { Decider::Person };
     Waiting { who, since: task.status_since, ..item(world, task, Kind::Review, text, options) }
 }

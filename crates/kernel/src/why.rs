@@ -864,6 +864,12 @@ fn next_try(due: Millis, now: Millis) -> String {
     }
 }
 
+/// The first dependency that is not DONE, and what is to be done about it.
+pub(crate) fn open_dependency(world: &World, task: &Task) -> Option<String> {
+    let open = |on: &TaskId| waits_on(world.dependency(on)).map(|why| format!("`{on}` {why}"));
+    task.depends_on.iter().find_map(open)
+}
+
 /// What a person must decide about dependencies, by name.
 fn waits_on(dependency: Dependency) -> Option<&'static str> {
     match dependency {

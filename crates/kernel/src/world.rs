@@ -543,6 +543,12 @@ pub struct Audit {
     pub calls: u64,
     /// Calls whose result is not known yet. A result that comes twice counts once.
     pub open: OrdSet<SmolStr>,
+    /// The tool and the digest of each of them, by which a later report is known to be of the same call.
+    #[serde(default)]
+    pub open_calls: OrdMap<SmolStr, OpenCall>,
+    /// Calls that a person allowed before they were made, by their digest: each once.
+    #[serde(default)]
+    pub allowed_once: OrdSet<u64>,
     /// Calls of tools that are not allowed. A turn reports such a call and a question asks for it: it counts once.
     #[serde(default)]
     pub refused: OrdSet<SmolStr>,
@@ -562,6 +568,37 @@ pub struct Audit {
     pub last_step: Option<u64>,
     #[serde(default)]
     pub same_steps: u32,
+}
+
+/// A call whose result is not known yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub tool: SmolStr,
+    pub digest: u64,
+}
+
+/// A call by its tool and all that it is given.
+pub fn call_digest(tool: &str, input: &serde_json::Map<String, serde_json::Value>) -> u64 {
+    let input = serde_json::Value::Object(input.clone()).to_string();
+    crate::handle::fnv(format!("{tool}\0{input}").as_bytes())
+}
+
+/// What a call is about, in the words that a policy's patterns are written in: the command, the path, the address.
+pub fn call_argument(tool: &str, input: &serde_json::Map<String, serde_json::Value>) -> String {
+    let names: &[&str] = match tool {
+        "Bash" | "shell" | "execute" => &["command"],
+        "NotebookEdit" => &["notebook_path"],
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Delete" => &["file_path"],
+        "Glob" | "Grep" => &["pattern"],
+        "WebFetch" => &["url"],
+        "WebSearch" => &["query"],
+        _ => &[],
+    };
+    match names.iter().find_map(|name| input.get(*name)?.as_str()) {
+        Some(text) => text.to_owned(),
+        None if input.is_empty() => String::new(),
+        None => serde_json::Value::Object(input.clone()).to_string(),
+    }
 }
 
 /// So many different calls in turn may be what repeats.
@@ -981,7 +1018,7 @@ impl World {
                 max_landing_rounds: self.config.policy.max_landing_rounds,
                 has_code: task.has_code(),
                 landed: task.landed.is_some(),
-                needs_person: task.needs_person.is_some(),
+                needs_person: task.needs_a_person(),
                 own_work: agent && self.runs.values().any(|run| worked(&run)),
             },
             ..task.machine.clone()
@@ -1151,6 +1188,12 @@ impl Task {
         self.status().is_final()
     }
 
+    /// Whether only a person may say yes to it. Work of an agent outside has no branch here that a gate could have looked at:
+    /// what the policy lets a lead complete, it completes.
+    pub fn needs_a_person(&self) -> bool {
+        self.needs_person.is_some_and(|why| why != PersonNeeded::ByHand || self.has_code())
+    }
+
     /// Whether there is something to land. What is not known counts as code wherever somebody worked on it.
     pub fn has_code(&self) -> bool {
         self.has_code.unwrap_or(self.place.is_some())
@@ -1158,12 +1201,22 @@ impl Task {
 }
 
 impl World {
-    /// Nothing will happen to the run any more. A worker's run is begun once; an agent that reports its own life may begin its run
-    /// again while that is the last of a task that has work left.
+    /// Nothing will happen to the run any more: whoever goes on with its task begins another one.
     pub fn is_over_for_good(&self, run: &Run) -> bool {
-        let last = |task: &Task| task.run.as_ref() == Some(&run.id) && !task.is_final();
-        let again = matches!(run.holder, Holder::Outside(_)) && self.task(&run.task).is_some_and(last);
-        !run.is_open() && !run.is_suspended() && !again
+        !run.is_open() && !run.is_suspended()
+    }
+
+    /// The run that an agent outside has under way, or gets back with a person's decision. It has one at a time.
+    pub fn run_outside(&self, agent: &AgentName) -> Option<&Run> {
+        let holder = Holder::Outside(agent.clone());
+        self.runs.values().map(Arc::as_ref).find(|run| {
+            let Some(task) = self.task(&run.task).filter(|task| task.run.as_ref() == Some(&run.id)) else {
+                return false;
+            };
+            let holds = task.lease.as_ref().is_some_and(|lease| lease.holder == holder);
+            let waits = task.status() == Status::NeedsApproval && run.state() == run::State::Paused;
+            run.holder == holder && run.is_open() && (holds || waits)
+        })
     }
 }
 

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod files;
 pub mod git;
 pub mod hex;
+pub mod in_force;
 pub mod keeper;
 pub mod layout;
 pub mod log;

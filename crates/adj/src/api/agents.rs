@@ -10,7 +10,7 @@ use machines::turn::State;
 use std::collections::BTreeSet;
 
 pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Agent>, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let known = world.config.agents.keys().chain(world.agents.keys());
     let names: BTreeSet<&AgentName> = known.collect();
     Ok(paging.page(names.into_iter().map(|name| shown(call, &world, name)).collect()))

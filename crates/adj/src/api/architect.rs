@@ -7,7 +7,7 @@ use kernel::Ask;
 use kernel::rooms::Seat;
 
 pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Architect, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let machine = world.architect.as_ref();
     let seated = world.seated(&Seat::Architect);
     let queue = world.architect_queue.iter().filter_map(|id| world.requests.get(id));

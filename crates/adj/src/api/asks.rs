@@ -7,7 +7,7 @@ use runtime::owner::SubmitError;
 use serde_json::Value;
 
 use super::routes::{self, Route};
-use super::{Call, Problem, Request, Response, Site};
+use super::{Call, Problem, Request, Response, Site, replay};
 
 /// What a handler asks, and what it makes of the reply.
 pub struct Asks<A> {
@@ -33,16 +33,19 @@ pub enum Taken {
 pub struct Asked {
     route: &'static Route,
     then: Then<Value>,
+    /// The scope of its key, where it has one.
+    scope: Option<smol_str::SmolStr>,
 }
 
 /// Reads a request: the command, and what goes on with its answer. `Err` where it is answered without one.
 pub fn begin(site: &Site, request: &Request) -> Result<(Command, Asked), Response> {
-    let call = Call { site, request };
+    let call = Call::new(site, request);
     let (route, taken) = routes::take(&call).map_err(Response::from)?;
     match taken {
         Taken::Asks(Asks { ask, then }) => {
             let command = call.command(ask).map_err(Response::from)?;
-            Ok((command, Asked { route, then }))
+            let scope = command.key.as_ref().map(|_| kernel::scope(&command));
+            Ok((command, Asked { route, then, scope }))
         }
         Taken::Answered(body) => Err(Response { status: route.status, body }),
     }
@@ -50,12 +53,18 @@ pub fn begin(site: &Site, request: &Request) -> Result<(Command, Asked), Respons
 
 impl Asked {
     pub fn finish(self, site: &Site, request: &Request, answered: Result<Answer, SubmitError>) -> Response {
-        let Asked { route, then } = self;
-        let call = Call { site, request };
-        match replied(answered).and_then(|reply| then(&call, reply)).map_err(|problem| route.told(problem)) {
+        let Asked { route, then, scope } = self;
+        let call = Call::new(site, request);
+        let mut keyed = None;
+        let told = replied(answered).and_then(|reply| {
+            keyed = scope.map(|scope| replay::Keyed { scope, replayed: reply.replayed });
+            then(&call, reply)
+        });
+        let response = match told.map_err(|problem| route.told(problem)) {
             Ok(body) => Response { status: route.status, body },
             Err(problem) => problem.into(),
-        }
+        };
+        replay::respond(site, request, keyed, response)
     }
 }
 

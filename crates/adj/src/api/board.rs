@@ -40,7 +40,7 @@ pub fn list(
         None => Status::ALL.to_vec(),
     };
     let assignee = query.assignee.as_deref();
-    let world = call.world_as_set();
+    let world = call.world();
     let wanted = |task: &&Task| {
         task.order > after
             && statuses.contains(&task.status())
@@ -117,12 +117,21 @@ pub fn show(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
 
 /// As much of a task as the caller may read.
 pub fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let task = world.task(id).ok_or_else(|| no_ticket(call, id))?;
     match scope::sees_work(&world, call.request, task) {
-        true => Ok(view::task(&world, task, &call.request.actor)),
+        true => Ok(whole(call, &world, task)),
         false => Ok(Shown { line: view::task_line(&world, task), whole: None }),
     }
+}
+
+/// All of a task. Whoever only reads moves nothing.
+fn whole(call: &Call, world: &kernel::World, task: &Task) -> Shown {
+    let mut shown = view::task(world, task, &call.request.actor);
+    if let Some(whole) = shown.whole.as_mut().filter(|_| call.request.reads_only) {
+        whole.allowed_transitions.clear();
+    }
+    shown
 }
 
 /// There is a file for it, which is not read.
@@ -181,9 +190,10 @@ fn payload(moved: Move) -> Result<Payload, Problem> {
     Ok(Payload {
         assignee_ids: moved.assignee_ids.map(|ids| ids.into_iter().map(SmolStr::from).collect()),
         work_plan: moved.work_plan.map(plan),
-        deliverable: moved
-            .deliverable
-            .map(|types::task::Deliverable { content, artifacts }| Deliverable { content, artifacts }),
+        deliverable: moved.deliverable.map(|types::task::Deliverable { content, artifacts }| Deliverable {
+            content,
+            artifacts: artifacts.into_iter().map(Into::into).collect(),
+        }),
         review_checklist: moved.review_checklist.map(checklist),
         // As it is shown, so it is taken: in dollars.
         cost_summary: moved.cost_summary.map(|summary| CostSummary {
@@ -240,7 +250,7 @@ pub fn remove_dependency(
 }
 
 pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let guards = kernel::why::of_task(&world, &id, call.request.at).ok_or_else(|| no_ticket(call, &id))?;
     let guards = super::fleet::as_seen_from_here(call, guards).into_iter().map(Into::into).collect();
     let task = world.task(&id);
@@ -406,7 +416,7 @@ pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<S
         |task: &&Task| task.status() == Status::Review && task.approved.is_none() && call.sees(&world, task);
     let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
     tasks.sort_by_key(|task| (task.priority, task.order));
-    Ok(paging.page(tasks.iter().map(|task| view::task(&world, task, &call.request.actor)).collect()))
+    Ok(paging.page(tasks.iter().map(|task| whole(call, &world, task)).collect()))
 }
 
 /// All that a reviewer wants to know of a task before the diff.
@@ -420,7 +430,7 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
         Ok(diff) => (Some(diff.diff), diff.moved, None),
         Err(problem) => (None, None, Some(problem.detail)),
     };
-    let task = view::task(&world, task, &call.request.actor);
+    let task = whole(call, &world, task);
     Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
 }
 

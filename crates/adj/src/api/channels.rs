@@ -9,7 +9,7 @@ use super::types::channel::{
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
 use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
-use super::{Call, Problem, WAIT_MAX, board, field, fleet, requests, time, view, word, wrong};
+use super::{Call, Problem, WAIT_MAX, board, field, requests, time, view, word, wrong};
 use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat, TurnEnd};
 use kernel::world::Spend;
@@ -19,7 +19,7 @@ use machines::turn::{self, InterruptBehaviour};
 use runtime::log::Record;
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let open = world.channels.iter().filter(|(_, channel)| query.all || !channel.is_closed());
     let own = open.filter(|(name, channel)| is_part_of(name, channel, call.request));
     let items = own.map(|(name, channel)| shown(call, &world, name, channel)).collect();
@@ -37,7 +37,7 @@ pub fn is_part_of(name: &ChannelName, channel: &rooms::Channel, request: &super:
 }
 
 pub fn show(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<Channel, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     Ok(shown(call, &world, &name, known(&world, &name)?))
 }
 
@@ -184,7 +184,7 @@ pub fn close(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<C
 }
 
 pub fn members(call: &Call, name: ChannelName, paging: Paging, _: Nothing) -> Result<Page<Member>, Problem> {
-    let world = call.world_as_set();
+    let world = call.world();
     let channel = known(&world, &name)?;
     Ok(paging.page(channel.members.iter().map(|agent| member(&world, &name, channel, agent)).collect()))
 }
@@ -193,12 +193,8 @@ pub fn add_member(call: &Call, name: ChannelName, _: Nothing, new: NewMember) ->
     let agent: AgentName = field("agent", &new.agent)?;
     let times = OwnTimes { timeout_seconds: new.timeout_seconds, wait_seconds: new.wait_timeout_seconds };
     let ask = Ask::AddMember { channel: name.clone(), agent: agent.clone(), times };
-    if call.request.actor.is_human() {
-        // Which agents Adjutant hosts is said by the settings.
-        fleet::as_set(call)?;
-    }
     call.submit(ask)?;
-    let world = call.world_as_set();
+    let world = call.world();
     Ok(member(&world, &name, known(&world, &name)?, &agent))
 }
 

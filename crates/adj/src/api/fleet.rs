@@ -190,19 +190,8 @@ pub fn no_worker(named: &WorkerName) -> Problem {
 pub fn spawn(call: &Call, (): (), _: Nothing, spawn: Spawn) -> Result<Shown, Problem> {
     let name = spawn.name.map(|name| field("name", &name)).transpose()?;
     let agent: Option<AgentName> = spawn.agent.map(|agent| field("agent", &agent)).transpose()?;
-    as_set(call)?;
     let reply = call.submit(Ask::Spawn { name, agent })?;
     worker(call, field("name", &reply.id.unwrap_or_default())?, Nothing {}, Nothing {})
-}
-
-/// A fleet keeps the rules as the settings are; where none runs, they may never have been read.
-pub fn as_set(call: &Call) -> Result<(), Problem> {
-    let at_work = call.site.control.is_some_and(|control| control.status().running);
-    let rules = call.site.host.rules().filter(|_| !at_work);
-    if let Some(config) = rules.filter(|config| *config != call.world().config) {
-        call.submit_beside(Ask::Configure { config: Box::new((*config).clone()) })?;
-    }
-    Ok(())
 }
 
 pub fn why(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<WorkerWhy, Problem> {

@@ -68,8 +68,25 @@ pub trait Host: Send + Sync {
     /// Makes the commit that takes back what a task has landed, as the tip of the task `by`.
     fn revert(&self, world: &World, task: &Task, by: &TaskId) -> Result<String, Problem>;
 
-    /// The settings in force, as the rules read them; `None` where they cannot be read.
+    /// The settings that are to be in force, as the rules read them; `None` if the file is invalid and the settings of before
+    /// stay in force.
     fn rules(&self) -> Option<Arc<kernel::Config>> {
+        None
+    }
+
+    /// The settings of the file are in force now: their content is kept for the time when the file is gone or invalid.
+    fn settings_applied(&self) {}
+
+    /// The response that was kept under this id.
+    fn kept_response(&self, _id: &str) -> Option<super::Response> {
+        None
+    }
+
+    /// Keeps a response for a while.
+    fn keep_response(&self, _id: String, _response: &super::Response) {}
+
+    /// The folder of what agents write, piece by piece.
+    fn spoken(&self) -> Option<PathBuf> {
         None
     }
 
@@ -355,7 +372,7 @@ pub(super) fn transcript_of_architect(
     query: TranscriptQuery,
     _: Nothing,
 ) -> Result<Transcript, Problem> {
-    let unknown = call.world_as_set().config.architect.is_none().then(|| {
+    let unknown = call.world().config.architect.is_none().then(|| {
         Problem::not_found("there is no architect").hint("name an agent in [architect] of adjutant.toml")
     });
     replies(call, &query, Replies::Architect, unknown)
@@ -390,7 +407,7 @@ pub(super) fn transcript_of_agent(
     query: TranscriptQuery,
     _: Nothing,
 ) -> Result<Transcript, Problem> {
-    let unknown = (!call.world_as_set().config.agents.contains_key(&agent)).then(|| {
+    let unknown = (!call.world().config.agents.contains_key(&agent)).then(|| {
         Problem::not_found(format!("there is no agent `{agent}`"))
             .hint("`adj config show` has those of the settings")
     });
@@ -497,7 +514,12 @@ pub(super) fn tests(
 }
 
 pub(super) fn config(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    call.site.host.config()
+    configured(call, call.site.host.config()?)
+}
+
+/// What is in force is what the rules go by.
+fn configured(call: &Call, configured: Configured) -> Result<Configured, Problem> {
+    Ok(Configured { settings: serde_json::json!(*call.world().config), ..configured })
 }
 
 pub(super) fn config_check(
@@ -518,7 +540,8 @@ pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Resul
     if let Some(control) = call.site.control {
         control.reread();
     }
-    Ok(trusted)
+    call.apply_settings()?;
+    configured(call, trusted)
 }
 
 pub(super) fn config_forget(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
@@ -526,7 +549,8 @@ pub(super) fn config_forget(call: &Call, (): (), _: Nothing, _: Nothing) -> Resu
     if let Some(control) = call.site.control {
         control.reread();
     }
-    Ok(forgotten)
+    call.apply_settings()?;
+    configured(call, forgotten)
 }
 
 pub(super) fn ticket_problems(
@@ -565,7 +589,7 @@ pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<
 
 /// Tasks that wait for an agent that the settings do not have.
 fn agents_missing(call: &Call) -> Vec<Finding> {
-    let world = call.world_as_set();
+    let world = call.world();
     let open = world.tasks.values().filter(|task| !task.is_final());
     let missing = open.filter_map(|task| {
         let agent = task.agent.as_ref().filter(|agent| !world.config.agents.contains_key(*agent))?;

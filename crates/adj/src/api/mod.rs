@@ -16,6 +16,7 @@ pub mod openapi;
 mod problem;
 #[cfg(test)]
 mod reference;
+pub mod replay;
 mod requests;
 pub mod routes;
 mod runs;
@@ -158,6 +159,15 @@ pub trait Project {
     fn lives(&self) -> bool {
         true
     }
+    /// Whether it is looked at as it was some time ago.
+    fn is_past(&self) -> bool {
+        false
+    }
+    /// Adds what an agent outside has written to what the readers of its run are given. `folder` is where that is kept.
+    fn write(&self, _folder: &std::path::Path, _run: &RunId, _text: &str) -> Result<(), Problem> {
+        Err(Problem::new(409, "NOT_SERVED", "no process owns the project that could keep it")
+            .hint("`adj serve` begins one"))
+    }
 }
 
 pub type OnAnswer = Box<dyn FnOnce(Result<Answer, SubmitError>) + Send>;
@@ -238,6 +248,10 @@ impl Project for Handle {
     fn lives(&self) -> bool {
         Handle::lives(self)
     }
+
+    fn write(&self, folder: &std::path::Path, run: &RunId, text: &str) -> Result<(), Problem> {
+        runs::write(self, folder, run, text)
+    }
 }
 
 /// A project that is only looked at; another process may own it.
@@ -297,7 +311,9 @@ impl Site<'_> {
 /// Answers. What a request changed is durable when this returns.
 pub fn answer(site: &Site, request: &Request) -> Response {
     let _turn = (request.method == Method::Get).then(turns::take);
-    routes::answer(&Call { site, request }).unwrap_or_else(Response::from)
+    let call = Call::new(site, request);
+    let response = routes::answer(&call).unwrap_or_else(Response::from);
+    replay::respond(site, request, call.keyed.take(), response)
 }
 
 impl From<Problem> for Response {
@@ -310,26 +326,54 @@ impl From<Problem> for Response {
 pub struct Call<'a> {
     site: &'a Site<'a>,
     request: &'a Request,
+    /// What was asked of the kernel under the request's key.
+    keyed: std::cell::Cell<Option<replay::Keyed>>,
+}
+
+impl<'a> Call<'a> {
+    fn new(site: &'a Site<'a>, request: &'a Request) -> Call<'a> {
+        Call { site, request, keyed: std::cell::Cell::default() }
+    }
 }
 
 impl Call<'_> {
+    /// The World, under the settings in force. A project that is only read may have been written under others.
     fn world(&self) -> Arc<World> {
-        self.site.project.world()
+        let world = self.site.project.world();
+        match self.settings_to_apply(&world) {
+            Some(config) => Arc::new(World { config, ..(*world).clone() }),
+            None => world,
+        }
+    }
+
+    /// The settings that the log does not have yet. A running fleet applies its own.
+    fn settings_to_apply(&self, world: &World) -> Option<Arc<kernel::Config>> {
+        if self.site.project.is_past() {
+            return None;
+        }
+        let rules = self.site.host.rules().filter(|rules| **rules != *world.config)?;
+        (!self.fleet_runs()).then_some(rules)
+    }
+
+    /// Applies the settings before a change is asked for, whoever asks and over whatever transport.
+    fn apply_settings(&self) -> Result<(), Problem> {
+        let Some(config) = self.settings_to_apply(&self.site.project.world()) else { return Ok(()) };
+        let Some(ask) = runtime::in_force::ask(&self.site.project.world(), &config) else { return Ok(()) };
+        let Request { id, at, .. } = self.request;
+        let command = Command { id: id.wrapping_add(2), at: *at, actor: Actor::System, key: None, ask };
+        match asks::replied(self.site.project.submit(command)) {
+            // A disk that takes no more takes what was asked for no better, and stopping needs no disk.
+            Err(problem) if !problem.is_of_disk() => Err(problem),
+            _ => {
+                self.site.host.settings_applied();
+                Ok(())
+            }
+        }
     }
 
     /// Whether a fleet is at work, or about to be.
     fn fleet_runs(&self) -> bool {
         self.site.control.is_some_and(|control| control.status().running)
-    }
-
-    /// The same, under the settings as they are: a fleet keeps the rules so; where none runs, they may never have been read.
-    fn world_as_set(&self) -> Arc<World> {
-        let world = self.world();
-        let at_work = self.fleet_runs();
-        match self.site.host.rules().filter(|rules| !at_work && *rules != world.config) {
-            Some(config) => Arc::new(World { config, ..(*world).clone() }),
-            None => world,
-        }
     }
 
     /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
@@ -355,6 +399,7 @@ impl Call<'_> {
 
     fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
         let Request { x_idempotency_key: x, idempotency_key: plain, .. } = self.request;
+        let (x, plain) = (&x.as_deref().map(unquoted), &plain.as_deref().map(unquoted));
         let key = match (x, plain) {
             (Some(x), Some(plain)) if x != plain => {
                 return Err(Problem::bad("`X-Idempotency-Key` and `Idempotency-Key` are different")
@@ -400,18 +445,30 @@ impl Call<'_> {
             key: None,
             ask,
         };
-        kernel::handle(&self.site.project.world(), &command).map(drop).map_err(Problem::from)
+        kernel::handle(&self.world(), &command).map(drop).map_err(Problem::from)
     }
 
     /// Asks the kernel. A refusal is a problem like any other.
     fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
-        asks::replied(self.site.project.submit(self.command(ask)?))
+        let command = self.command(ask)?;
+        let scope = command.key.as_ref().map(|_| kernel::scope(&command));
+        let reply = asks::replied(self.site.project.submit(command))?;
+        self.keyed.set(scope.map(|scope| replay::Keyed { scope, replayed: reply.replayed }));
+        Ok(reply)
     }
 
     fn command(&self, ask: Ask) -> Result<Command, Problem> {
         let Request { id, at, actor, .. } = self.request;
         let token_for = self.request.token_for();
         Ok(Command { id: *id, at: *at, actor: actor.clone(), token_for, key: self.key()?, ask })
+    }
+}
+
+/// The draft of `Idempotency-Key` has its value as a string in quotes; without them it means the same.
+fn unquoted(key: &str) -> String {
+    match key.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
+        None => key.to_owned(),
     }
 }
 

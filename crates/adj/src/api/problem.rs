@@ -97,7 +97,11 @@ impl Problem {
             false => Document { allowed: self.allowed.clone(), ..problem },
             true => Document {
                 success: Some(false),
-                errors: Some(problem.errors.unwrap_or_default()),
+                errors: Some(match problem.errors {
+                    Some(errors) if !errors.is_empty() => errors,
+                    // What is wrong is where the task stands.
+                    _ => vec![FieldError { field: "status".to_owned(), message: self.detail.clone() }],
+                }),
                 allowed_transitions: Some(self.allowed.clone().unwrap_or_default()),
                 ..problem
             },
@@ -123,9 +127,9 @@ impl From<SubmitError> for Problem {
         let detail = error.to_string();
         match error {
             SubmitError::Fenced { .. } => Problem::new(409, "FENCED", detail),
-            SubmitError::InFlight { .. } => {
-                Problem::new(409, "IN_FLIGHT", detail).hint("ask again when the first has been answered")
-            }
+            SubmitError::InFlight { .. } => Problem::new(409, "IN_FLIGHT", detail)
+                .hint("ask again when the first has been answered")
+                .retry_after(1),
             SubmitError::Log(error) => error.into(),
             SubmitError::Broken(error) => error.into(),
             SubmitError::Stopped => Problem::new(503, "STOPPED", detail),

@@ -29,8 +29,9 @@ answers in the command itself.
 - **Answers** are JSON in camelCase. Times are text in RFC 3339 UTC, amounts of money are in dollars. New members may be
   added to an answer at any time.
 - **Lists** come in pages: `limit` says how many items, and `next` is sent as `after` for the next page.
-- **Asking twice**: a change of which the rules decide takes `X-Idempotency-Key` (or `Idempotency-Key`). Asked again with the
-  same key, it is done once and answered twice.
+- **Asking twice**: a change of which the rules decide takes `X-Idempotency-Key` (or `Idempotency-Key`, in quotes or not). A key
+  is the caller's own. The same request again with the same key is done once, and gets the first response, byte for byte. If
+  the first is still being decided, the answer is 409 `IN_FLIGHT` with `Retry-After`.
 - **Who** may ask stands with each route. *As the rules decide* is for changes: a refusal is 403 (the role), 409 (the state)
   or 422 (something is missing), and says what is allowed.
 - **Problems** are RFC 9457 documents with `type`, `title`, `status`, `detail`, `code` and, where there is something to do,

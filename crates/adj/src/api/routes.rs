@@ -110,6 +110,7 @@ fn table() -> Vec<Subject> {
             route(Get,    "/runs/{run}/history",             ReadsRun,      history::of_run,            "List what happened in a run"),
             route(Get,    "/runs/{run}/tools",               ReadsRun,      runs::tools,                "List the calls of a run's tools: the audit"),
             route(Post,   "/runs/{run}/events",              Kernel,        runs::event,                "Report an event of a run; people pause, resume and abort"),
+            route(Post,   "/runs/{run}/tokens",              Kernel,        runs::tokens,               "Report what an agent outside writes, as it comes"),
         ]),
         subject("Agents", vec![
             route(Get,    "/agents",                         Everyone,      agents::list,               "List the agents of the settings, and those that are connected from outside"),
@@ -489,6 +490,9 @@ pub fn take(call: &Call) -> Result<(&'static Route, Taken), Problem> {
     // One that cannot be a key is a slip, also where nothing would be done twice.
     call.key()?;
     scope::check(&call.world(), call.request, route, names.first().copied().unwrap_or_default())?;
+    if route.method != Method::Get {
+        call.apply_settings()?;
+    }
     let taken = (route.take)(call, &names).map_err(route.told_as)?;
     Ok((route, taken))
 }

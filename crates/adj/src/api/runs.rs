@@ -1,16 +1,20 @@
 //! Runs: what is known of each, what agents outside report of theirs, and the audit of their calls.
 
-use super::types::run::{ListQuery, Open, Reported, Run, Sent, ToolCall};
+use super::types::run::{ListQuery, Open, Piece, Reported, Run, Sent, ToolCall, Written};
 use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, field, time, view, whole_numbers, wrong};
 use kernel::event::ToolAudited;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
-use machines::names::{AgentName, RunId};
+use machines::names::{AgentName, EffectId, RunId};
 use machines::run::ToolStatus;
 use runtime::log::Record;
+use runtime::owner::Handle;
+use runtime::spoken::{self, Words};
 use serde_json::{Map, Value};
 use smol_str::SmolStr;
+use std::path::Path;
+use std::sync::PoisonError;
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Run>, Problem> {
     let world = call.world();
@@ -41,7 +45,6 @@ pub fn open(call: &Call, (): (), _: Nothing, open: Open) -> Result<Reported, Pro
             let message = "a worker's run has its prompt and limits from the task and the settings";
             return Err(wrong(if options.is_some() { "options" } else { "prompt" }, message.to_owned()));
         }
-        super::fleet::as_set(call)?;
         let reply = call.submit(Ask::StartRun { agent, task })?;
         return reported(call, reply);
     }
@@ -59,7 +62,48 @@ pub fn open(call: &Call, (): (), _: Nothing, open: Open) -> Result<Reported, Pro
 pub fn event(call: &Call, id: RunId, _: Nothing, Sent(event): Sent) -> Result<Reported, Problem> {
     let event = read(event)?;
     let reply = call.submit(Ask::RunEvent { run: id.clone(), event })?;
-    reported(call, Reply { id: Some(SmolStr::new(id.as_str())), ..reply })
+    // A START after the end begins another run, and the reply is of that.
+    let named = reply.id.clone().unwrap_or_else(|| SmolStr::new(id.as_str()));
+    reported(call, Reply { id: Some(named), ..reply })
+}
+
+/// What the agent of a run outside writes, as it comes. It is in the run's stream and in no turn yet.
+pub fn tokens(call: &Call, id: RunId, _: Nothing, piece: Piece) -> Result<Written, Problem> {
+    let world = call.world();
+    let run = world.run(&id).ok_or_else(|| no_run(&id))?;
+    let most = world.config.limits.text_bytes;
+    if piece.text.is_empty() || piece.text.len() > most {
+        return Err(wrong("text", format!("`text` has 1 to {most} bytes")));
+    }
+    // Whoever may report the next turn of the run may say what it writes in it.
+    let turn = run.machine.inner().current_turn.saturating_add(1);
+    let (tool_calls, output, usage, marks) = (Vec::new(), Some(piece.text.clone()), None, Vec::new());
+    let event = machines::run::Event::Step { turn, tool_calls, output, usage, marks };
+    call.would(Ask::RunEvent { run: id.clone(), event })?;
+    let folder = call.site.host.spoken().unwrap_or_default();
+    call.site.project.write(&folder, &id, &piece.text)?;
+    Ok(Written { run: id.to_string(), bytes: piece.text.len() as u64 })
+}
+
+/// All that one run can write piece by piece.
+const WRITTEN_BYTES_MAX: u64 = 16 << 20;
+/// The file of a run is opened by one request at a time: whoever opens it cuts off what is half written.
+static WRITING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+pub fn write(handle: &Handle, folder: &Path, run: &RunId, text: &str) -> Result<(), Problem> {
+    let failed = |error: std::io::Error| Problem::new(500, "IO", format!("it cannot be kept: {error}"));
+    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = std::fs::metadata(folder.join(run.as_str())).map_or(0, |file| file.len());
+    if written + text.len() as u64 > WRITTEN_BYTES_MAX {
+        let detail = format!(
+            "run `{run}` has written {WRITTEN_BYTES_MAX} bytes piece by piece, which is all that is kept"
+        );
+        return Err(Problem::new(409, "TOO_MUCH", detail).hint("report the rest as the output of its turns"));
+    }
+    let source = EffectId::new("outside").map_err(|error| Problem::bad(error.to_string()))?;
+    let mut words = Words::open(folder, run, &source).map_err(failed)?;
+    let piece = spoken::Piece { at: 0, text: text.to_owned() };
+    handle.spoken().add(&mut words, &[piece], || handle.world()).map_err(failed)
 }
 
 /// An event as the machine takes it.
@@ -68,6 +112,10 @@ fn read(mut event: Map<String, Value>) -> Result<machines::run::Event, Problem> 
     if let Some(Value::Object(options)) = event.get_mut("options") {
         counted(options, "maxTurns");
     }
+    machines::run::check_members(&event).map_err(|error| {
+        let message = format!("the event is not right: {}", error.message);
+        Problem::bad(message).errors(vec![error.into()])
+    })?;
     let sent = machines::run::as_sent(Value::Object(event)).map_err(Problem::missing)?;
     serde_json::from_value(sent.clone()).or_else(|error| {
         // To JSON, `2.0` is a whole number like any other.
@@ -110,6 +158,13 @@ fn add(rows: &mut Vec<ToolCall>, record: &Record, audited: ToolAudited, run: &ke
     let same = |row: &&mut ToolCall| {
         row.id == audited.call.as_str() && if made { row.input.is_none() } else { row.ended_at.is_none() }
     };
+    if audited.began {
+        let waits = |row: &&mut ToolCall| row.id == audited.call.as_str() && row.ended_at.is_none();
+        if let Some(row) = rows.iter_mut().rev().find(waits) {
+            row.status = audited.status;
+        }
+        return;
+    }
     // An id that comes again is another call.
     let known = rows.iter_mut().rev().find(same);
     let row = match known {

@@ -332,7 +332,14 @@ impl Host for Fake {
 
     fn config(&self) -> Result<Configured, Problem> {
         let (text, settings) = ("[fleet]\n".into(), json!({"fleet": {}}));
-        Ok(Configured { file: Some("adjutant.toml".into()), trusted: true, gone: false, text, settings })
+        Ok(Configured {
+            file: Some("adjutant.toml".into()),
+            trusted: true,
+            gone: false,
+            text,
+            settings,
+            waiting: None,
+        })
     }
 
     fn config_check(&self) -> Result<Vec<Finding>, Problem> {

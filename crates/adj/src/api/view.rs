@@ -131,7 +131,7 @@ fn submission(submission: &Submission) -> types::task::Submission {
     types::task::Submission {
         deliverable: types::task::Deliverable {
             content: deliverable.content.clone(),
-            artifacts: deliverable.artifacts.clone(),
+            artifacts: deliverable.artifacts.iter().cloned().map(Into::into).collect(),
         },
         review_checklist: types::task::Checklist {
             task_type: review_checklist.task_type,

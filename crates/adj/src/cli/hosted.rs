@@ -17,9 +17,11 @@ use crate::webhooks::{self, Telling};
 use machines::Millis;
 use machines::names::AgentName;
 use runtime::clock;
+use runtime::in_force;
 use runtime::layout::Layout;
 use runtime::owner::Handle;
 use runtime::runner::{self, Away, KeyFor, Options, RunError, Runner, Stop};
+use runtime::settings::trust;
 use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
@@ -41,6 +43,8 @@ pub struct Switch {
     front: OnceLock<Front>,
     /// Somebody wants the process itself to end.
     end: watch::Sender<bool>,
+    /// The settings files as they were when they were applied last.
+    applied: Mutex<Option<trust::Stamp>>,
 }
 
 #[derive(Default)]
@@ -96,6 +100,7 @@ impl Switch {
             fleet: Mutex::default(),
             front: OnceLock::new(),
             end: watch::Sender::new(false),
+            applied: Mutex::default(),
         }))
     }
 
@@ -227,6 +232,30 @@ impl Switch {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Applies the settings while no fleet runs, which applies its own. What people should know of it is sent as a notice, once
+    /// for each content.
+    pub fn apply_settings(&self) {
+        if self.is_on() {
+            return;
+        }
+        let now = trust::stamp(&self.layout);
+        let before = self.applied.lock().unwrap_or_else(PoisonError::into_inner).replace(now.clone());
+        if before.as_ref() == Some(&now) {
+            return;
+        }
+        let said = match in_force::apply(&self.handle, &self.layout) {
+            Ok(applied) => match applied.note() {
+                Some(note) => note.to_owned(),
+                None if before.is_some() => "adjutant.toml was read again".to_owned(),
+                None => return,
+            },
+            Err(error) => {
+                format!("adjutant.toml is invalid, and the settings of before stay in force: {error}")
+            }
+        };
+        let _ = self.notices.send(said);
+    }
+
     /// The fleet has ended.
     pub fn closed(&self) {
         *self.lock() = Fleet::Off;
@@ -339,7 +368,9 @@ impl Control for Arc<Switch> {
     fn reread(&self) {
         if let Fleet::On { runner, .. } = &*self.lock() {
             runner.reread();
+            return;
         }
+        self.apply_settings();
     }
 }
 

@@ -327,6 +327,7 @@ impl Project {
             self.check_caller()?;
             match self.own() {
                 Ok(owner) => {
+                    self.apply_settings(&owner.handle());
                     // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
                     let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
                     let answer = self.answered(&owner.handle(), &request);
@@ -338,6 +339,11 @@ impl Project {
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// Puts the settings in force before anything is decided. If that is impossible, those of before stay in force.
+    fn apply_settings(&self, handle: &Handle) {
+        let _ = runtime::in_force::apply(handle, &self.layout);
     }
 
     /// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it
@@ -411,6 +417,7 @@ impl Project {
             return false;
         }
         let Ok(owner) = self.own() else { return false };
+        self.apply_settings(&owner.handle());
         let told = runtime::runner::see_alone(&owner.handle(), layout).is_ok();
         self.after_one_shot(&owner.handle());
         told

@@ -394,6 +394,7 @@ async fn serve(
     for Hosted { name, project, owner } in hosted {
         let (notices, heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, owner.handle(), notices)?;
+        switch.apply_settings();
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let place = switch.place(Some(switch.streams(wished.streams())?));
         observe::watch(name, &owner.handle(), &place, project.layout().log());
@@ -622,6 +623,7 @@ async fn look_after_tickets(switch: Arc<Switch>) {
         }
         let looking = switch.clone();
         let looked = tokio::task::spawn_blocking(move || {
+            looking.apply_settings();
             // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
             let _ = runtime::runner::see_alone(looking.handle(), looking.layout());
             let _ = runtime::runner::write_alone(looking.handle(), looking.layout());

@@ -196,6 +196,9 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&config))?);
             }
+            if let Some(waiting) = config.waiting.as_ref().filter(|_| !context.globals.quiet) {
+                eprintln!("warning: {}", visible(&waiting.detail));
+            }
             print(&config.text, context)
         }
         Config::Check => {

@@ -101,14 +101,14 @@ fn verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited() {
         assert!(said.lines().any(|line| line.starts_with(check) && line.contains(" ok  ")), "{said}");
     }
     let verified = here.json(&["verify"]);
-    assert_eq!((&verified["ok"], &verified["records"]), (&Value::Bool(true), &6.into()));
+    assert_eq!((&verified["ok"], &verified["records"]), (&Value::Bool(true), &7.into()));
 
     let database = here.database();
-    database.execute("UPDATE records SET data = replace(data, 'c-3', 'c-7') WHERE seq = 4", ()).unwrap();
-    database.execute("UPDATE records SET actor = 'mallory' WHERE seq = 6", ()).unwrap();
+    database.execute("UPDATE records SET data = replace(data, 'c-3', 'c-7') WHERE seq = 5", ()).unwrap();
+    database.execute("UPDATE records SET actor = 'mallory' WHERE seq = 7", ()).unwrap();
     drop(database);
-    here.fails(&["verify"], 1, "record 4 of the log is damaged: its hash does not fit");
-    here.fails(&["task", "add", "y"], 1, "record 4 of the log is damaged");
+    here.fails(&["verify"], 1, "record 5 of the log is damaged: its hash does not fit");
+    here.fails(&["task", "add", "y"], 1, "record 5 of the log is damaged");
     here.fails(&["task", "ls"], 1, "hint: `adj verify` looks at the whole log");
 
     here.database().execute("DELETE FROM records WHERE seq = 2", ()).unwrap();
@@ -201,7 +201,7 @@ fn a_damaged_log_is_never_taken_for_an_empty_one() {
         let _ = std::fs::remove_file(here.state(&format!("adjutant.db{ending}")));
     }
     for line in commands {
-        here.fails(line, 1, ", though record 2 was acknowledged");
+        here.fails(line, 1, ", though record 3 was acknowledged");
     }
 }
 
@@ -259,9 +259,9 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
     };
     let fresh = Repository::new();
     fresh.fails(
-        &["import", &damaged(&|lines| lines[3] = lines[3].replace("coder", "crook"))],
+        &["import", &damaged(&|lines| lines[4] = lines[4].replace("coder", "crook"))],
         2,
-        "line 4: record 3",
+        "line 5: record 4",
     );
     fresh.fails(&["import", &damaged(&|lines| drop(lines.remove(5)))], 2, "line 6: record 5");
     fresh.fails(&["import", &damaged(&|lines| lines.swap(2, 3))], 2, "line 3: record 2");

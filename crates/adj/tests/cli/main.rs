@@ -10,6 +10,8 @@ mod diff;
 mod doors;
 mod fleet;
 mod general;
+mod idempotency;
+mod in_force;
 mod keeper;
 mod log;
 mod machine;

@@ -359,20 +359,192 @@ fn an_agent_outside_that_says_that_it_is_done_completes_its_run() {
     says_no(&agent.post("/own/claim", json!({})), 409, "NO_RUN");
 }
 
+/// One run at a time, whatever the task; one that waits for a person is under way too.
 #[test]
-fn an_agent_with_several_runs_outside_says_which_and_speaks_for_no_other() {
+fn an_agent_outside_has_one_run_at_a_time_and_speaks_for_no_other() {
     let agent = Named::new(&["c-1", "c-2"]);
     agent.begin("c-1");
-    agent.begin("c-2");
-    let which = agent.post("/own/claim", json!({}));
-    says_no(&which, 409, "WHICH_RUN");
-    assert!(which.text.contains("c-1.1, c-2.1"), "{}", which.text);
-    says_no(&agent.post("/own/claim", json!({"run": "c-3.1"})), 403, "FORBIDDEN");
-    let asked = agent.post("/requests", json!({"text": "Which way?", "run": "c-2.1"}));
-    assert_eq!(asked.json()["task"], "c-2", "{}", asked.text);
-    assert_eq!(agent.post("/own/claim", json!({"run": "c-2.1"})).status, 200);
-    assert_eq!(agent.post("/own/claim", json!({})).status, 200, "one is left");
-    assert_eq!(agent.state(), "completed");
+    let open = || agent.post("/runs", json!({"task": "c-2", "prompt": "do it"}));
+    says_no(&open(), 409, "AGENT_ALREADY_RUNNING");
+    assert!(open().text.contains("c-1.1"), "{}", open().text);
+    says_no(&agent.post("/own/claim", json!({"run": "c-2.1"})), 403, "FORBIDDEN");
+    agent.here.ok(&["pause", "c-1.1"]);
+    says_no(&open(), 409, "AGENT_ALREADY_RUNNING");
+    assert!(open().text.contains("waits for what a person says"), "{}", open().text);
+    agent.here.ok(&["resume", "c-1.1"]);
+    assert_eq!(agent.post("/own/claim", json!({})).status, 200);
+    assert_eq!((agent.state(), open().status), (json!("completed"), 201));
+}
+
+/// Claim, start and run: a task whose dependency is open is refused with the reason, over HTTP and by the command.
+#[test]
+fn a_dependency_holds_an_agent_outside() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "d-1"]);
+    here.ok(&["task", "add", "y", "--id", "d-2", "--depends-on", "d-1"]);
+    let server = Server::start(&here, &[]);
+    let ben = here.token_for("ben", "specialist");
+    let moves = |body: Value| server.ask("POST /api/v1/tasks/d-2/transitions", &ben, &body);
+    let held = |answer: &server::Answer| {
+        assert_eq!(
+            (answer.status, &answer.json()["code"]),
+            (409, &json!("NOT_CLAIMABLE")),
+            "{}",
+            answer.text
+        );
+        assert_eq!(answer.json()["errors"][0]["field"], "dependsOn", "{}", answer.text);
+        assert!(answer.text.contains("`d-1` is not DONE yet"), "{}", answer.text);
+    };
+    held(&moves(json!({"to": "ASSIGNED", "assigneeIds": ["ben"]})));
+    here.ok(&["task", "assign", "d-2", "ben"]);
+    held(&moves(json!({"to": "IN_PROGRESS", "workPlan": {"bullets": ["a", "b", "c"]}})));
+    let run = server.ask("POST /api/v1/runs", &ben, &json!({"task": "d-2", "prompt": "x"}));
+    assert_eq!(run.json()["code"], "AGENT_NO_AVAILABLE_TASK", "{}", run.text);
+    assert!(run.text.contains("`d-1` is not DONE yet"), "{}", run.text);
+    let mut by_command = here.command(&["task", "move", "d-2", "IN_PROGRESS", "--plan", "a", "--plan", "b"]);
+    let refused = by_command.args(["--plan", "c"]).env("ADJ_TOKEN", &ben).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(3) && said.contains("`d-1` is not DONE yet"), "{said}");
+    // A person who starts it all the same knows why.
+    here.ok(&["task", "move", "d-2", "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+    assert_eq!(server.ask("POST /api/v1/runs", &ben, &json!({"task": "d-2", "prompt": "x"})).status, 201);
+}
+
+/// Everything that an agent outside reports: one row and one start for each call, its results, what it wrote and used, a call
+/// that a person allows and one that is denied; and a stream that ends with the run.
+#[test]
+fn an_agent_outside_reports_results_output_and_cost_and_its_red_calls_are_asked() {
+    let agent = Named::new(&["c-1"]);
+    assert_eq!(agent.post("/runs", json!({"task": "c-1", "prompt": "do it"})).status, 201);
+    let tell = |event: Value| {
+        let told = agent.post("/runs/c-1.1/events", event);
+        assert_eq!(told.status, 200, "{}", told.text);
+        told.json()
+    };
+    let edit = |status: &str| json!({"id": "a", "tool": "Edit", "input": {"file_path": "a"}, "output": "ok", "status": status});
+    let push = |id: &str, status: &str| json!({"id": id, "tool": "Bash", "input": {"command": "git push"}, "status": status});
+    let usage = json!({"inputTokens": 100, "outputTokens": 20, "cost": 0.25});
+    let piece = agent.post("/runs/c-1.1/tokens", json!({"text": "as it comes"}));
+    assert_eq!((piece.status, &piece.json()["bytes"]), (200, &json!(11)), "{}", piece.text);
+    tell(
+        json!({"type": "STEP", "turn": 1, "toolCalls": [edit("pending")], "output": "first words", "usage": usage}),
+    );
+    // The result of the call with the same turn again.
+    tell(
+        json!({"type": "STEP", "turn": 1, "toolCalls": [edit("complete")], "output": "first words", "usage": usage}),
+    );
+    let asked =
+        tell(json!({"type": "STEP", "turn": 2, "toolCalls": [push("p", "pending")], "output": "more"}));
+    assert_eq!((&asked["code"], &asked["state"]), (&json!("AGENT_APPROVAL_REQUIRED"), &json!("paused")));
+    assert!(agent.here.ok(&["waiting"]).contains("git push"));
+    assert_eq!(asked["approval"]["cause"], "red_action");
+    agent.here.ok(&["approve", asked["approval"]["id"].as_str().unwrap(), "--note", "go ahead"]);
+    // Its result with a later turn, and the next one, which is denied.
+    let again =
+        tell(json!({"type": "STEP", "turn": 3, "toolCalls": [push("p", "complete"), push("q", "pending")]}));
+    assert_eq!(again["code"], "AGENT_APPROVAL_REQUIRED", "{again}");
+    agent.here.ok(&["deny", again["approval"]["id"].as_str().unwrap(), "--note", "not twice"]);
+    assert_eq!(agent.state(), "running");
+    let stray = json!({"type": "COMPLETE", "result": "made it", "turnCount": 3, "bogus": 1});
+    let refused = agent.post("/runs/c-1.1/events", stray);
+    assert!(refused.status == 400 && refused.text.contains("`bogus`"), "{}", refused.text);
+    for usage in [json!({"cost": -1}), json!({"cost": 1e9}), json!({"tokens": 1})] {
+        let wrong = json!({"type": "STEP", "turn": 4, "toolCalls": [], "usage": usage});
+        assert!(matches!(agent.post("/runs/c-1.1/events", wrong).status, 400 | 422));
+    }
+    tell(json!({"type": "COMPLETE", "result": "made it", "diff": "+ a line", "turnCount": 3}));
+
+    let rows = agent.get("/runs/c-1.1/tools")["items"].clone();
+    let rows: Vec<(&str, &str)> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["id"].as_str().unwrap(), row["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, [("a", "complete"), ("p", "complete"), ("q", "error")]);
+    let run = agent.get("/runs/c-1.1");
+    assert_eq!((&run["cost"]["usd"], &run["cost"]["inputTokens"]), (&json!(0.25), &json!(100)), "{run}");
+    let answer = agent.server.get("/v1/stream/runs/c-1.1?offset=-1");
+    let told: Vec<Value> = serde_json::from_str(&answer.text).unwrap();
+    let of = |kind: &str| told.iter().filter(|event| event["type"] == kind).cloned().collect::<Vec<_>>();
+    let starts: Vec<Value> = of("tool:start").iter().map(|start| start["id"].clone()).collect();
+    assert_eq!(starts, [json!("a"), json!("p")], "{}", answer.text);
+    assert_eq!(of("agent:starting")[0]["payload"]["sessionId"], "c-1.1", "{}", answer.text);
+    assert_eq!(of("approval:requested").len(), 2, "{}", answer.text);
+    assert_eq!(of("stream:token")[0]["text"], "as it comes", "{}", answer.text);
+    for part in ["first words", "\"more\"", "go ahead", "+ a line", "not twice"] {
+        assert!(answer.text.contains(part), "{part}: {}", answer.text);
+    }
+    assert!(answer.head.to_lowercase().contains("stream-closed: true"), "{}", answer.head);
+    // What begins now is the next run, with a stream of its own.
+    let next = tell(json!({"type": "START", "taskId": "c-1", "prompt": "once more"}));
+    assert_eq!((&next["id"], &next["state"]), (&json!("c-1.2"), &json!("starting")));
+    let late = agent.post("/runs/c-1.1/tokens", json!({"text": "late"}));
+    assert_eq!((late.status, &late.json()["code"]), (409, &json!("AGENT_NOT_RUNNING")), "{}", late.text);
+}
+
+/// The budgets of the settings, and the turns that a person can add.
+#[test]
+fn budgets_hold_an_agent_outside_and_turns_are_raised_within_the_limit() {
+    let agent = Named::new(&["c-1"]);
+    agent.here.configure("[agents.coder]\nmax_turns = 2\n[budget]\nrun_usd = 1.0\nstep_usd = 0.1\n");
+    assert_eq!(agent.post("/runs", json!({"task": "c-1", "prompt": "do it"})).json()["maxTurns"], 2);
+    let step = |turn: u32, cost: f64| {
+        let call =
+            json!({"id": format!("c{turn}"), "tool": "Edit", "input": {"n": turn}, "status": "pending"});
+        let usage = json!({"cost": cost});
+        let event = json!({"type": "STEP", "turn": turn, "toolCalls": [call], "usage": usage});
+        agent.post("/runs/c-1.1/events", event).json()
+    };
+    let over = step(1, 1.5);
+    assert_eq!(
+        (&over["pauseReason"], &over["approval"]["cause"]),
+        (&json!("budget"), &json!("budget")),
+        "{over}"
+    );
+    agent.here.ok(&["approve", over["approval"]["id"].as_str().unwrap(), "--raise", "5"]);
+    let limit = step(2, 0.1);
+    assert_eq!(limit["code"], "AGENT_TURN_LIMIT_EXCEEDED", "{limit}");
+    let id = limit["approval"]["id"].as_str().unwrap().to_owned();
+    for (raise, said) in [(0, "1 to 198"), (199, "1 to 198"), (u32::MAX, "1 to 198")] {
+        let body = json!({"approve": true, "raiseTurns": raise});
+        let refused = agent.server.post(&format!("/api/v1/approvals/{id}/decision"), &body);
+        assert!(refused.status == 422 && refused.text.contains(said), "{}", refused.text);
+    }
+    agent.here.ok(&["approve", &id, "--raise", "3"]);
+    assert_eq!(agent.get("/runs/c-1.1")["maxTurns"], 5);
+}
+
+/// Seed 002: DONE by a lead, if the policy allows it, of work that an agent outside handed in. Never of its own.
+#[test]
+fn a_lead_completes_the_work_of_an_agent_outside_if_the_policy_allows_it() {
+    let agent = Named::new(&["c-1", "c-2"]);
+    let review: Value = serde_json::from_str(super::owner::REVIEW).unwrap();
+    for task in ["c-1", "c-2"] {
+        let mut body = review.clone();
+        body["to"] = json!("REVIEW");
+        let handed_in = agent.post(&format!("/tasks/{task}/transitions"), body);
+        assert_eq!(handed_in.status, 200, "{}", handed_in.text);
+    }
+    let lea = agent.here.token_for("lea", "lead");
+    let done = |token: &str| {
+        let body = json!({"to": "DONE", "approval": {"decisionNote": "looked at it"}});
+        agent.server.ask("POST /api/v1/tasks/c-1/transitions", token, &body)
+    };
+    assert_eq!(done(&lea).status, 403, "{}", done(&lea).text);
+    agent.here.configure("[policy]\nlead_may_complete = true\n");
+    assert_eq!(done(&agent.token).status, 403, "an agent never approves its own work");
+    let completed = done(&lea);
+    assert_eq!(
+        (completed.status, &completed.json()["task"]["status"]),
+        (200, &json!("DONE")),
+        "{}",
+        completed.text
+    );
+    let mut by_command = agent.here.command(&["review", "c-2", "--approve", "--note", "fine"]);
+    let reviewed = by_command.env("ADJ_TOKEN", &lea).output().unwrap();
+    assert!(reviewed.status.success(), "{}", String::from_utf8_lossy(&reviewed.stderr));
+    assert_eq!(agent.here.json(&["task", "show", "c-2"])["status"], "DONE");
 }
 
 /// The token of a run speaks for that run, whatever else its agent has under way.

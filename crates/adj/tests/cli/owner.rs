@@ -551,8 +551,8 @@ fn a_key_works_over_the_socket_and_a_person_has_a_name_there() {
     here.ok(&["task", "add", "y"]);
     let history = here.json(&["history", "--all"]);
     let actors: Vec<_> = history.as_array().unwrap().iter().map(|record| record["actor"].clone()).collect();
-    // The key's answer is kept in a record of its own.
-    assert_eq!(actors, ["system", "human:local", "human:local", "human:ben", "human:ann"]);
+    // The settings are applied before anything else; the key's answer is kept in a record of its own.
+    assert_eq!(actors, ["system", "system", "human:local", "human:local", "human:ben", "human:ann"]);
 }
 
 #[test]
@@ -656,7 +656,7 @@ fn a_long_path_is_no_hindrance() {
     let owner = Owner::start(&here);
     here.ok(&["task", "add", "x", "--id", "c-1"]);
     let asked = here.json(&["history", "--all"]);
-    assert_eq!(asked[1]["actor"], "human:ann");
+    assert_eq!(asked[2]["actor"], "human:ann");
     let from: Ran = here
         .command(&["task", "ls", "--server", &format!("unix:{}", socket(&here).display())])
         .current_dir("/")
@@ -727,7 +727,7 @@ fn events_are_streamed_as_they_are_written_and_paged_where_nobody_streams() {
     let here = Repository::new();
     let owner = Owner::start(&here);
     here.ok(&["task", "add", "x", "--id", "c-1"]);
-    let page = as_user(&here, "GET /api/v1/events?after=1&limit=5 HTTP/1.1", "", b"");
+    let page = as_user(&here, "GET /api/v1/events?after=2&limit=5 HTTP/1.1", "", b"");
     assert_eq!((page.status, &page.body["items"][0]["kind"]), (200, &json!("task_added")));
 
     let follow = |more: &str| {
@@ -746,17 +746,19 @@ fn events_are_streamed_as_they_are_written_and_paged_where_nobody_streams() {
     assert_eq!(next(), "id: 1");
     assert!(next().contains("writer_seen"));
     assert_eq!(next(), "id: 2");
+    assert!(next().contains("config_changed"));
+    assert_eq!(next(), "id: 3");
     assert!(next().contains("\"task_added\""));
     // It waits now; what is written wakes it.
     here.ok(&["task", "comment", "c-1", "hello"]);
-    assert_eq!(next(), "id: 3");
+    assert_eq!(next(), "id: 4");
     assert!(next().contains("hello"));
 
-    let mut again = follow("Last-Event-ID: 2\r\n");
-    assert_eq!(again.find(|line| line.starts_with("id: ")), Some("id: 3".to_owned()));
+    let mut again = follow("Last-Event-ID: 3\r\n");
+    assert_eq!(again.find(|line| line.starts_with("id: ")), Some("id: 4".to_owned()));
     // An owner that ends does not wait for its readers.
     drop(owner);
-    assert_eq!(again.filter(|line| line.starts_with("id: ") && line != "id: 4").count(), 0);
+    assert_eq!(again.filter(|line| line.starts_with("id: ") && line != "id: 5").count(), 0);
     assert!(!socket(&here).exists());
 }
 

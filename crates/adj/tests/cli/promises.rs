@@ -260,6 +260,27 @@ const NOTHING_LOST: &[Promise] = &[
 
 const NOBODY_GETS_IN: &[Promise] = &[
     (
+        "The same settings are in force for every command, the socket, the server and the fleet",
+        &[
+            "settings_are_in_force_for_commands_without_a_server_and_with_one",
+            "a_server_applies_the_settings_when_they_change_and_shows_what_waits",
+        ],
+    ),
+    (
+        "The settings limit an agent that Adjutant does not start, whatever it asks for",
+        &[
+            "a_server_applies_the_settings_when_they_change_and_shows_what_waits",
+            "an_agent_outside_has_one_run_at_a_time_and_speaks_for_no_other",
+            "a_dependency_holds_an_agent_outside",
+            "an_agent_outside_reports_results_output_and_cost_and_its_red_calls_are_asked",
+            "budgets_hold_an_agent_outside_and_turns_are_raised_within_the_limit",
+        ],
+    ),
+    (
+        "An idempotency key is its caller's own, and a replay is the first response, also after a kill",
+        &["a_key_is_its_callers_own_and_a_replay_is_the_first_response"],
+    ),
+    (
         "Nothing is read or written without a token",
         &[
             "nobody_is_answered_without_a_token",

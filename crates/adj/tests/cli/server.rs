@@ -173,7 +173,7 @@ impl Drop for Server {
 
 pub struct Answer {
     pub status: u16,
-    head: String,
+    pub head: String,
     pub text: String,
 }
 
@@ -712,16 +712,16 @@ fn events_are_followed_from_any_record_and_say_that_they_are_live() {
         .by_ref()
         .inspect(|line| seen.extend(line.strip_prefix("id: ").map(|id| id.parse::<u64>().unwrap())));
     assert!(beat.into_iter().any(|line| line == "event: heartbeat"));
-    assert_eq!(seen, [1, 2]);
+    assert_eq!(seen, [1, 2, 3]);
     here.ok(&["task", "add", "second"]);
     let told = all.find(|line| line.starts_with("data: ") && line.contains("task_added")).unwrap();
     assert!(told.contains("second"), "{told}");
-    let mut later = follow("?after=2");
-    assert!(later.find(|line| line.starts_with("id: ")).unwrap() == "id: 3");
+    let mut later = follow("?after=3");
+    assert!(later.find(|line| line.starts_with("id: ")).unwrap() == "id: 4");
     let line =
         format!("GET /api/v1/events?after=99 HTTP/1.1\nHost: {}\nAccept: text/event-stream", server.host());
     let beyond = server.raw(&format!("{line}\nAuthorization: Bearer {}", server.token), b"");
-    assert!(beyond.status == 404 && beyond.text.contains("the log ends with 3"), "{}", beyond.text);
+    assert!(beyond.status == 404 && beyond.text.contains("the log ends with 4"), "{}", beyond.text);
 }
 
 #[test]

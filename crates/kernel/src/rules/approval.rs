@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::budgets::raise_budget;
 use super::landing::tidy_up;
-use super::outside_runs::{give_back_outside, resume_outside};
+use super::outside_runs::{call_decided, give_back_outside, resume_outside};
 use super::people::{answer_waiting, back_to_review, canceled};
 use super::release::{abort_run, release};
 use crate::choice::Choice;
@@ -51,6 +51,7 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
             return Err(Refusal::unfit("raise", format!("`{id}` asks for no limit to be raised")));
         }
     }
+    check_turns(d, &approval, decision)?;
     if decision.complete && approval.cause != ApprovalCause::TurnLimit {
         return Err(Refusal::unfit("complete", format!("`{id}` does not ask whether a run is complete")));
     }
@@ -86,6 +87,25 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
     Ok(())
 }
 
+/// A number of turns that is added is one that the run can have.
+fn check_turns(d: &Draft, approval: &crate::world::Approval, decision: &Decision) -> Ruled {
+    let (Some(Raise::Turns(more)), Some(run)) = (decision.raise, &approval.run) else { return Ok(()) };
+    let (limit, most) = (d.run(run)?.machine.inner().max_turns, run::TURN_LIMIT_MAX);
+    let left = most.saturating_sub(limit);
+    if left == 0 {
+        let message = format!("run `{run}` has all the {most} turns that a run may have");
+        return Err(Refusal::unfit("raise", message)
+            .hint("approve without a number of turns: the next run of the task continues"));
+    }
+    if !(1..=left).contains(&more) {
+        let message = format!(
+            "{more} turns cannot be added: run `{run}` has {limit} of at most {most}, so 1 to {left}"
+        );
+        return Err(Refusal::field("raise", message));
+    }
+    Ok(())
+}
+
 /// Whether the call can be allowed for the rest of its task.
 fn check_always(d: &Draft, approval: &crate::world::Approval, decision: &Decision) -> Ruled {
     let id = &approval.id;
@@ -113,6 +133,9 @@ pub(super) fn decided_for(
     let came_from = d.task(id)?.machine.came_from.unwrap_or(Status::InProgress);
     let run = approval.run.clone().or_else(|| d.world.run_of(id).map(|run| run.id.clone()));
     let note = if decision.note.trim().is_empty() { "decided" } else { decision.note.as_str() };
+    if decision.to == Some(Status::Done) && task::is_blank(&decision.note) {
+        return Err(Refusal::field("note", "a decision that leads to DONE needs a note: why it is done"));
+    }
     match (approval.cause, &run) {
         (ApprovalCause::RedAction | ApprovalCause::YellowAction, Some(run)) => {
             d.rule(Rule::ActionDecided);
@@ -127,8 +150,9 @@ pub(super) fn decided_for(
                 release(d, id, ReleaseReason::Blocked)?;
             }
             after_approval(d, id, to, came_from)?;
-            // An agent outside looks for the decision itself.
-            if resume_outside(d, id, run)? {
+            // An agent outside looks for the decision itself, in the audit of its calls.
+            call_decided(d, run, approval.call.as_ref(), decision.approve && to == Status::InProgress, note)?;
+            if resume_outside(d, id, run, &decision.note)? {
                 return Ok(());
             }
             let said = if decision.approve { "allowed" } else { "denied" };
@@ -172,7 +196,7 @@ pub(super) fn decided_for(
             after_approval(d, id, status, came_from)?;
             if to > limit {
                 d.emit(TurnsRaised { id: run.clone(), to: Some(to) });
-                resume_outside(d, id, run)?;
+                resume_outside(d, id, run, &decision.note)?;
             } else {
                 // No run takes more turns than that: another one goes on in the same session.
                 abort_run(d, run, "it has taken all the turns that a run may take")?;
@@ -191,7 +215,7 @@ pub(super) fn decided_for(
             }
             after_approval(d, id, to, came_from)?;
             if let Some(run) = &run {
-                resume_outside(d, id, run)?;
+                resume_outside(d, id, run, &decision.note)?;
             }
         }
         _ => denied(d, id, decision, note)?,
@@ -221,8 +245,9 @@ pub(super) fn leave_approval(d: &mut Draft, id: &TaskId, to: Status, note: &str)
     let actor = d.command.actor.clone();
     let reason = (to == Status::Blocked)
         .then(|| d.world.task(id).and_then(|task| task.machine.block_reason).unwrap_or(BlockReason::Manual));
+    let decided = d.task(id)?.approval.as_ref().map(|approval| SmolStr::new(approval.as_str()));
     let approval = (to == Status::Done).then(|| task::Completion {
-        approval_id: None,
+        approval_id: decided,
         approved_by: SmolStr::new(actor.to_string()),
         approved_at: d.at(),
         decision_note: note.to_owned(),

@@ -100,9 +100,18 @@ fn bring_to_gate(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Ruled {
         d.clear_timer(&Timer::Backoff { worker });
     }
     match d.run(run_id)?.state() {
-        run::State::Starting => {
-            d.step_run(run_id, run::Event::Step { turn: 1, tool_calls: Vec::new(), output: None }).map(drop)
-        }
+        run::State::Starting => d
+            .step_run(
+                run_id,
+                run::Event::Step {
+                    turn: 1,
+                    tool_calls: Vec::new(),
+                    output: None,
+                    usage: None,
+                    marks: Vec::new(),
+                },
+            )
+            .map(drop),
         run::State::InError => {
             d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
         }
@@ -115,8 +124,11 @@ pub(crate) fn carry_out_run(d: &mut Draft, id: &RunId, event: &Wrapped<run::Even
     for effect in asked {
         match effect {
             run::Effect::AuditTools { .. } => {
-                let Wrapped::Inner(run::Event::Step { tool_calls, .. }) = event else { continue };
-                tool_calls.iter().for_each(|call| audit_reported(d, id, call));
+                let Wrapped::Inner(run::Event::Step { tool_calls, marks, .. }) = event else { continue };
+                for (at, call) in tool_calls.iter().enumerate() {
+                    let mark = marks.iter().find(|(marked, _)| *marked == at).map(|(_, mark)| *mark);
+                    audit_reported(d, id, call, mark);
+                }
             }
             run::Effect::Release => {
                 quit_step(d, id);
@@ -129,9 +141,17 @@ pub(crate) fn carry_out_run(d: &mut Draft, id: &RunId, event: &Wrapped<run::Even
     }
 }
 
-/// A call of a turn. One that is reported with its result has run already.
-fn audit_reported(d: &mut Draft, id: &RunId, call: &run::ToolCall) {
-    audit_call(d, id, call);
+/// A call of a turn. One that is reported with its result has run already, in this turn or since an earlier one.
+fn audit_reported(d: &mut Draft, id: &RunId, call: &run::ToolCall, mark: Option<run::Mark>) {
+    if mark != Some(run::Mark::Earlier) {
+        step::not_reported(d, id, Some(&call.id));
+        audit_call(d, id, call);
+    }
+    audit_ended(d, id, call);
+}
+
+/// How a call ended, if that is reported with it.
+pub(super) fn audit_ended(d: &mut Draft, id: &RunId, call: &run::ToolCall) {
     let ok = match call.status {
         run::ToolStatus::Complete => true,
         run::ToolStatus::Error => false,
@@ -152,16 +172,31 @@ pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<
             }
             task::Effect::PostReview { feedback } => (CommentKind::Changes, feedback),
             task::Effect::PostClarification { text } => (CommentKind::Clarification, text),
-            task::Effect::PostLoopSummary { review_cycles, feedback } => (
-                CommentKind::LoopSummary,
-                format!(
-                    "Loop Summary: {review_cycles} review cycles did not settle it. Last feedback: {feedback}"
-                ),
-            ),
+            task::Effect::PostLoopSummary { review_cycles, feedback } => {
+                let text = loop_summary(d, id, review_cycles, &feedback);
+                d.comment(id, "system", CommentKind::LoopSummary, text);
+                continue;
+            }
             task::Effect::PostApproval { note } => (CommentKind::Approval, note),
         };
         d.comment(id, &by.to_string(), kind, text);
     }
+}
+
+/// All that was asked for since the requirements were clarified last, in its order.
+fn loop_summary(d: &Draft, id: &TaskId, review_cycles: u32, last: &str) -> String {
+    let comments = d.world.task(id).map(|task| task.comments.clone()).unwrap_or_default();
+    let clarified = comments
+        .iter()
+        .rposition(|comment| comment.is(CommentKind::Clarification) || comment.is(CommentKind::LoopSummary));
+    let since = comments.iter().skip(clarified.map_or(0, |at| at + 1));
+    let asked = since.filter(|comment| comment.is(CommentKind::Changes)).map(|comment| comment.text.as_str());
+    let mut asked: Vec<&str> = asked.collect();
+    if asked.last() != Some(&last) {
+        asked.push(last);
+    }
+    let lines = asked.iter().zip(1..).map(|(text, number)| format!("{number}. {text}")).collect::<Vec<_>>();
+    format!("Loop Summary: {review_cycles} review cycles did not settle it. Asked for:\n{}", lines.join("\n"))
 }
 
 /// What an agent's place in a channel asks for. `event` is what moved it there, and `to` where it stands now.

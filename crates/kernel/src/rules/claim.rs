@@ -232,7 +232,11 @@ pub(super) fn open_run(
     let config = d.world.config.agent(agent);
     let number = d.task(id)?.runs + 1;
     let run = RunId::new(format!("{id}.{number}")).map_err(|bad| Refusal::field("id", bad.to_string()))?;
+    let last = d.world.run_of(id).filter(|last| last.agent == *agent && last.holder == holder);
+    let after_completed = matches!(holder, Holder::Outside(_))
+        && last.is_some_and(|last| last.state() == run::State::Completed);
     d.emit(RunOpened {
+        after_completed,
         id: run.clone(),
         task: id.clone(),
         agent: agent.clone(),

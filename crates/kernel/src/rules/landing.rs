@@ -104,7 +104,7 @@ pub(super) fn gate_green(
     let payload = Payload {
         deliverable: Some(task::Deliverable {
             content,
-            artifacts: tip.map(|tip| tip.to_string()).into_iter().collect(),
+            artifacts: tip.map(|tip| tip.to_string().into()).into_iter().collect(),
         }),
         review_checklist: Some(task::Checklist {
             task_type: task.machine.task_type,

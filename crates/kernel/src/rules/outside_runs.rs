@@ -1,7 +1,7 @@
 //! Runs that are reported from outside, and what people do to runs.
 
 use machines::machine::{Checked, Code};
-use machines::names::{RunId, TaskId};
+use machines::names::{AgentName, RunId, TaskId};
 use machines::suspended::Wrapped;
 use machines::task::{ApprovalCause, BlockReason, Payload, Status};
 use machines::worker::ReleaseReason;
@@ -10,20 +10,26 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::approval::decide;
+use super::carry::audit_ended;
 use super::claim::{end_lease, give_lease, given_plan, open_run};
 use super::outcome::ask_after;
 use super::people::retry_task;
-use super::release::{abort_run, ask_person, block, pause_run, release};
-use super::step::{audit_call_at, deny_tool, detect_failures, detect_loop, seconds, turn_limit};
+use super::release::{abort_run, ask_about, ask_person, block, pause_run, release};
+use super::step::{
+    asks_person, audit_call_at, audit_result, budget_reached, charge, deny_tool, detect_failures,
+    detect_loop, not_reported, seconds, turn_limit,
+};
+use crate::budget;
 use crate::choice::Choice;
-use crate::command::{Actor, Decision, Refusal, Reply};
+use crate::command::{Actor, Decision, Refusal, Reply, Usage};
+use crate::config::{Micros, Role};
 use crate::dispatch::{forbidden, run_reply};
 use crate::draft::{Draft, Ruled, holder_worker};
 use crate::effect::{Effect, Timer};
-use crate::event::{NoteLeft, TurnsRaised};
+use crate::event::{NoteLeft, ToolAudited, TurnsRaised};
 use crate::why;
 use crate::words::Raise;
-use crate::world::Holder;
+use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, OpenCall, call_argument, call_digest};
 
 pub(crate) fn open_outside_run(
     d: &mut Draft,
@@ -45,12 +51,7 @@ pub(crate) fn open_outside_run(
         let message = format!("there is no task `{id}`; choose another");
         return Err(Refusal::new(404, "TASK_NOT_FOUND", message).next([Choice::ListTasks]));
     };
-    let held = task.lease.as_ref().is_some_and(|lease| lease.holder == Holder::Outside(agent.clone()));
-    if let Some(run) = d.world.run_of(id).filter(|run| held && run.is_open()) {
-        let message = format!("the agent already has run `{}` under way on `{id}`", run.id);
-        return Err(Refusal::new(409, "AGENT_ALREADY_RUNNING", message)
-            .hint("go on with that run, wait until it is over, or use another agent"));
-    }
+    check_free(d, &agent)?;
     let assigned = task.machine.assignee_ids.iter().any(|assignee| assignee == agent.as_str());
     if !matches!(task.status(), Status::Assigned | Status::InProgress) || !assigned {
         let status = task.status();
@@ -62,6 +63,11 @@ pub(crate) fn open_outside_run(
         refusal.hint = Some("it must be ASSIGNED or IN_PROGRESS, and assigned to the agent".to_owned());
         return Err(refusal);
     }
+    // It has the task still from a run that is over.
+    if task.lease.as_ref().is_some_and(|lease| lease.holder == Holder::Outside(agent.clone())) {
+        end_lease(d, id);
+    }
+    let task = d.task(id)?;
     if let Some(why) = why::assign_blocker(&d.world, task, &agent, d.day()) {
         return Err(Refusal::new(
             409,
@@ -84,10 +90,46 @@ pub(crate) fn open_outside_run(
     if let Some(open) = d.world.run_of(id).filter(|run| run.is_open()).map(|run| run.id.clone()) {
         abort_run(d, &open, "another run takes its place")?;
     }
-    let max_turns = options.and_then(|options| options.max_turns).or(d.world.config.agent(&agent).max_turns);
-    open_run(d, id, &agent, holder, max_turns, options, prompt)?;
+    let options = narrowed(d, &agent, options);
+    open_run(d, id, &agent, holder, options.max_turns, Some(&options), prompt)?;
     let run = d.task(id)?.run.clone().unwrap_or_else(|| RunId::new("none").expect("a constant"));
     run_reply(d, &run)
+}
+
+/// An agent outside has one run at a time, whatever the task. One that waits for a person is still under way: the decision
+/// gives its task back.
+fn check_free(d: &Draft, agent: &AgentName) -> Ruled {
+    let Some(run) = d.world.run_outside(agent) else { return Ok(()) };
+    let (id, task) = (&run.id, &run.task);
+    let waits = d.world.task(task).and_then(|task| task.approval.as_ref());
+    let (message, hint) = match waits.filter(|_| run.state() == run::State::Paused) {
+        Some(approval) => (
+            format!("the agent's run `{id}` on `{task}` waits for what a person says to `{approval}`"),
+            "wait for the decision, or use another agent",
+        ),
+        None => (
+            format!("the agent already has run `{id}` under way on `{task}`"),
+            "continue that run, report its end, or use another agent",
+        ),
+    };
+    Err(Refusal::new(409, Code::AgentAlreadyRunning.name(), message).hint(hint))
+}
+
+/// The options that a run begins with: the settings of its agent are the limit, and a request only narrows them.
+fn narrowed(d: &Draft, agent: &AgentName, asked: Option<&run::Options>) -> run::Options {
+    let (config, asked) = (&d.world.config, asked.cloned().unwrap_or_default());
+    let own = config.agent(agent);
+    let limit = run::turn_limit(own.max_turns, config.max_turns, own.kind);
+    let allowed_tools = match (own.allowed_tools, asked.allowed_tools) {
+        (None, asked) => asked,
+        (Some(own), None) => Some(own.into()),
+        (Some(own), Some(asked)) => Some(asked.iter().filter(|tool| own.contains(tool)).cloned().collect()),
+    };
+    run::Options {
+        max_turns: Some(asked.max_turns.map_or(limit, |turns| turns.min(limit))),
+        allowed_tools,
+        ..asked
+    }
 }
 
 pub(super) fn renew_outside(d: &mut Draft, id: &TaskId) {
@@ -106,39 +148,258 @@ pub(crate) fn run_event(
         person_on_run(d, &run, event)?;
         return run_reply(d, run_id).map(Ok);
     }
-    // An answer that was lost on its way is given again, whatever the turn has led to since.
-    if matches!(run.machine.inner().check(event), Ok(Checked::Repeated)) {
-        return reported(d, run_id).map(Ok);
-    }
     let id = run.task.clone();
     let leased = d.task(&id)?.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
-    let current = d.task(&id)?.run.as_ref() == Some(run_id);
-    let restart = matches!(event, run::Event::Start { .. });
-    if !(leased || restart && current) {
+    // An answer that was lost on its way is given again, whatever the turn has led to since. What the calls of that turn gave
+    // may come with it.
+    if matches!(run.machine.inner().check(event), Ok(Checked::Repeated)) {
+        if leased && run.is_open() {
+            late_results(d, &id, run_id, event)?;
+        }
+        return reported(d, run_id).map(Ok);
+    }
+    // A run that is over stays over, and so does its stream: what begins now is the next one.
+    if let run::Event::Start { task_id, prompt, options } = event
+        && d.world.is_over_for_good(&run)
+        && *task_id == id.as_str()
+    {
+        return open_outside_run(d, &id, prompt, options.as_ref()).map(Ok);
+    }
+    if !leased {
         return Err(no_longer_held(d, &run, event));
     }
-    if restart && !leased {
-        if let Some(why) = why::assign_blocker(&d.world, d.task(&id)?, &run.agent, d.day()) {
-            return Err(Refusal::new(
-                409,
-                "AGENT_NO_AVAILABLE_TASK",
-                format!("task `{id}` cannot be claimed: {why}"),
-            ));
-        }
-        give_lease(d, &id, run.holder.clone())?;
+    let event = &marked(d, &run, event)?;
+    if ends(event) {
+        not_reported(d, run_id, None);
     }
     if let Err(refusal) = d.move_run_by(run_id, Wrapped::Inner(event.clone()), d.caller(true)) {
         return outside_refused(d, run_id, event, refusal);
     }
     renew_outside(d, &id);
-    if let run::Event::Step { tool_calls, .. } = event
-        && !detect_loop(d, &id, run_id)?
-        && !detect_failures(d, &id, run_id)?
-    {
-        outside_limit(d, run_id, tool_calls)?;
+    if let run::Event::Step { turn, tool_calls, usage, .. } = event {
+        if let Some(usage) =
+            usage.filter(|_| d.world.run(run_id).is_some_and(|run| run.turns_charged < *turn))
+        {
+            charge(d, run_id, *turn, used(usage));
+        }
+        let stopped = detect_loop(d, &id, run_id)? || detect_failures(d, &id, run_id)?;
+        if !ask_for_calls(d, &id, run_id, event, stopped)? && !stopped {
+            outside_limit(d, run_id, tool_calls)?;
+            outside_budget(d, &id, run_id)?;
+        }
     }
     outside_ended(d, &id, run_id, event)?;
     reported(d, run_id).map(Ok)
+}
+
+/// Whether the run is over with this event. An error that can be recovered from ends nothing.
+fn ends(event: &run::Event) -> bool {
+    match event {
+        run::Event::Complete { .. } | run::Event::Abort { .. } => true,
+        run::Event::Error { recoverable, .. } => !recoverable,
+        _ => false,
+    }
+}
+
+/// What the turn used, in the kernel's units. A price that the agent does not say is unknown, not nothing.
+fn used(usage: run::Usage) -> Usage {
+    // The machine has seen that it is a small number that is not negative.
+    let micros = |dollars: f64| (dollars * 1_000_000.0).round() as Micros;
+    Usage {
+        cost: usage.cost.map(micros),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+    }
+}
+
+/// The STEP with what the agent cannot say of its calls: which of them began in an earlier turn, and which wait for a person.
+fn marked(d: &Draft, run: &crate::world::Run, event: &run::Event) -> Result<run::Event, Refusal> {
+    let run::Event::Step { turn, tool_calls, output, usage, .. } = event else { return Ok(event.clone()) };
+    let mut open = run.audit.open_calls.clone();
+    let mut marks = Vec::new();
+    for (at, call) in tool_calls.iter().enumerate() {
+        let digest = call_digest(&call.tool, &call.input);
+        let ended = matches!(call.status, run::ToolStatus::Complete | run::ToolStatus::Error);
+        if ended && is_of(&open, call) {
+            open.remove(&call.id);
+            marks.push((at, run::Mark::Earlier));
+        } else if !ended {
+            open.insert(call.id.clone(), OpenCall { tool: call.tool.clone(), digest });
+            if cause_to_ask(d, run, call)?.is_some() {
+                marks.push((at, run::Mark::Asked));
+            }
+        }
+    }
+    Ok(run::Event::Step {
+        turn: *turn,
+        tool_calls: tool_calls.clone(),
+        output: output.clone(),
+        usage: *usage,
+        marks,
+    })
+}
+
+/// Whether this is the result of a call that is known. What the call was given may be left out, but is never another.
+fn is_of(open: &imbl::OrdMap<SmolStr, OpenCall>, call: &run::ToolCall) -> bool {
+    open.get(&call.id).is_some_and(|known| {
+        let same = call.input.is_empty() || known.digest == call_digest(&call.tool, &call.input);
+        known.tool == call.tool && same
+    })
+}
+
+/// Whether a person must say yes to a reported call. The lower of the two roles counts, the token's and the settings'.
+fn cause_to_ask(
+    d: &Draft,
+    run: &crate::world::Run,
+    call: &run::ToolCall,
+) -> Result<Option<ApprovalCause>, Refusal> {
+    let allowed = run.audit.allowed_once.contains(&call_digest(&call.tool, &call.input));
+    if allowed || run::is_own_tool(&call.tool) || !run.machine.inner().tool_allowed(&call.tool) {
+        return Ok(None);
+    }
+    let settings = d.world.config.agent(&run.agent).role;
+    let role = match &d.command.actor {
+        Actor::Agent { role: Role::Intern, .. } => Role::Intern,
+        _ => settings,
+    };
+    asks_person(d, &run.task, role, &asked_call(call))
+}
+
+fn asked_call(call: &run::ToolCall) -> AskedCall {
+    let argument = call_argument(&call.tool, &call.input);
+    AskedCall { tool: call.tool.clone(), argument, input: call.input.clone() }
+}
+
+/// What the calls of a turn gave, reported with the same turn again.
+fn late_results(d: &mut Draft, id: &TaskId, run_id: &RunId, event: &run::Event) -> Ruled {
+    let run::Event::Step { tool_calls, .. } = event else { return Ok(()) };
+    let mut found = false;
+    for call in tool_calls {
+        let ended = matches!(call.status, run::ToolStatus::Complete | run::ToolStatus::Error);
+        if ended && is_of(&d.run(run_id)?.audit.open_calls, call) {
+            audit_ended(d, run_id, call);
+            found = true;
+        }
+    }
+    if !found {
+        return Ok(());
+    }
+    renew_outside(d, id);
+    detect_failures(d, id, run_id).map(drop)
+}
+
+/// Asks a person about the first call of the turn that needs one, and pauses the run; the others are to be made again. True if
+/// a person is asked. Where the run was stopped for another reason, none of them may be made.
+fn ask_for_calls(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    event: &run::Event,
+    stopped: bool,
+) -> Result<bool, Refusal> {
+    let run::Event::Step { tool_calls, marks, .. } = event else { return Ok(false) };
+    let mut asked = None;
+    for (at, call) in tool_calls.iter().enumerate() {
+        let waits = marks.contains(&(at, run::Mark::Asked));
+        // Reported when it had run already: it is too late to hold it back, and not too late to look at it.
+        let made = matches!(call.status, run::ToolStatus::Complete | run::ToolStatus::Error)
+            && !marks.contains(&(at, run::Mark::Earlier));
+        let cause = match waits || made {
+            true => cause_to_ask_now(d, run_id, call)?,
+            false => None,
+        };
+        let Some(cause) = cause else { continue };
+        let what = asked_call(call);
+        let running = d.run(run_id)?.state() == run::State::Running;
+        let denied = match () {
+            () if stopped || !running => Some("the run was stopped before this call".to_owned()),
+            () if asked.is_some() => {
+                Some("another call waits for a person; make this one again when it is decided".to_owned())
+            }
+            () if what.bytes() > CALL_BYTES_MAX => Some(format!(
+                "a person must allow this call, and it is longer than the {CALL_BYTES_MAX} bytes that one is \
+                 shown: make it in smaller parts"
+            )),
+            () => None,
+        };
+        match denied {
+            Some(why) if waits => audit_result(d, run_id, &call.id, &call.tool, false, &why, 0),
+            Some(_) => {}
+            None => asked = Some((cause, what, waits)),
+        }
+    }
+    let Some((cause, what, waits)) = asked else { return Ok(false) };
+    d.rule(Rule::ActionAsked);
+    pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
+    // Nobody here holds its program back: it has its task again with the decision.
+    release(d, id, ReleaseReason::NeedsApproval)?;
+    let question = match waits {
+        true => format!("The agent asks to use {}", what.one_line()),
+        false => format!("The agent has used, without asking, {}", what.one_line()),
+    };
+    ask_about(d, id, Some(run_id), cause, question, &["allow", "deny"], None, Some(what))?;
+    Ok(true)
+}
+
+/// The same after the turn was taken: its own audit has used up what was allowed once.
+fn cause_to_ask_now(
+    d: &Draft,
+    run_id: &RunId,
+    call: &run::ToolCall,
+) -> Result<Option<ApprovalCause>, Refusal> {
+    cause_to_ask(d, d.run(run_id)?, call)
+}
+
+/// A person has decided about a call that an agent outside reported: it begins now, or never.
+pub(super) fn call_decided(
+    d: &mut Draft,
+    run_id: &RunId,
+    call: Option<&AskedCall>,
+    allow: bool,
+    note: &str,
+) -> Ruled {
+    let Some(call) = call.filter(|_| matches!(d.world.run(run_id), Some(run) if is_outside(run))) else {
+        return Ok(());
+    };
+    let run = d.run(run_id)?;
+    let digest = call_digest(&call.tool, &call.input);
+    let found = run.audit.open_calls.iter().find(|(_, open)| open.digest == digest);
+    let Some(id) = found.map(|(id, _)| id.clone()) else { return Ok(()) };
+    let turn = run.machine.inner().current_turn;
+    if !allow {
+        let why = format!("a person denied this call: {note}");
+        audit_result(d, run_id, &id, &call.tool, false, &why, 0);
+        return Ok(());
+    }
+    d.emit(ToolAudited {
+        id: run_id.clone(),
+        call: id,
+        tool: call.tool.clone(),
+        turn,
+        digest,
+        status: run::ToolStatus::Running,
+        input: Some(serde_json::Value::Object(call.input.clone()).to_string()),
+        output: None,
+        millis: None,
+        began: true,
+    });
+    Ok(())
+}
+
+fn is_outside(run: &crate::world::Run) -> bool {
+    matches!(run.holder, Holder::Outside(_))
+}
+
+/// What the turn used may have passed a budget: a person raises it, or the run waits.
+fn outside_budget(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Ruled {
+    let run = d.run(run_id)?;
+    if !run.is_live() || run.state() != run::State::Running {
+        return Ok(());
+    }
+    match budget::passed(&d.world, d.task(id)?, run, d.day()) {
+        Some(room) => budget_reached(d, run_id, &room),
+        None => Ok(()),
+    }
 }
 
 /// What the agent is told of its run. At the turn limit that is no refusal: the report was taken.
@@ -149,6 +410,13 @@ fn reported(d: &Draft, run_id: &RunId) -> Result<Reply, Refusal> {
         reply.message = Some(
             "the turn limit is reached: a person decides whether to continue, complete or abort".to_owned(),
         );
+    }
+    let asked = d.world.task(&d.run(run_id)?.task).and_then(|task| task.approval.as_ref());
+    if let (Some(approval), run::State::Paused, None) = (asked, d.run(run_id)?.state(), &reply.code) {
+        reply.code = Some(SmolStr::new_static("AGENT_APPROVAL_REQUIRED"));
+        reply.message = Some(format!(
+            "a person decides `{approval}` first: look at the run until it is running again, then at the audit of its calls"
+        ));
     }
     Ok(reply)
 }
@@ -357,7 +625,12 @@ fn raise_turns(d: &mut Draft, run_id: &RunId, max_turns: Option<u32>) {
 
 /// An agent outside has no worker that would take its run up again: it has the task back with the decision, and loses it
 /// if it stays silent. `false` where the run is not such a one, or its task has gone elsewhere.
-pub(super) fn resume_outside(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
+pub(super) fn resume_outside(
+    d: &mut Draft,
+    id: &TaskId,
+    run_id: &RunId,
+    said: &str,
+) -> Result<bool, Refusal> {
     if !give_back_outside(d, id, run_id)? {
         return Ok(false);
     }
@@ -365,7 +638,8 @@ pub(super) fn resume_outside(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Resu
     if max_turns.is_some() {
         d.emit(TurnsRaised { id: run_id.clone(), to: None });
     }
-    d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns })?;
+    let feedback = Some(said.trim()).filter(|said| !said.is_empty()).map(str::to_owned);
+    d.step_run(run_id, run::Event::Resume { feedback, input: None, max_turns })?;
     Ok(true)
 }
 
@@ -376,7 +650,10 @@ pub(super) fn give_back_outside(d: &mut Draft, id: &TaskId, run_id: &RunId) -> R
     let open =
         task.status() == Status::InProgress && task.lease.is_none() && task.run.as_ref() == Some(run_id);
     let paused = run.state() == run::State::Paused && !run.is_suspended();
-    if !matches!(holder, Holder::Outside(_)) || !open || !paused {
+    // A log of an earlier version may have two runs of one agent.
+    let busy = |agent: &AgentName| d.world.run_outside(agent).is_some_and(|other| other.id != *run_id);
+    let Holder::Outside(agent) = &holder else { return Ok(false) };
+    if !open || !paused || busy(agent) {
         return Ok(false);
     }
     d.rule(Rule::OutsideRun);

@@ -68,6 +68,10 @@ pub(crate) fn person_moves(
         }
         take_proposal(d, id);
     }
+    if let Actor::Agent { name, .. } = actor {
+        held_by_dependencies(d, id, name, to, payload)?;
+    }
+    check_payload(d, id, payload)?;
     // What is under way knows the task by its approval and its run; both are needed after the move.
     let approval = d.task(id)?.approval.clone();
     let came_from = d.task(id)?.machine.came_from;
@@ -107,6 +111,42 @@ pub(crate) fn person_moves(
         }
         (_, Status::Done) => tidy_up(d, id),
         _ => Ok(()),
+    }
+}
+
+/// An agent takes up what can be worked on. A person who starts a task before its dependencies are DONE knows why.
+fn held_by_dependencies(d: &Draft, id: &TaskId, agent: &AgentName, to: Status, payload: &Payload) -> Ruled {
+    let task = d.task(id)?;
+    let claims = || payload.assignee_ids.iter().flatten().any(|assignee| assignee == agent.as_str());
+    let takes = match (task.status(), to) {
+        (Status::Inbox, Status::Assigned) => claims(),
+        (Status::Assigned, Status::InProgress) => true,
+        _ => false,
+    };
+    let Some(why) = why::open_dependency(&d.world, task).filter(|_| takes) else { return Ok(()) };
+    let refusal = Refusal::field("dependsOn", format!("task `{id}` cannot be claimed: {why}"));
+    let sender = d.command.actor.sender();
+    let moves = d.world.judged(task, &sender).moves_of(&sender);
+    let allowed = moves.into_iter().filter(|status| *status != to).map(|status| status.to_string()).collect();
+    Err(Refusal { status: 409, code: SmolStr::new_static("NOT_CLAIMABLE"), allowed, ..refusal }
+        .next([Choice::ExplainTask { task: id.clone() }]))
+}
+
+/// What a move brings is possible at all.
+fn check_payload(d: &Draft, id: &TaskId, payload: &Payload) -> Ruled {
+    let cost = payload.work_plan.as_ref().and_then(|plan| plan.estimated_cost);
+    if cost.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
+        return Err(Refusal::field("workPlan", "workPlan.estimatedCost must be 0 or more"));
+    }
+    let named = payload.approval.as_ref().and_then(|approval| approval.approval_id.as_ref());
+    let Some(named) = named else { return Ok(()) };
+    let known = ApprovalId::new(named.as_str()).ok().and_then(|named| d.world.approvals.get(&named));
+    match known.is_some_and(|known| known.task.as_ref() == Some(id)) {
+        true => Ok(()),
+        false => {
+            let message = format!("there is no approval `{}` of `{id}`", named.escape_debug());
+            Err(Refusal::field("approval", message).next([Choice::ListApprovals]))
+        }
     }
 }
 
@@ -489,7 +529,7 @@ pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ru
     let payload = Payload {
         deliverable: Some(task::Deliverable {
             content: format!("branch {branch}"),
-            artifacts: vec![tip.to_string()],
+            artifacts: vec![tip.to_string().into()],
         }),
         review_checklist: Some(task::Checklist { task_type, items: vec![item] }),
         ..Payload::default()

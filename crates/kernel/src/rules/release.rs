@@ -139,8 +139,23 @@ pub(super) fn ask_person(
     options: &[&'static str],
     call: Option<(SmolStr, AskedCall)>,
 ) -> Result<ApprovalId, Refusal> {
-    let approval = d.new_approval_id();
     let (call, what) = call.unzip();
+    ask_about(d, id, run, cause, question, options, call, what)
+}
+
+/// The same about a call that waits for the answer by its id, or that nobody here holds back.
+#[allow(clippy::too_many_arguments, reason = "one question, taken apart")]
+pub(super) fn ask_about(
+    d: &mut Draft,
+    id: &TaskId,
+    run: Option<&RunId>,
+    cause: ApprovalCause,
+    question: String,
+    options: &[&'static str],
+    call: Option<SmolStr>,
+    what: Option<AskedCall>,
+) -> Result<ApprovalId, Refusal> {
+    let approval = d.new_approval_id();
     d.emit(ApprovalAsked {
         id: approval.clone(),
         task: Some(id.clone()),

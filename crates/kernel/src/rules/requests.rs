@@ -10,7 +10,7 @@ use super::Rule;
 use super::architect;
 use super::next::wake;
 use super::outside_runs::run_event;
-use super::release::{ask_person, pause_run, release};
+use super::release::{ask_about, ask_person, pause_run, release};
 use super::step::seconds;
 use crate::World;
 use crate::choice::Choice;
@@ -123,7 +123,8 @@ pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> R
     if matches!(speaks, Speaks::Outside) {
         // Nobody here holds its program back: it has its task again with the decision.
         release(d, &id, ReleaseReason::NeedsApproval)?;
-        let approval = ask_person(d, &id, Some(run_id), cause, question, &["allow", "deny"], None)?;
+        let options = &["allow", "deny"];
+        let approval = ask_about(d, &id, Some(run_id), cause, question, options, None, Some(asked))?;
         return Ok(Reply { id: Some(SmolStr::new(approval.as_str())), ..task_reply(d, &id)? });
     }
     let call = format_smolstr!("{ASKED_BY_TOOL}{}", d.new_approval_id());

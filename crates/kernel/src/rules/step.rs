@@ -23,10 +23,9 @@ use crate::event::{
     Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
     TreeStands, WorkerLost,
 };
-use crate::handle::fnv;
 use crate::probe::Probe;
 use crate::words::StepEnding;
-use crate::world::{AskedCall, CALL_BYTES_MAX, TOOL_NOT_ALLOWED};
+use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, TOOL_NOT_ALLOWED, call_digest};
 use crate::{Millis, budget};
 
 /// Programs word their own interrupt as if the user had refused the call.
@@ -156,7 +155,16 @@ pub(super) fn ensure_turn(d: &mut Draft, run_id: &RunId, turn: u32) -> Ruled {
     let run = d.run(run_id)?;
     if run.is_live() && run.machine.inner().current_turn < turn {
         let next = run.machine.inner().current_turn + 1;
-        d.step_run(run_id, run::Event::Step { turn: next, tool_calls: Vec::new(), output: None })?;
+        d.step_run(
+            run_id,
+            run::Event::Step {
+                turn: next,
+                tool_calls: Vec::new(),
+                output: None,
+                usage: None,
+                marks: Vec::new(),
+            },
+        )?;
     }
     Ok(())
 }
@@ -185,7 +193,13 @@ pub(super) fn turn_taken(
         let turn = machine.current_turn + 1;
         d.step_run(
             run_id,
-            run::Event::Step { turn, tool_calls: allowed, output: output.map(str::to_owned) },
+            run::Event::Step {
+                turn,
+                tool_calls: allowed,
+                output: output.map(str::to_owned),
+                usage: None,
+                marks: Vec::new(),
+            },
         )?;
     }
     if first_report {
@@ -228,7 +242,7 @@ pub(super) fn audit_call(d: &mut Draft, run_id: &RunId, call: &run::ToolCall) {
 /// The same of a turn that was not taken.
 pub(super) fn audit_call_at(d: &mut Draft, run_id: &RunId, call: &run::ToolCall, turn: u32) {
     let input = serde_json::Value::Object(call.input.clone()).to_string();
-    let digest = fnv(format!("{}\0{input}", call.tool).as_bytes());
+    let digest = call_digest(&call.tool, &call.input);
     d.emit(ToolAudited {
         id: run_id.clone(),
         call: call.id.clone(),
@@ -243,6 +257,7 @@ pub(super) fn audit_call_at(d: &mut Draft, run_id: &RunId, call: &run::ToolCall,
         input: Some(input),
         output: None,
         millis: None,
+        began: false,
     });
 }
 
@@ -266,7 +281,23 @@ pub(super) fn audit_result(
         input: None,
         output: Some(output.chars().take(2000).collect()),
         millis: Some(millis),
+        began: false,
     });
+}
+
+/// What is kept of a call whose agent never said how it ended.
+pub(super) const NOT_REPORTED: &str = "the agent reported no result of this call";
+
+/// Calls of an agent outside that it will report no more: all of a run that is over, or the one whose id is used again.
+pub(super) fn not_reported(d: &mut Draft, run_id: &RunId, only: Option<&SmolStr>) {
+    let Some(run) = d.world.run(run_id).filter(|run| matches!(run.holder, Holder::Outside(_))) else {
+        return;
+    };
+    let open = run.audit.open_calls.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
+    let open: Vec<(SmolStr, SmolStr)> = open.map(|(id, call)| (id.clone(), call.tool.clone())).collect();
+    for (call, tool) in open {
+        audit_result(d, run_id, &call, &tool, false, NOT_REPORTED, 0);
+    }
 }
 
 /// Its turn and its question both come here, in either order: it is one call.
@@ -372,6 +403,23 @@ pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, room: &budget::Room)
     enter_approval(d, &id, &approval, ApprovalCause::Budget)
 }
 
+/// Whether a person must say yes to a call of an agent of this role, by the policy's colours.
+pub(super) fn asks_person(
+    d: &Draft,
+    id: &TaskId,
+    role: Role,
+    asked: &AskedCall,
+) -> Result<Option<ApprovalCause>, Refusal> {
+    let colour = d.world.config.policy.colour(&asked.tool, &asked.argument);
+    let cause = match (colour, role) {
+        (Colour::Red, _) => ApprovalCause::RedAction,
+        (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
+        _ => return Ok(None),
+    };
+    let always = d.task(id)?.allowed.iter().any(|allowed| allowed.is_same(asked));
+    Ok((!always).then_some(cause))
+}
+
 pub(super) fn call_asked(
     d: &mut Draft,
     id: &TaskId,
@@ -403,20 +451,10 @@ pub(super) fn call_asked(
         d.ask(answer(true, ""));
         return Ok(());
     }
-    let agent = d.world.config.agent(&run.agent);
-    let colour = d.world.config.policy.colour(&asked.tool, &asked.argument);
-    let cause = match (colour, agent.role) {
-        (Colour::Red, _) => ApprovalCause::RedAction,
-        (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
-        _ => {
-            d.ask(answer(true, ""));
-            return Ok(());
-        }
-    };
-    if d.task(id)?.allowed.iter().any(|allowed| allowed.is_same(&asked)) {
+    let Some(cause) = asks_person(d, id, d.world.config.agent(&run.agent).role, &asked)? else {
         d.ask(answer(true, ""));
         return Ok(());
-    }
+    };
     if run.state() != run::State::Running || run.is_suspended() {
         d.ask(answer(false, "another call waits for a person; ask again when it is decided"));
         return Ok(());
@@ -460,7 +498,13 @@ pub(super) fn step_finished(
     if run.state() == run::State::Starting {
         d.step_run(
             run_id,
-            run::Event::Step { turn: 1, tool_calls: Vec::new(), output: Some(first_line(output)) },
+            run::Event::Step {
+                turn: 1,
+                tool_calls: Vec::new(),
+                output: Some(first_line(output)),
+                usage: None,
+                marks: Vec::new(),
+            },
         )?;
     }
     if d.run(run_id)?.retried {

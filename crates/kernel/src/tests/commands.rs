@@ -239,7 +239,13 @@ fn an_agent_outside_reports_its_own_life() {
     let run = machines::names::RunId::new(run.id.unwrap()).unwrap();
     let step = |turn, tool: &str| Ask::RunEvent {
         run: run.clone(),
-        event: run::Event::Step { turn, tool_calls: vec![call(tool, u64::from(turn))], output: None },
+        event: run::Event::Step {
+            turn,
+            tool_calls: vec![call(tool, u64::from(turn))],
+            output: None,
+            usage: None,
+            marks: Vec::new(),
+        },
     };
     let refusal = table.tell(outsider.clone(), step(1, "Bash")).unwrap_err();
     assert_eq!(refusal.code, "AGENT_TOOL_NOT_ALLOWED");
@@ -536,7 +542,13 @@ fn an_agent_outside_fails_pauses_and_starts_again() {
         (table, outsider)
     };
     let event = |event| Ask::RunEvent { run: machines::names::RunId::new("t1.1").unwrap(), event };
-    let step = |turn| run::Event::Step { turn, tool_calls: Vec::new(), output: None };
+    let step = |turn| run::Event::Step {
+        turn,
+        tool_calls: Vec::new(),
+        output: None,
+        usage: None,
+        marks: Vec::new(),
+    };
     let error = run::AppError { code: "E".into(), message: "broken".to_owned(), status: 500, details: None };
 
     let (mut table, outsider) = begun();

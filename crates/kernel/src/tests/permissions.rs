@@ -205,7 +205,13 @@ fn outside(events: &[run::Event]) -> Table {
 }
 
 fn of_runs() -> Vec<Line> {
-    let step = |turn| run::Event::Step { turn, tool_calls: Vec::new(), output: None };
+    let step = |turn| run::Event::Step {
+        turn,
+        tool_calls: Vec::new(),
+        output: None,
+        usage: None,
+        marks: Vec::new(),
+    };
     let pause = || run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
     let complete = || run::Event::Complete { result: "built".to_owned(), diff: None, turn_count: 1 };
     let start = || run::Event::Start { task_id: "t1".into(), prompt: "go".to_owned(), options: None };

@@ -36,7 +36,13 @@ fn a_runs_stream_is_read_from_the_log_alone() {
     let run = RunId::new("t1.1").unwrap();
     let of_run = |event| Ask::RunEvent { run: run.clone(), event };
     let step = |turn, calls: Vec<ToolCall>| {
-        of_run(run::Event::Step { turn, tool_calls: calls, output: Some("said".to_owned()) })
+        of_run(run::Event::Step {
+            turn,
+            tool_calls: calls,
+            output: Some("said".to_owned()),
+            usage: None,
+            marks: Vec::new(),
+        })
     };
     let ended = ToolCall {
         output: Some("3 lines".to_owned()),
@@ -62,31 +68,35 @@ fn a_runs_stream_is_read_from_the_log_alone() {
         resume(None),
         of_run(run::Event::Complete { result: "made it".to_owned(), diff: None, turn_count: 2 }),
         of_run(start("again")),
-        of_run(run::Event::Abort { reason: "enough".to_owned() }),
+        Ask::RunEvent {
+            run: RunId::new("t1.2").unwrap(),
+            event: run::Event::Abort { reason: "enough".to_owned() },
+        },
     ];
     let told: Vec<String> =
         life.into_iter().flat_map(|ask| told(&table.commit(outsider(), ask, None).unwrap())).collect();
     let expected = r#"
-t1.1 {"type":"agent:starting","payload":{"taskId":"t1"}}
+t1.1 {"type":"agent:starting","payload":{"taskId":"t1","sessionId":"t1.1"}}
 t1.1 {"type":"state:update","payload":{"status":"starting","turn":0}}
 t1.1 {"type":"tool:start","id":"c7","tool":"Edit","input":{"n":7}}
-t1.1 {"type":"state:update","payload":{"status":"running","turn":1}}
+t1.1 {"type":"state:update","payload":{"status":"running","turn":1,"output":"said"}}
 t1.1 {"type":"tool:result","id":"c7","tool":"Edit","output":"3 lines","duration":12}
 t1.1 {"type":"state:update","payload":{"status":"paused","turn":1}}
 t1.1 {"type":"agent:paused","payload":{"reason":"user_input","turn":1}}
 t1.1 {"type":"state:update","payload":{"status":"running","turn":1}}
 t1.1 {"type":"tool:start","id":"c8","tool":"Edit","input":{"n":8}}
-t1.1 {"type":"agent:step","payload":{"turn":2}}
+t1.1 {"type":"agent:step","payload":{"turn":2,"output":"said"}}
 t1.1 {"type":"agent:error","payload":{"error":"broke","code":"E","recoverable":true}}
 t1.1 {"type":"state:update","payload":{"status":"error","turn":2}}
 t1.1 {"type":"state:update","payload":{"status":"running","turn":2}}
+t1.1 {"type":"tool:result","id":"c8","tool":"Edit","output":"the agent reported no result of this call","duration":0}
 t1.1 {"type":"state:update","payload":{"status":"completed","turn":2}}
 t1.1 {"type":"agent:completed","payload":{"turnCount":2,"result":"made it"}}
 t1.1 {"type":"agent:cleanup","payload":{"status":"completed"}}
-t1.1 {"type":"agent:starting","payload":{"taskId":"t1"}}
-t1.1 {"type":"state:update","payload":{"status":"starting","turn":0}}
-t1.1 {"type":"agent:cleanup","payload":{"status":"idle"}}
-t1.1 {"type":"state:update","payload":{"status":"idle","turn":0}}"#;
+t1.2 {"type":"agent:starting","payload":{"taskId":"t1","sessionId":"t1.2"}}
+t1.2 {"type":"state:update","payload":{"status":"starting","turn":0}}
+t1.2 {"type":"agent:cleanup","payload":{"status":"idle"}}
+t1.2 {"type":"state:update","payload":{"status":"idle","turn":0}}"#;
     assert_eq!(told.join("\n"), expected.trim());
 }
 
@@ -97,7 +107,13 @@ fn the_turn_limit_and_a_refused_call_are_told_as_they_are_stored() {
     let run = RunId::new("t1.1").unwrap();
     let step = |turn, tool: &str| Ask::RunEvent {
         run: run.clone(),
-        event: run::Event::Step { turn, tool_calls: vec![call(tool, 1)], output: None },
+        event: run::Event::Step {
+            turn,
+            tool_calls: vec![call(tool, 1)],
+            output: None,
+            usage: None,
+            marks: Vec::new(),
+        },
     };
     let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
     table.tell(outsider(), open).unwrap();

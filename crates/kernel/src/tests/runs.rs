@@ -30,7 +30,7 @@ fn open() -> Ask {
 
 fn step(turn: u32) -> run::Event {
     let calls: Vec<ToolCall> = vec![call("Edit", u64::from(turn))];
-    run::Event::Step { turn, tool_calls: calls, output: None }
+    run::Event::Step { turn, tool_calls: calls, output: None, usage: None, marks: Vec::new() }
 }
 
 /// A task that an agent outside has begun; its run may take two turns.

@@ -236,6 +236,12 @@ pub enum Event {
         tool_calls: Vec<ToolCall>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+        /// What the turn used, if the agent reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// The calls, by their place in the list, that do not begin with this turn. Never sent: the kernel knows it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        marks: Vec<(usize, Mark)>,
     },
     Pause {
         reason: PauseReason,
@@ -291,6 +297,33 @@ pub struct ToolCall {
     pub status: ToolStatus,
 }
 
+crate::wire_enum! {
+    /// Why a call does not begin with the turn that reports it.
+    pub enum Mark {
+        /// It began in an earlier turn, and this is its result.
+        Earlier = "earlier",
+        /// A person decides first whether it may be made.
+        Asked = "asked",
+    }
+}
+
+/// What a turn used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Usage {
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// In US dollars; absent if the agent does not know its price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// The highest cost and the most tokens that one turn can report: more is a slip, and would use up every budget.
+pub const TURN_COST_MAX: f64 = 1_000.0;
+pub const TURN_TOKENS_MAX: u64 = 100_000_000;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AppError {
@@ -302,37 +335,16 @@ pub struct AppError {
     pub details: Option<Value>,
 }
 
-/// An event from outside, as the source document's schemas read it: members that they do not know are left out, and those
-/// that they require must be there. What is stored is read by the types alone.
+/// An event from outside: the members that the source document's schemas require must be there, and there are no others.
+/// What is stored is read by the types alone.
 pub fn as_sent(event: Value) -> Result<Value, FieldError> {
-    let Value::Object(mut event) = event else { return Ok(event) };
+    let Value::Object(event) = event else { return Ok(event) };
+    check_members(&event)?;
+    if event.get("error").and_then(Value::as_object).is_some_and(|error| !error.contains_key("status")) {
+        return Err(FieldError::new("error.status", "error.status is required"));
+    }
     let kind = event.get("type").and_then(Value::as_str).and_then(Kind::read);
-    let Some(kind) = kind else { return Ok(Value::Object(event)) };
-    let known: &[&str] = match kind {
-        Kind::Start => &["type", "taskId", "prompt", "options"],
-        Kind::Step => &["type", "turn", "toolCalls", "output"],
-        Kind::Pause => &["type", "reason", "context"],
-        Kind::Resume => &["type", "feedback", "input", "maxTurns"],
-        Kind::Error => &["type", "error", "recoverable"],
-        Kind::Complete => &["type", "result", "diff", "turnCount"],
-        Kind::Abort => &["type", "reason"],
-    };
-    keep(&mut event, known);
-    if let Some(Value::Object(options)) = event.get_mut("options") {
-        keep(options, &["maxTurns", "allowedTools", "model", "temperature"]);
-    }
-    if let Some(Value::Array(calls)) = event.get_mut("toolCalls") {
-        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
-            keep(call, &["id", "tool", "input", "output", "duration", "status"]);
-        }
-    }
-    if let Some(Value::Object(error)) = event.get_mut("error") {
-        keep(error, &["code", "message", "status", "details"]);
-        if !error.contains_key("status") {
-            return Err(FieldError::new("error.status", "error.status is required"));
-        }
-    }
-    if kind == Kind::Step && !event.contains_key("toolCalls") {
+    if kind == Some(Kind::Step) && !event.contains_key("toolCalls") {
         return Err(FieldError::new(
             "toolCalls",
             "toolCalls is required; a turn without calls has an empty list",
@@ -341,8 +353,50 @@ pub fn as_sent(event: Value) -> Result<Value, FieldError> {
     Ok(Value::Object(event))
 }
 
-fn keep(members: &mut serde_json::Map<String, Value>, known: &[&str]) {
-    members.retain(|name, _| known.contains(&name.as_str()));
+/// Refuses a member that the event does not have.
+pub fn check_members(event: &serde_json::Map<String, Value>) -> Result<(), FieldError> {
+    let kind = event.get("type").and_then(Value::as_str).and_then(Kind::read);
+    let Some(kind) = kind else { return Ok(()) };
+    let known: &[&str] = match kind {
+        Kind::Start => &["type", "taskId", "prompt", "options"],
+        Kind::Step => &["type", "turn", "toolCalls", "output", "usage"],
+        Kind::Pause => &["type", "reason", "context"],
+        Kind::Resume => &["type", "feedback", "input", "maxTurns"],
+        Kind::Error => &["type", "error", "recoverable"],
+        Kind::Complete => &["type", "result", "diff", "turnCount"],
+        Kind::Abort => &["type", "reason"],
+    };
+    only(kind.name(), &event, known)?;
+    if let Some(Value::Object(options)) = event.get("options") {
+        only("options", options, &["maxTurns", "allowedTools", "model", "temperature"])?;
+    }
+    if let Some(Value::Object(usage)) = event.get("usage") {
+        only("usage", usage, &["inputTokens", "outputTokens", "cost"])?;
+    }
+    if let Some(Value::Array(calls)) = event.get("toolCalls") {
+        for call in calls.iter().filter_map(Value::as_object) {
+            only("toolCalls", call, &["id", "tool", "input", "output", "duration", "status"])?;
+        }
+    }
+    if let Some(Value::Object(error)) = event.get("error") {
+        only("error", error, &["code", "message", "status", "details"])?;
+    }
+    Ok(())
+}
+
+fn only(
+    what: &'static str,
+    members: &serde_json::Map<String, Value>,
+    known: &[&str],
+) -> Result<(), FieldError> {
+    match members.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let message =
+                format!("{what} has no member `{}`: it takes {}", name.escape_debug(), known.join(", "));
+            Err(FieldError::new(what, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a step asks of the world.
@@ -393,7 +447,19 @@ pub enum ToolEvent {
 #[serde(tag = "type", content = "payload", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
     #[serde(rename = "state:update")]
-    StateUpdate { status: State, turn: u32 },
+    StateUpdate {
+        status: State,
+        turn: u32,
+        /// What the agent wrote in its first turn, which no other event tells of.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        /// What the completed run changed, as its agent reports it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+        /// What whoever resumed the run said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        feedback: Option<String>,
+    },
     #[serde(rename = "agent:starting")]
     Starting {
         task_id: SmolStr,
@@ -401,7 +467,12 @@ pub enum AgentEvent {
         session_id: Option<SmolStr>,
     },
     #[serde(rename = "agent:step")]
-    Step { turn: u32 },
+    Step {
+        turn: u32,
+        /// What the agent wrote in this turn.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+    },
     #[serde(rename = "agent:paused")]
     Paused { reason: PauseReason, turn: u32 },
     #[serde(rename = "agent:error")]
@@ -465,13 +536,19 @@ impl Default for Run {
 }
 
 impl Run {
-    /// The limit asks a person, whether a STEP met it or a PAUSE came before one could.
+    /// A limit, a call or a budget asks a person, whether a STEP met it or a PAUSE came before one could.
     fn publish_pause(&self, reason: PauseReason, effects: &mut Vec<Effect>) {
         publish(effects, AgentEvent::Paused { reason, turn: self.current_turn });
-        if reason == PauseReason::TurnLimit {
+        let asks = match reason {
+            PauseReason::TurnLimit => Some("turn_limit_reached"),
+            PauseReason::ApprovalRequired => Some("approval_required"),
+            PauseReason::Budget => Some("budget_reached"),
+            PauseReason::UserInput | PauseReason::Confirmation => None,
+        };
+        if let Some(reason) = asks {
             let event = WorkflowEvent::ApprovalRequested {
                 task_id: self.task.as_ref().map(|task| task.id.clone()),
-                reason: "turn_limit_reached",
+                reason,
                 current_turn: self.current_turn,
                 max_turns: self.max_turns,
             };
@@ -574,7 +651,12 @@ impl Machine for Run {
                     return Err(invalid(self, event, "temperature", "temperature must be between 0 and 1"));
                 }
             }
-            Event::Step { turn, tool_calls, .. } => return self.check_step(event, *turn, tool_calls),
+            Event::Step { turn, tool_calls, usage, .. } => {
+                if let Some(usage) = usage {
+                    check_usage(self, event, usage)?;
+                }
+                return self.check_step(event, *turn, tool_calls);
+            }
             Event::Resume { max_turns, .. } => check_limit(self, event, *max_turns)?,
             Event::Complete { turn_count, .. } if *turn_count < 1 => {
                 return Err(invalid(self, event, "turnCount", "turnCount must be 1 or more"));
@@ -605,7 +687,7 @@ impl Machine for Run {
         }
     }
 
-    fn perform(&mut self, action: Action, _from: State, event: &Event, effects: &mut Vec<Effect>) {
+    fn perform(&mut self, action: Action, from: State, event: &Event, effects: &mut Vec<Effect>) {
         match (action, event) {
             (InitializeExecution, Event::Start { task_id, options, .. }) => {
                 self.current_turn = 0;
@@ -636,7 +718,19 @@ impl Machine for Run {
                     }
                     _ => {}
                 }
-                publish(effects, AgentEvent::StateUpdate { status: self.state, turn: self.current_turn });
+                let (mut output, mut diff, mut feedback) = (None, None, None);
+                match event {
+                    Event::Step { output: said, .. } if from == Starting => output = said.clone(),
+                    Event::Complete { diff: made, .. } => diff = made.clone(),
+                    Event::Resume { feedback: said, input, .. } => {
+                        let said = [said, input].into_iter().flatten().map(String::as_str);
+                        let said = said.filter(|said| !said.trim().is_empty()).collect::<Vec<_>>().join("\n");
+                        feedback = (!said.is_empty()).then_some(said);
+                    }
+                    _ => {}
+                }
+                let (status, turn) = (self.state, self.current_turn);
+                publish(effects, AgentEvent::StateUpdate { status, turn, output, diff, feedback });
             }
             (IncrementTurn, _) => {
                 self.current_turn = self.current_turn.saturating_add(1);
@@ -657,8 +751,10 @@ impl Machine for Run {
                     },
                 );
             }
-            (ExecuteToolCall, Event::Step { tool_calls, .. }) => {
-                for ToolCall { id, tool, input, .. } in tool_calls {
+            (ExecuteToolCall, Event::Step { tool_calls, marks, .. }) => {
+                let begins = |at: usize| marks.iter().all(|(marked, _)| *marked != at);
+                let calls = tool_calls.iter().enumerate().filter(|(at, _)| begins(*at));
+                for (_, ToolCall { id, tool, input, .. }) in calls {
                     let start = ToolEvent::Start { id: id.clone(), tool: tool.clone(), input: input.clone() };
                     publish(effects, start);
                 }
@@ -672,7 +768,9 @@ impl Machine for Run {
                 Event::Step { .. } if self.state == Paused => {
                     self.publish_pause(PauseReason::TurnLimit, effects)
                 }
-                Event::Step { turn, .. } => publish(effects, AgentEvent::Step { turn: *turn }),
+                Event::Step { turn, output, .. } => {
+                    publish(effects, AgentEvent::Step { turn: *turn, output: output.clone() });
+                }
                 Event::Pause { reason, .. } => self.publish_pause(*reason, effects),
                 // Ours is the count that stands: a report can be wrong.
                 Event::Complete { result, .. } => publish(
@@ -759,6 +857,16 @@ fn publish(effects: &mut Vec<Effect>, event: impl Into<StreamEvent>) {
     effects.push(Effect::Publish { event: event.into() });
 }
 
+fn check_usage(run: &Run, event: &Event, usage: &Usage) -> Result<(), Refusal> {
+    if usage.cost.is_some_and(|cost| !(0.0..=TURN_COST_MAX).contains(&cost)) {
+        return Err(invalid(run, event, "usage", "usage.cost must be 0 to 1000 US dollars"));
+    }
+    if usage.input_tokens.max(usage.output_tokens) > TURN_TOKENS_MAX {
+        return Err(invalid(run, event, "usage", "usage has more than 100000000 tokens in one turn"));
+    }
+    Ok(())
+}
+
 fn invalid(run: &Run, event: &Event, field: &'static str, message: &'static str) -> Refusal {
     Refusal::of(run, event, Code::InvalidField, message).with(vec![FieldError::new(field, message)])
 }
@@ -775,7 +883,7 @@ fn check_limit(run: &Run, event: &Event, limit: Option<u32>) -> Result<(), Refus
 /// A fingerprint of a STEP's content (FNV-1a), stable across versions because it is stored.
 fn digest(event: &Event) -> u64 {
     let mut hash = Digest(0xcbf2_9ce4_8422_2325);
-    if let Event::Step { turn, tool_calls, output } = event {
+    if let Event::Step { turn, tool_calls, output, .. } = event {
         hash.bytes(&turn.to_le_bytes());
         hash.text(output.as_deref().unwrap_or_default());
         for call in tool_calls {

@@ -59,6 +59,8 @@ impl Script for Run {
                 turn: words[1].parse().unwrap(),
                 tool_calls: words[2..].iter().map(|tool| call(tool)).collect(),
                 output: None,
+                usage: None,
+                marks: Vec::new(),
             },
             "PAUSE" => Event::Pause { reason: PauseReason::read(words[1]).unwrap(), context: None },
             "RESUME" => Event::Resume { feedback: None, input: None, max_turns: number("max") },
@@ -308,6 +310,8 @@ fn a_repeated_turn_is_known_by_its_content_and_not_by_its_spelling() {
         turn: 1,
         tool_calls: vec![ToolCall { input: serde_json::from_str(input).unwrap(), ..call("Bash") }],
         output: None,
+        usage: None,
+        marks: Vec::new(),
     };
     assert_eq!(digest(&step(r#"{"a":1,"b":[2]}"#)), digest(&step(r#"{"b":[2],"a":1}"#)));
     for other in [r#"{"a":1,"b":2}"#, r#"{"a":"1","b":[2]}"#, r#"{"a":1,"b":[[2]]}"#, r#"{"a":1}"#, "{}"] {

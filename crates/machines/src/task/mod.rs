@@ -334,8 +334,22 @@ impl WorkPlan {
 
     fn is_complete(&self) -> bool {
         (PLAN_BULLETS_MIN..=PLAN_BULLETS_MAX).contains(&self.bullets.len())
-            && self.bullets.iter().all(|bullet| !bullet.trim().is_empty())
+            && self.bullets.iter().all(|bullet| !is_blank(bullet))
     }
+}
+
+/// Whether nobody would see anything of a text: it is empty, or all of it is space, control and zero-width characters.
+pub fn is_blank(text: &str) -> bool {
+    let unseen = |letter: char| {
+        letter.is_whitespace()
+            || letter.is_control()
+            || matches!(letter,
+                '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    text.chars().all(unseen)
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -351,7 +365,21 @@ pub struct Submission {
 pub struct Deliverable {
     pub content: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<String>,
+    pub artifacts: Vec<Artifact>,
+}
+
+/// Something that was made: its name or address, or an object that says more of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Artifact {
+    Text(String),
+    Object(serde_json::Map<String, serde_json::Value>),
+}
+
+impl From<String> for Artifact {
+    fn from(text: String) -> Artifact {
+        Artifact::Text(text)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -619,19 +647,18 @@ impl Machine for Task {
         match guard {
             HasAssignees => {
                 let ids = payload.assignee_ids.as_deref().unwrap_or(&self.assignee_ids);
-                !ids.is_empty() && ids.iter().all(|id| !id.trim().is_empty())
+                !ids.is_empty() && ids.iter().all(|id| !is_blank(id))
             }
             HasWorkPlan => {
                 payload.work_plan.as_ref().or(self.work_plan.as_ref()).is_some_and(WorkPlan::is_complete)
             }
             HasDeliverable => match &payload.deliverable {
-                Some(deliverable) => !deliverable.content.trim().is_empty(),
+                Some(deliverable) => !is_blank(&deliverable.content),
                 None => self.returns_to_review(),
             },
             HasChecklist => match &payload.review_checklist {
                 Some(list) => {
-                    let answered =
-                        |item: &ChecklistItem| item.answer.as_ref().is_some_and(|a| !a.trim().is_empty());
+                    let answered = |item: &ChecklistItem| item.answer.as_ref().is_some_and(|a| !is_blank(a));
                     list.task_type == self.task_type
                         && !list.items.is_empty()
                         && list.items.iter().all(answered)
@@ -640,7 +667,7 @@ impl Machine for Task {
             },
             // The system computes it; in anyone else's request it is a claim.
             CostIsComputed => payload.cost_summary.is_none() || event.sender().role == Role::System,
-            HasFeedback => payload.feedback.as_ref().is_some_and(|text| !text.trim().is_empty()),
+            HasFeedback => payload.feedback.as_ref().is_some_and(|text| !is_blank(text)),
             ReviewCyclesLeft => self.review_cycles < self.facts.max_review_cycles,
             ReviewLimitReached => !self.holds(ReviewCyclesLeft, event),
             LandingRoundsLeft => self.landing_rounds < self.facts.max_landing_rounds,
@@ -648,16 +675,16 @@ impl Machine for Task {
             EarlierFailureSolved => matches!(event, Event::LandingFailed { solved: true, .. }),
             EarlierFailureStands => !self.holds(EarlierFailureSolved, event),
             HasApprovalRecord => payload.approval.as_ref().is_some_and(|approval| {
-                !approval.approved_by.trim().is_empty() && !approval.decision_note.trim().is_empty()
+                !is_blank(&approval.approved_by) && !is_blank(&approval.decision_note)
             }),
             MergeLanded => !self.facts.has_code || self.facts.landed,
             HasApprovalRequest => payload.cause.is_some(),
             // A question that was asked while it was blocked leads back to the same block.
             HasReason => payload.reason.is_some() || self.came_from == Some(Blocked),
-            HasDecision => payload.decision.as_ref().is_some_and(|text| !text.trim().is_empty()),
+            HasDecision => payload.decision.as_ref().is_some_and(|text| !is_blank(text)),
             IsClarified => {
                 self.block_reason != Some(BlockReason::ReviewCycles)
-                    || payload.clarification.as_ref().is_some_and(|text| !text.trim().is_empty())
+                    || payload.clarification.as_ref().is_some_and(|text| !is_blank(text))
             }
         }
     }

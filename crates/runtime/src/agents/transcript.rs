@@ -116,20 +116,4 @@ fn describe(call: &ToolCall) -> String {
     format!("{}({})", call.tool, super::shortened(&argument(&call.tool, &call.input), SHOWN_BYTES_MAX))
 }
 
-/// What a call is about, in the words that a policy's patterns are written in: the command, the path, the address.
-pub fn argument(tool: &str, input: &serde_json::Map<String, Value>) -> String {
-    let names: &[&str] = match tool {
-        "Bash" => &["command"],
-        "NotebookEdit" => &["notebook_path"],
-        "Read" | "Write" | "Edit" | "MultiEdit" | "Delete" => &["file_path"],
-        "Glob" | "Grep" => &["pattern"],
-        "WebFetch" => &["url"],
-        "WebSearch" => &["query"],
-        _ => &[],
-    };
-    match names.iter().find_map(|name| input.get(*name)?.as_str()) {
-        Some(text) => text.to_owned(),
-        None if input.is_empty() => String::new(),
-        None => Value::Object(input.clone()).to_string(),
-    }
-}
+pub use kernel::world::call_argument as argument;

@@ -35,7 +35,7 @@ impl Asked {
         fence: Option<Fence>,
         answer: impl FnOnce(Answered) + Send + 'static,
     ) -> Asked {
-        let key = command.key.clone().map(|key| (kernel::scope(&command.ask), key));
+        let key = command.key.clone().map(|key| (kernel::scope(&command), key));
         Asked { command, fence, key, answer: Box::new(answer) }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use kernel::Ask;
 
 use super::{RunError, Shared, surroundings, words::Word};
+use crate::in_force::{self, Valid};
 use crate::prompts::Prompts;
 use crate::settings::{Settings, trust};
 
@@ -17,11 +18,10 @@ pub(crate) struct SettingsInForce {
 impl Shared {
     /// Writes the settings into the log, where the rules read them, if they are not the ones that stand there.
     pub(super) async fn configure(&self) -> Result<(), RunError> {
-        let config = self.in_force().settings.kernel();
-        if *self.world().config != config {
-            self.ask(Ask::Configure { config: Box::new(config) }).await?;
+        match in_force::ask(&self.world(), &self.in_force().settings.kernel()) {
+            Some(ask) => self.ask(ask).await.map(drop),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What is declared can be written to, or people hear that it cannot.
@@ -34,22 +34,14 @@ impl Shared {
 
     /// Reads the settings anew. A faulty file changes nothing, and is said.
     pub(super) async fn reload(&self) -> Result<(), RunError> {
-        let read = trust::in_force(&self.layout).map_err(|error| error.to_string());
-        let read = read.and_then(|in_force| {
-            let note = in_force.note();
-            let (settings, read) = (in_force.settings, in_force.read);
-            let prompts = Prompts::load(&settings, self.layout.root()).map_err(|error| error.to_string())?;
-            Ok((SettingsInForce { settings, prompts }, read, note))
-        });
-        match read {
-            Ok((in_force, read, note)) => {
-                let problems = in_force.settings.kernel().problems();
-                if !problems.is_empty() {
-                    self.notice(format!("adjutant.toml is kept as it was: {}", problems.join("; ")));
-                    return Ok(());
-                }
-                let other_tests = in_force.settings.tests() != self.in_force().settings.tests();
-                *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
+        match in_force::read(&self.layout) {
+            Ok(Valid { in_force, prompts, .. }) => {
+                let note = in_force.note();
+                let (settings, read) = (in_force.settings, in_force.read);
+                let other_tests = settings.tests() != self.in_force().settings.tests();
+                // Before the rules: they may start a step of an agent that only these settings have.
+                *self.settings.write().unwrap_or_else(PoisonError::into_inner) =
+                    Arc::new(SettingsInForce { settings, prompts });
                 self.configure().await?;
                 if other_tests {
                     self.end_main_tests();

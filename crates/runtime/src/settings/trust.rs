@@ -81,6 +81,11 @@ pub fn in_force(layout: &Layout) -> Result<InForce, SettingsError> {
     Ok(InForce { settings, trusted, gone, text, read: Read { content, holds } })
 }
 
+/// The content that was in force last; empty if none was kept.
+pub fn last_good(layout: &Layout) -> String {
+    std::fs::read_to_string(kept(layout)).unwrap_or_default()
+}
+
 /// How the files that [`in_force`] reads look from outside: while it is the same, so is what is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp([Option<(u64, i64, i64, u64)>; 3]);

@@ -589,12 +589,20 @@ pub fn outside_agent_acts(stage: &mut Stage, step: u32) -> Result<(), String> {
                 (_, 2) => run::Event::Abort { reason: "gives up".to_owned() },
                 (_, 3) => run::Event::Pause { reason: run::PauseReason::Confirmation, context: None },
                 (_, 4..6) => run::Event::Complete { result: "done".to_owned(), diff: None, turn_count: turn },
-                (_, 6) => run::Event::Step { turn, tool_calls: vec![call("Forbidden", turn)], output: None },
+                (_, 6) => run::Event::Step {
+                    turn,
+                    tool_calls: vec![call("Forbidden", turn)],
+                    output: None,
+                    usage: None,
+                    marks: Vec::new(),
+                },
                 // Turns go on past the limit; the machine says so.
                 _ => run::Event::Step {
                     turn,
                     tool_calls: if stage.random.once_in(2) { vec![call("Edit", turn)] } else { Vec::new() },
                     output: None,
+                    usage: None,
+                    marks: Vec::new(),
                 },
             };
             let _ = stage.submit(actor, Ask::RunEvent { run, event }, None)?;

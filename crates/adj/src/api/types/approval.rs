@@ -78,7 +78,7 @@ pub struct Decide {
     pub to: Option<String>,
     /// At the turn limit: how many turns are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = u32::MAX))]
+    #[schemars(range(min = 1, max = 199))]
     pub raise_turns: Option<u32>,
     /// At a budget: how many dollars are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]

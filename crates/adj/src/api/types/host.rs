@@ -204,8 +204,31 @@ pub struct Configured {
     pub gone: bool,
     /// The settings in force, as the file would say them.
     pub text: String,
-    /// The same, for programs.
+    /// The same as the rules read them, for programs.
     pub settings: Value,
+    /// Settings that are not in force; null if the file and the settings in force agree.
+    pub waiting: Option<WaitingSettings>,
+}
+
+/// Content of `adjutant.toml` that is not in force, and why. The settings of before are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingSettings {
+    pub reason: WhyNotInForce,
+    /// What is wrong, and what to do.
+    pub detail: String,
+    /// The settings that the file would give, as the file would say them; null if it is gone or invalid.
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WhyNotInForce {
+    /// It came in with an agent's branch, and nobody has trusted it.
+    Untrusted,
+    /// It has errors.
+    Invalid,
+    /// The file is gone.
+    Gone,
 }
 
 /// The JSON Schema of `adjutant.toml`.

@@ -76,7 +76,7 @@ pub struct StateMeta {
 pub struct Reported {
     #[serde(flatten)]
     pub run: Run,
-    /// `AGENT_TURN_LIMIT_EXCEEDED` where the report was taken and a person decides how it goes on.
+    /// `AGENT_TURN_LIMIT_EXCEEDED` or `AGENT_APPROVAL_REQUIRED` where the report was taken and a person decides how it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,15 +151,31 @@ pub struct Options {
     pub temperature: Option<f64>,
 }
 
+/// What an agent outside writes, as it comes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RunToken")]
+pub struct Piece {
+    #[schemars(length(min = 1))]
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunTokenWritten")]
+pub struct Written {
+    pub run: String,
+    pub bytes: u64,
+}
+
 /// An event of a run, as the run machine takes it: `docs/machines/run.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(rename = "RunEvent", with = "Told")]
 pub struct Sent(pub Map<String, Value>);
 
-/// The same as it is described: what is sent is read by the machine itself, which passes over members that it does not know.
+/// The same as it is described: what is sent is read by the machine itself.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase", deny_unknown_fields)]
 enum Told {
     Start {
         task_id: String,
@@ -167,12 +183,14 @@ enum Told {
         prompt: String,
         options: Option<ToldOptions>,
     },
-    /// One turn's message is complete, and none of its tools has run.
+    /// One turn's message is complete. A call is reported when it begins (`pending`), and its result with the same turn again or
+    /// with a later one, under the same id; or both at once.
     Step {
         #[schemars(range(min = 1, max = u32::MAX))]
         turn: u32,
         tool_calls: Vec<ToldCall>,
         output: Option<String>,
+        usage: Option<ToldUsage>,
     },
     Pause {
         #[schemars(with = "Words<PauseReason>")]
@@ -201,7 +219,7 @@ enum Told {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RunEventOptions")]
 struct ToldOptions {
     #[schemars(range(min = 1, max = 200))]
@@ -213,6 +231,7 @@ struct ToldOptions {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "RunEventCall")]
 struct ToldCall {
     id: String,
@@ -226,10 +245,25 @@ struct ToldCall {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "RunEventError")]
 struct ToldError {
     code: String,
     message: String,
     status: u16,
     details: Option<Value>,
+}
+
+/// What a turn used. Without a cost its price is unknown, and budgets count what a step sets aside.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RunEventUsage")]
+struct ToldUsage {
+    #[schemars(range(max = 100_000_000))]
+    input_tokens: Option<u64>,
+    #[schemars(range(max = 100_000_000))]
+    output_tokens: Option<u64>,
+    /// In US dollars.
+    #[schemars(range(min = 0, max = 1_000))]
+    cost: Option<f64>,
 }

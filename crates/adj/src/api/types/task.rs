@@ -236,8 +236,35 @@ pub struct Submission {
 #[serde(deny_unknown_fields)]
 pub struct Deliverable {
     pub content: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<String>,
+    /// What was made: names or addresses, or objects that say more of it.
+    #[serde(default)]
+    pub artifacts: Vec<Artifact>,
+}
+
+/// A name or an address, or an object that says more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Artifact {
+    Text(String),
+    Object(serde_json::Map<String, serde_json::Value>),
+}
+
+impl From<Artifact> for machines::task::Artifact {
+    fn from(artifact: Artifact) -> Self {
+        match artifact {
+            Artifact::Text(text) => Self::Text(text),
+            Artifact::Object(members) => Self::Object(members),
+        }
+    }
+}
+
+impl From<machines::task::Artifact> for Artifact {
+    fn from(artifact: machines::task::Artifact) -> Self {
+        match artifact {
+            machines::task::Artifact::Text(text) => Self::Text(text),
+            machines::task::Artifact::Object(members) => Self::Object(members),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
