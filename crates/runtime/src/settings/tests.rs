@@ -20,6 +20,9 @@ fn nothing_said_is_what_the_rules_have_by_default() {
     assert!(!ours.policy.tools.is_empty(), "the shipped rules are there");
     ours.policy.tools.clear();
     assert!(ours.tests.take().is_some(), "main is tested first");
+    for agent in ours.agents.values_mut() {
+        assert!(std::mem::take(&mut agent.has_tools), "the usual agent has our tools");
+    }
     assert_eq!(ours, config::Config::default());
 }
 
