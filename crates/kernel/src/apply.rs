@@ -555,6 +555,16 @@ impl World {
                 there.seen = e.at;
                 Ok(())
             }
+            Event::AgentSwitched(e) => {
+                match e.enabled {
+                    true => drop(self.disabled.remove(&e.agent)),
+                    false => {
+                        let disabled = Disabled { since: e.at, by: e.by.clone(), reason: e.reason.clone() };
+                        self.disabled.insert(e.agent.clone(), disabled);
+                    }
+                }
+                Ok(())
+            }
             Event::AgentGone(e) => {
                 let gone = self.agents.remove(&e.agent);
                 gone.map(drop).ok_or_else(|| format!("agent `{}` is not connected", e.agent))
@@ -609,6 +619,8 @@ impl World {
                 seated.retried = e.retried;
             }),
             Event::ReplyUnderWay(e) => self.edit_seat(&e.seat, |seated| {
+                // A second try is one of the same reply: the next one may lose its session again.
+                seated.retried &= e.effect.is_some();
                 seated.reply.clone_from(&e.effect);
                 seated.decided = None;
                 seated.turns_charged = 0;
@@ -660,6 +672,7 @@ impl World {
                     by: e.by.clone(),
                     at: e.at,
                     feedback: None,
+                    reviewed_at: None,
                     stories: Default::default(),
                 };
                 self.specs.insert(e.id.clone(), Arc::new(spec));
@@ -668,6 +681,7 @@ impl World {
             Event::SpecReviewed(e) => self.edit_spec(&e.id, |spec| {
                 spec.state = e.state;
                 spec.feedback.clone_from(&e.feedback);
+                spec.reviewed_at = Some(e.at);
             }),
             Event::StoryLoaded(e) => self.edit_spec(&e.spec, |spec| {
                 let (task, key, mark) = (e.task.clone(), e.key.clone(), e.mark.clone());
@@ -842,6 +856,9 @@ impl World {
         self.edit_channel(&e.channel, |channel| {
             let place: &mut turn::Turn = channel.places.entry(e.agent.clone()).or_default();
             taken = carried_out(machines::replay(place, &e.input, e.to));
+            if let turn::Event::TurnGranted { at, .. } = &e.input {
+                channel.granted = *at;
+            }
         })?;
         taken.ok_or_else(|| format!("agent `{}` has no row from {} to {} here", e.agent, e.from, e.to))
     }

@@ -89,6 +89,7 @@ pub(crate) fn check(world: &World, command: &Command, ask: &Ask) -> Ruled {
         }
 
         Ask::Presence { agent, .. } => (actor.is_agent(agent) || has(PEOPLE), "speak for another agent"),
+        Ask::SwitchAgent { .. } => (has(HUMAN), "enable or disable an agent"),
         // It speaks for its own run and for no other.
         Ask::SubmitPlan { run, .. } => {
             (is_of(world, actor, run), "submit a plan: only the agent at work does")

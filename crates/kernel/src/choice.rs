@@ -1,7 +1,7 @@
 //! What somebody can do next, as a code with parameters. Nothing here knows how it is done: each door words it, the command
 //! line as a command, a page as a button.
 
-use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, RunId, TaskId, WorkerName};
+use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, RunId, SpecId, TaskId, WorkerName};
 use serde::{Deserialize, Serialize};
 
 macro_rules! choices {
@@ -44,6 +44,8 @@ choices! {
     ShowChannel { channel: ChannelName } = "show_channel", "says who is in it, who has the turn, or why nobody has it";
     ReadChannel { channel: ChannelName } = "read_channel", "shows what was said there";
     AddMember { channel: ChannelName, agent: AgentName } = "add_member", "lets the agent in";
+    EnableAgent { agent: AgentName } = "enable_agent", "lets the agent work and speak again";
+    ShowSpec { spec: SpecId } = "show_spec", "shows the spec, and what is to be changed in it";
     MakeChannel = "make_channel", "makes another one";
     ListChannels = "list_channels", "lists the channels";
     AbandonRequest { request: RequestId } = "abandon_request", "gives it up: nobody waits for it any more";

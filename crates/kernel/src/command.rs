@@ -189,6 +189,14 @@ pub enum Ask {
         what: Presence,
     },
 
+    /// A person lets an agent work and speak, or not.
+    SwitchAgent {
+        agent: AgentName,
+        enabled: bool,
+        #[serde(default)]
+        reason: Option<String>,
+    },
+
     // What an agent at work says of its own run, which is its credential's.
     SubmitPlan {
         run: RunId,

@@ -163,9 +163,14 @@ impl Proposals {
 const PROPOSALS: u32 = 20;
 const HEARTBEAT_SECONDS: u32 = 60;
 const STANDSTILL_SECONDS: u32 = 60;
+const REPLIES: u32 = 4;
 
 fn is_usual_heartbeat(seconds: &u32) -> bool {
     *seconds == HEARTBEAT_SECONDS
+}
+
+fn is_usual_replies(replies: &u32) -> bool {
+    *replies == REPLIES
 }
 
 fn is_usual_standstill(seconds: &u32) -> bool {
@@ -211,6 +216,9 @@ pub struct Limits {
     /// How long an agent that is connected from outside is taken to be there without a heartbeat.
     #[serde(skip_serializing_if = "is_usual_heartbeat")]
     pub heartbeat_seconds: u32,
+    /// Replies of agents in channels at once, in all channels together.
+    #[serde(skip_serializing_if = "is_usual_replies")]
+    pub replies: u32,
     /// How long a fleet stands still before it says why.
     #[serde(skip_serializing_if = "is_usual_standstill")]
     pub standstill_seconds: u32,
@@ -316,6 +324,7 @@ impl Default for Limits {
             lost_workers: 3,
             outside_lease_seconds: 120,
             heartbeat_seconds: HEARTBEAT_SECONDS,
+            replies: REPLIES,
             standstill_seconds: STANDSTILL_SECONDS,
             checkout_seconds: 30,
             same_call: 3,

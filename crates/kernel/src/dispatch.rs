@@ -176,6 +176,9 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
         Ask::StartRun { agent, task } => rules::start_by_person(d, agent, task)?,
         Ask::RunEvent { run, event } => return rules::run_event(d, run, event),
 
+        Ask::SwitchAgent { agent, enabled, reason } => {
+            rules::switch_agent(d, agent, *enabled, reason.as_deref())?
+        }
         Ask::Presence { agent, what } => rules::presence(d, agent, *what)?,
         Ask::SubmitPlan { run, plan } => {
             check_plan(Some(plan))?;

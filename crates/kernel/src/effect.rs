@@ -82,7 +82,12 @@ effects! {
     /// Make or bring up to date what an agent reads in its seat: a checkout of main of its own.
     PrepareSeat = "prepare_seat" { seat: Seat } of None;
     /// End the process tree of a reply that is no longer wanted, and say when it is gone.
-    EndReply = "end_reply" { seat: Seat, reply: EffectId } of None;
+    EndReply = "end_reply" {
+        seat: Seat, reply: EffectId,
+        /// The agent itself has ended its turn by a call: its program may come to its own end first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        finish: bool,
+    } of None;
     /// Answer a call of an agent that is speaking.
     AnswerInReply = "answer_in_reply" { seat: Seat, reply: EffectId, call: SmolStr, allow: bool, note: String } of None;
     /// Pass a message of the room on to an agent that is speaking.

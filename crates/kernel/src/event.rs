@@ -392,6 +392,11 @@ events! {
     /// An agent that Adjutant did not start is there. It gives signs of life, not every one of which is written down.
     AgentConnected = "agent_connected" { agent: AgentName, at: Millis } in |e| of_agent(&e.agent);
     HeartbeatSeen = "heartbeat_seen" { agent: AgentName, at: Millis } in |e| of_agent(&e.agent);
+    /// A person lets an agent work and speak, or not. `reason` is theirs.
+    AgentSwitched = "agent_switched" {
+        agent: AgentName, enabled: bool, at: Millis, by: SmolStr,
+        #[serde(default, skip_serializing_if = "Option::is_none")] reason: Option<String>,
+    } in |e| of_agent(&e.agent);
     AgentGone = "agent_gone" { agent: AgentName, at: Millis, why: GoneBecause } in |e| of_agent(&e.agent);
 
     ChannelMade = "channel_made" {
@@ -572,8 +577,11 @@ impl Event {
                 Some(of("run", &e.id, &e.from, &e.to, machines::suspended::event_name::<run::Run>(&e.input)))
             }
             Event::TurnMoved(e) => {
-                let auto = matches!(e.input, turn::Event::TurnComplete { auto: true, .. });
-                let trigger = if auto { AUTO } else { turn::Turn::kind(&e.input).name() };
+                let trigger = match &e.input {
+                    turn::Event::TurnComplete { auto: true, .. } => AUTO,
+                    turn::Event::TurnComplete { ended_by: Some(by), .. } => by.name(),
+                    input => turn::Turn::kind(input).name(),
+                };
                 let channel = Some(e.channel.to_string());
                 Some(Transition { channel, ..of("turn", &e.agent, &e.from, &e.to, trigger) })
             }

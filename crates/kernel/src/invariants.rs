@@ -38,6 +38,7 @@ machines::wire_enum! {
         ProposalsWait = "what an agent proposed and nobody accepted is in INBOX or CANCELED, and nobody works on it",
         NoCycles = "dependencies have no cycle",
         RoomsAgree = "who has the turn is who holds it, who takes turns is in the queue, and whoever speaks is in the outbox",
+        DisabledAreStill = "an agent that a person disabled has no turn, is in no queue and says nothing",
         RoomsComeToRest = "a turn without a word is counted, once as late and then as silence, and whoever was silent does not have the turn again before somebody speaks",
         RequestsKept = "what waits for the architect is open and waits once, and the one in its hand is the first",
         StandstillIsSaid = "while the fleet runs and does nothing, what it stands still for was said, or a timer says it in a while",
@@ -178,6 +179,17 @@ impl Check<'_> {
             self.that(Invariant::RoomsAgree, holders.first().copied() == current, || {
                 format!("in `{name}` {current:?} has the turn, and {holders:?} hold it")
             });
+            let disabled: Vec<_> = channel
+                .places
+                .iter()
+                .filter(|(agent, place)| {
+                    self.world.disabled.contains_key(*agent) && place.state != turn::State::Offline
+                })
+                .map(|(agent, place)| format!("{agent} is {}", place.state))
+                .collect();
+            self.that(Invariant::DisabledAreStill, disabled.is_empty(), || {
+                format!("in `{name}` {}", disabled.join(", "))
+            });
             let queued = |agent: &AgentName| {
                 channel.state_of(agent).is_some_and(|state| {
                     matches!(state, turn::State::Queued | turn::State::Active | turn::State::Waiting)
@@ -207,6 +219,8 @@ impl Check<'_> {
             });
         }
         for (seat, seated) in &self.world.seats {
+            let still = seated.reply.is_none() || !self.world.disabled.contains_key(&seated.agent);
+            self.that(Invariant::DisabledAreStill, still, || format!("`{seat}` speaks, and is disabled"));
             let there = seated.reply.iter().chain(&seated.unfinished);
             let lost: Vec<_> = there.filter(|id| !self.world.effects.contains_key(*id)).collect();
             self.that(Invariant::RoomsAgree, lost.is_empty(), || {

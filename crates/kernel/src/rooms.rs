@@ -57,6 +57,9 @@ pub struct Channel {
     /// Somebody is in the queue, and nobody of them can be given the turn as things stand.
     #[serde(default)]
     pub stalled: bool,
+    /// When the turn was given to somebody last.
+    #[serde(default)]
+    pub granted: Millis,
     /// Who has had a turn since the last message and said nothing in it.
     #[serde(default)]
     pub quiet: OrdSet<AgentName>,

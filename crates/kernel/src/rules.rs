@@ -49,7 +49,7 @@ pub(crate) use {
         assign_by_person, ended_by_person, has_live_process, person_comments, person_moves, restart, retry,
         retry_task, start_by_person, undo,
     },
-    presence::presence,
+    presence::{presence, switch_agent},
     proposals::{accept_proposal, propose},
     recovery::recover,
     requests::{answer_request, ask_approval, claim_done, make_request, receive_answer, submit_plan},
@@ -115,6 +115,7 @@ rules! {
     Restored: "the services are back" => "run restored as it was; the next step where the process is gone";
     ResetReached: "a usage limit is reset" => "the first that is suspended goes on alone, as a probe";
     Probed: "a service is away and nothing is there to ask it with" => "the first that is suspended goes on alone, a run before the architect and both before a channel, after one health poll, then two, four, up to sixteen; the others follow when it has come through. Where nothing is suspended, whoever begins next goes first";
+    CredentialsTriedAgain: "the fleet starts, and a service did not accept the credentials" => "the first that is suspended goes on alone at once: the person who starts it may have set them";
     StepHeldBack: "a step would begin with a service that is known to be away" => "run suspended without a try, but for the one that goes first";
     SuspensionExpired: "a suspension lasted too long" => "run in error (recoverable), worker idle, task IN_PROGRESS without a lease and not claimable until the service is back";
     PriceUnknown: "a step ends without a price" => "its tokens are counted, at what those of the same model's priced steps did cost, or of the agent's where it has no model; where there are none, what was set aside for it stays set aside. Budgets count either; neither is a cost";
@@ -165,6 +166,8 @@ rules! {
     PlanSubmitted: "an agent at work submits its plan, and the settings leave the plan to agents" => "it takes the place of the plan that the task was begun with, and is posted as a comment";
     AgentConnected: "an agent that runs outside connects" => "its places in channels are IDLE; it is there as long as its heartbeats come, which keep its leases too";
     AgentGone: "an agent that runs outside disconnects, or misses its heartbeats" => "its places in channels are OFFLINE; run ERROR, lease ended, task stays IN_PROGRESS; where it was silent, as a lost worker";
+    AgentDisabled: "a person disables an agent" => "its places in channels are OFFLINE, and what it says there is ended; it takes no further task, opens no run, and the architect's requests wait; a task that it is at work on goes on";
+    AgentEnabled: "a person enables an agent again" => "where it is there, its places in channels are IDLE; it takes tasks again";
     MemberAdded: "an agent is added to a channel" => "it is IDLE and then QUEUED where it is there, at the end of the ring; one that is away joins when it connects; one that crashed or came back is added again by a person";
     MessagePosted: "a person says something in a channel, or the agent whose turn it is" => "it is kept with a receipt for each member; an agent's own words wake nobody";
     MessageInjected: "a person says something while a hosted agent speaks, in mode inject or parallel" => "the agent's program is told at once where it can hear it, otherwise with its next turn";

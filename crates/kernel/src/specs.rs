@@ -36,6 +36,9 @@ pub struct Spec {
     pub at: Millis,
     /// What its author is to change.
     pub feedback: Option<String>,
+    /// When somebody said so, or approved it.
+    #[serde(default)]
+    pub reviewed_at: Option<Millis>,
     pub stories: Vector<Loaded>,
 }
 

@@ -116,7 +116,11 @@ fn holds_up_work(world: &World, item: &Waiting) -> bool {
         Kind::Proposal => false,
         // The settings of before are in force, and the fleet works by them.
         Kind::UntrustedSettings => false,
-        Kind::FullDisk | Kind::MainTestsRed | Kind::StuckWorker => !item.blocks.is_empty(),
+        // Whoever submitted it knows, and the others in the room talk on.
+        Kind::SpecChanges | Kind::LostMember => false,
+        Kind::FullDisk | Kind::MainTestsRed | Kind::StuckWorker | Kind::AgentDisabled => {
+            !item.blocks.is_empty()
+        }
         Kind::Outage | Kind::RefusedCredentials => {
             let suspended = world.architect.as_ref().and_then(|architect| architect.suspension());
             let service = item.about.service.as_ref();

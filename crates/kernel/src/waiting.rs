@@ -7,9 +7,10 @@ use crate::choice::Choice;
 
 use crate::World;
 use crate::rooms::Channel;
+use crate::specs::{Spec, SpecState};
 use crate::why;
 use crate::words::{CommentKind, RequestKind};
-use crate::world::{Approval, BudgetScope, Dependency, Health, HeldUp, Request, Task, Worker};
+use crate::world::{Approval, BudgetScope, Dependency, Disabled, Health, HeldUp, Request, Task, Worker};
 use machines::Millis;
 use machines::architect;
 use machines::names::{AgentName, ApprovalId, ChannelName, RequestId, ServiceName, TaskId, WorkerName};
@@ -33,6 +34,12 @@ machines::wire_enum! {
         Architect = "architect",
         /// An agent has paused its turn in a channel.
         Turn = "turn",
+        /// A member of a channel was lost and is not in its queue.
+        LostMember = "lost_member",
+        /// A person has disabled an agent that tasks want.
+        AgentDisabled = "agent_disabled",
+        /// The author of a spec is to change it.
+        SpecChanges = "spec_changes",
         /// A run has taken all its turns.
         TurnLimit = "turn_limit",
         /// A budget is used up.
@@ -86,6 +93,9 @@ impl Kind {
             Kind::Question           => Urgent,
             Kind::Architect          => Warning,
             Kind::Turn               => Warning,
+            Kind::LostMember         => Warning,
+            Kind::AgentDisabled      => Warning,
+            Kind::SpecChanges        => Info,
             Kind::TurnLimit          => Warning,
             Kind::Budget             => Urgent,
             Kind::StuckWorker        => Warning,
@@ -191,6 +201,9 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(stopped_architect(world));
     list.extend(requests.map(|request| asked(world, request)));
     list.extend(world.channels.iter().filter_map(|(name, channel)| paused_turn(name, channel)));
+    list.extend(world.channels.iter().flat_map(|(name, channel)| lost_members(world, name, channel)));
+    list.extend(world.disabled.iter().filter_map(|(agent, disabled)| agent_disabled(world, agent, disabled)));
+    list.extend(world.specs.values().filter_map(|spec| spec_changes(spec)));
     list.extend(denied_budgets(world, now));
     list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
     list.extend(world.workers.values().filter_map(|worker| stuck_alone(world, worker)));
@@ -378,6 +391,76 @@ fn paused_turn(name: &ChannelName, channel: &Channel) -> Option<Waiting> {
     })
 }
 
+/// Members that were lost, or came back, and that nobody has put into the queue again.
+fn lost_members(world: &World, name: &ChannelName, channel: &Channel) -> Vec<Waiting> {
+    let is_lost = |agent: &&AgentName| match channel.state_of(agent) {
+        _ if channel.is_closed() || world.disabled.contains_key(*agent) => false,
+        Some(turn::State::Offline) => !channel.expected.contains(*agent),
+        Some(turn::State::Idle) => !channel.resting.contains(*agent),
+        _ => false,
+    };
+    let one = |agent: &AgentName| {
+        let state = channel.state_of(agent).map_or("OFFLINE", machines::Wire::name);
+        Waiting {
+            kind: Kind::LostMember,
+            about: About {
+                channel: Some(name.clone()),
+                task: channel.about.task.clone(),
+                ..About::default()
+            },
+            since: None,
+            blocks: Vec::new(),
+            who: Decider::Person,
+            text: format!("{agent} is {state} in {name} and gets no turn"),
+            options: vec![
+                Choice::AddMember { channel: name.clone(), agent: agent.clone() },
+                Choice::ShowChannel { channel: name.clone() },
+            ],
+        }
+    };
+    channel.members.iter().filter(is_lost).map(one).collect()
+}
+
+/// Tasks that only a disabled agent may work on.
+fn agent_disabled(world: &World, agent: &AgentName, disabled: &Disabled) -> Option<Waiting> {
+    let fleet = &world.config.fleet.agent;
+    let wants = |task: &Task| task.lease.is_none() && world.agent_needed(task).unwrap_or(fleet) == agent;
+    let blocks = held_up(world, to_be_worked_on(world, wants));
+    let architect = world.config.architect.as_ref().is_some_and(|architect| architect.agent == *agent);
+    let asked = architect && !world.architect_queue.is_empty();
+    if blocks.is_empty() && !asked {
+        return None;
+    }
+    let reason = disabled.reason.as_deref().map(|reason| format!(": {}", first_line(reason)));
+    Some(Waiting {
+        kind: Kind::AgentDisabled,
+        about: About::default(),
+        since: Some(disabled.since),
+        blocks,
+        who: Decider::Person,
+        text: format!("agent {agent} is disabled{}", reason.unwrap_or_default()),
+        options: vec![Choice::EnableAgent { agent: agent.clone() }],
+    })
+}
+
+/// A spec that its author is to change and submit again.
+fn spec_changes(spec: &Spec) -> Option<Waiting> {
+    if spec.state != SpecState::NeedsChanges {
+        return None;
+    }
+    let feedback = spec.feedback.as_deref().map(first_line).unwrap_or_default();
+    let feedback = if feedback.is_empty() { String::new() } else { format!(": {feedback}") };
+    Some(Waiting {
+        kind: Kind::SpecChanges,
+        about: About::default(),
+        since: spec.reviewed_at,
+        blocks: Vec::new(),
+        who: Decider::Person,
+        text: format!("the spec {} needs changes{feedback}", spec.id),
+        options: vec![Choice::ShowSpec { spec: spec.id.clone() }],
+    })
+}
+
 /// The architect stands in ERROR. What was asked of it is kept.
 fn stopped_architect(world: &World) -> Option<Waiting> {
     let architect = world.architect.as_ref().filter(|architect| architect.suspension().is_none())?;
@@ -393,9 +476,12 @@ fn stopped_architect(world: &World) -> Option<Waiting> {
         blocks: held_up(world, of_queue),
         who: Decider::Person,
         text: format!(
-            "the architect has stopped ({}); {} requests wait for it",
+            "the architect has stopped ({}); {}",
             inner.cause.as_deref().unwrap_or("no reason was given"),
-            world.architect_queue.len()
+            match world.architect_queue.len() {
+                1 => "1 request waits for it".to_owned(),
+                count => format!("{count} requests wait for it"),
+            }
         ),
         options: vec![Choice::RecoverArchitect],
     })

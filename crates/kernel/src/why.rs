@@ -149,9 +149,48 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
         ),
     ]
     .into_iter()
+    .chain(disabled(world, agent))
     .chain(shared_money(world, agent, day))
     .chain(main_tests(world))
     .collect()
+}
+
+/// What an agent that is named as the reviewer of a task lacks to approve it; nothing where it may, or is no agent.
+pub fn reviewer_lacks(world: &World, task: &Task) -> Option<String> {
+    let name = task.machine.reviewer_id.as_ref()?;
+    let agent = world.config.agents.keys().find(|agent| agent.as_str() == name.as_str())?;
+    approver_lacks(world, task, agent)
+}
+
+/// What an agent lacks to approve a task.
+pub(crate) fn approver_lacks(world: &World, task: &Task, agent: &AgentName) -> Option<String> {
+    let role = world.config.agent(agent).role;
+    let sender = machines::task::Sender { id: agent.as_str().into(), role: role.into() };
+    let judged = world.judged(task, &sender);
+    if judged.may_approve(&sender) {
+        return None;
+    }
+    Some(match &task.needs_person {
+        Some(reason) => format!("a person must look at it: {}", reason.text()),
+        None if judged.facts.own_work => {
+            format!("`{agent}` worked on it, and an agent never approves its own work")
+        }
+        None if role != crate::config::Role::Lead => {
+            format!("only a lead approves: set `role = \"lead\"` in [agents.{agent}] of adjutant.toml")
+        }
+        None => {
+            "a lead approves only with `lead_may_complete = true` in [policy] of adjutant.toml".to_owned()
+        }
+    })
+}
+
+/// Whether a person lets the agent work, where one does not.
+fn disabled(world: &World, agent: &AgentName) -> Option<Guard> {
+    let disabled = world.disabled.get(agent)?;
+    let reason = disabled.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let detail = format!("{} disabled agent `{agent}`{reason}", disabled.by);
+    let next = [Choice::EnableAgent { agent: agent.clone() }];
+    Some(guard(Condition::AgentEnabled, false, detail).next(next))
 }
 
 /// Whether a service answers, and what can be done where no waiting helps.

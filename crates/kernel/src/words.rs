@@ -226,6 +226,7 @@ machines::wire_enum! {
         NothingUnfinished = "nothingUnfinished",
         OwnAgent = "ownAgent",
         AgentConfigured = "agentConfigured",
+        AgentEnabled = "agentEnabled",
         TicketThere = "ticketThere",
         TicketOpen = "ticketOpen",
         DependencyDone = "dependencyDone",
@@ -267,6 +268,7 @@ impl Condition {
             Condition::StatusOpen | Condition::Open => "status",
             Condition::NoLease => "held by",
             Condition::ProposalAccepted => "proposal",
+            Condition::AgentEnabled => "agent",
             Condition::NothingUnfinished => "unfinished work",
             Condition::OwnAgent => "assigned agent",
             Condition::AgentConfigured => "agent configured",
@@ -297,6 +299,7 @@ impl Condition {
             self,
             Condition::DayBudgetSettled
                 | Condition::OwnAgent
+                | Condition::AgentEnabled
                 | Condition::TicketOpen
                 | Condition::TicketThere
                 | Condition::ProposalAccepted

@@ -77,6 +77,9 @@ pub struct World {
     /// The agents that are connected from outside.
     #[serde(default)]
     pub agents: OrdMap<AgentName, Connected>,
+    /// The agents that a person has disabled: they begin nothing and have no turn.
+    #[serde(default)]
+    pub disabled: OrdMap<AgentName, Disabled>,
     pub architect: Option<Arc<Suspendable<architect::Architect>>>,
     /// What waits for the architect, in order of arrival. The first is the one that it has in hand, or takes up next.
     #[serde(default)]
@@ -931,6 +934,14 @@ pub struct Metered {
     pub cost: Micros,
     pub input_tokens: u64,
     pub output_tokens: u64,
+}
+
+/// Who disabled an agent, since when, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disabled {
+    pub since: Millis,
+    pub by: SmolStr,
+    pub reason: Option<String>,
 }
 
 /// An agent that is connected from outside.

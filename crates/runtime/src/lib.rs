@@ -5,6 +5,7 @@ pub mod agents;
 pub mod clock;
 pub mod command_line;
 pub mod crash;
+pub mod credentials;
 pub mod doctor;
 pub mod files;
 pub mod git;

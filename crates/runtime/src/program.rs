@@ -33,6 +33,6 @@ pub fn no_key(agent: &settings::Agent) -> String {
 
 /// Whether anything that could be a login is passed on: the address of a service is none.
 pub fn has_key(agent: &settings::Agent) -> bool {
-    let set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let set = |name: &&String| crate::credentials::is_set(name);
     agent.env.iter().filter(set).any(|name| !name.ends_with("_URL"))
 }

@@ -1,6 +1,6 @@
 //! Agents: who there is, who is connected from outside, and their signs of life.
 
-use super::types::agent::{Agent, Connect};
+use super::types::agent::{Agent, Connect, Disable, Disabled};
 use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, field, time};
 use kernel::command::Presence;
@@ -33,6 +33,20 @@ pub fn disconnect(call: &Call, agent: AgentName, _: Nothing, _: Nothing) -> Resu
     told(call, agent, Presence::Disconnect)
 }
 
+pub fn enable(call: &Call, agent: AgentName, _: Nothing, _: Nothing) -> Result<Agent, Problem> {
+    switch(call, agent, true, None)
+}
+
+pub fn disable(call: &Call, agent: AgentName, _: Nothing, why: Disable) -> Result<Agent, Problem> {
+    switch(call, agent, false, why.reason)
+}
+
+fn switch(call: &Call, agent: AgentName, enabled: bool, reason: Option<String>) -> Result<Agent, Problem> {
+    super::fleet::as_set(call)?;
+    call.submit(Ask::SwitchAgent { agent: agent.clone(), enabled, reason })?;
+    Ok(shown(call, &call.world(), &agent))
+}
+
 fn told(call: &Call, agent: AgentName, what: Presence) -> Result<Agent, Problem> {
     call.submit(Ask::Presence { agent: agent.clone(), what })?;
     Ok(shown(call, &call.world(), &agent))
@@ -48,8 +62,9 @@ fn shown(call: &Call, world: &World, name: &AgentName) -> Agent {
     let there = connected.is_some() || runs.iter().any(|run| run.step.is_some());
     let places = world.channels.values().filter_map(|channel| channel.places.get(name));
     let places: Vec<State> = places.map(|place| place.state).collect();
+    let disabled = world.disabled.get(name);
     let first = |wanted: State| places.contains(&wanted).then_some(wanted);
-    let state = match there {
+    let state = match there && disabled.is_none() {
         false => State::Offline,
         true => {
             [State::Active, State::Waiting, State::Queued].into_iter().find_map(first).unwrap_or(State::Idle)
@@ -61,6 +76,11 @@ fn shown(call: &Call, world: &World, name: &AgentName) -> Agent {
         adapter: call.site.host.adapter(name),
         role: world.config.agent(name).role,
         state,
+        disabled: disabled.map(|it| Disabled {
+            since: time(it.since),
+            by: it.by.to_string(),
+            reason: it.reason.clone(),
+        }),
         connected_since: connected.map(|connected| time(connected.since)),
         last_seen: connected.map(|connected| time(connected.seen)),
         expected_by: due.map(time),

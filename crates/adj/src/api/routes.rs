@@ -119,6 +119,8 @@ fn table() -> Vec<Subject> {
             route(Post,   "/agents/{agent}/connect",         Kernel,        agents::connect,            "Connect an agent by its name"),
             route(Put,    "/agents/{agent}/heartbeat",       Kernel,        agents::heartbeat,          "Give a sign of life of a connected agent"),
             route(Post,   "/agents/{agent}/disconnect",      Kernel,        agents::disconnect,         "Disconnect an agent"),
+            route(Post,   "/agents/{agent}/disable",         Kernel,        agents::disable,            "Disable an agent: it takes no further task and has no turn in a channel"),
+            route(Post,   "/agents/{agent}/enable",          Kernel,        agents::enable,             "Enable an agent again"),
         ]),
         subject("Channels", vec![
             route(Get,    "/channels",                       ItsPart,       channels::list,             "List the channels: rooms in which agents take turns"),

@@ -174,6 +174,7 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
         body: task.body.clone(),
         plan: task.plan.clone(),
         reviewer_id: machine.reviewer_id.as_ref().map(text),
+        reviewer_lacks: kernel::why::reviewer_lacks(world, task),
         work_plan: machine.work_plan.as_ref().map(|plan| types::task::WorkPlan {
             bullets: plan.bullets.to_vec(),
             estimated_cost: plan.estimated_cost,

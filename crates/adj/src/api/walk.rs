@@ -189,6 +189,8 @@ POST /agents: every agent\n\
 POST /agents/{agent}/connect: every agent\n\
 PUT /agents/{agent}/heartbeat: every agent\n\
 POST /agents/{agent}/disconnect: every agent\n\
+POST /agents/{agent}/disable: every agent\n\
+POST /agents/{agent}/enable: every agent\n\
 POST /channels: every agent\n\
 POST /channels/{channel}/close: every agent\n\
 POST /channels/{channel}/members: every agent\n\

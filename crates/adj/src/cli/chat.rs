@@ -78,7 +78,14 @@ impl Form {
             return lines;
         }
         let indent = columns(&time) + self.names + 2;
-        let held = if entry.held { self.paint.dim("  (held until the turn is over)") } else { String::new() };
+        let held = match (&entry.recipient, entry.held) {
+            (_, false) => String::new(),
+            (None, true) => self.paint.dim("  (held until the turn is over)"),
+            (Some(agent), true) => {
+                let agent = visible(agent);
+                self.paint.dim(format!("  (to {agent} now, to the others when its turn is over)"))
+            }
+        };
         let said = self.folded(text, indent);
         let last = said.len().saturating_sub(1);
         said.into_iter()

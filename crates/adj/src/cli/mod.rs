@@ -3,6 +3,7 @@
 //! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
 
 mod address;
+mod agent;
 mod ask;
 mod background;
 mod channel;
@@ -20,6 +21,7 @@ mod internal;
 mod issues;
 mod keyboard;
 mod log;
+mod login;
 mod machine;
 mod man;
 mod mcp;
@@ -185,6 +187,11 @@ enum Command {
     /// Show where the architect stands, and what waits for it
     #[command(after_help = spec::ARCHITECT_HELP)]
     Architect,
+    /// List the agents, disable one and enable it again
+    #[command(subcommand)]
+    Agent(agent::Command),
+    /// Store the login of an agent program, for you alone
+    Login(login::Login),
     /// Rooms in which agents take turns and you join in
     #[command(subcommand)]
     Channel(channel::Command),
@@ -307,6 +314,8 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Requests(command) => spec::requests(&command, context),
         Command::Architect => spec::architect(context),
         Command::Queue => fleet::queue(context),
+        Command::Agent(command) => agent::run(command, context),
+        Command::Login(command) => login::run(&command, context),
         Command::Channel(command) => channel::run(command, context),
         Command::Turn(command) => channel::turn(command, context),
         Command::Salvage(command) => salvage::run(command, context),

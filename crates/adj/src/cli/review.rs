@@ -171,7 +171,8 @@ fn in_room(
     let id = &task.line.id;
     if let Some(reviewer) = &command.reviewer {
         let edit = types::Edit { reviewer_id: Some(reviewer.clone()), ..types::Edit::default() };
-        let _: Task = project.ask(Method::Patch, &format!("/tasks/{id}"), &edit, None)?;
+        let edited: Task = project.ask(Method::Patch, &format!("/tasks/{id}"), &edit, None)?;
+        super::task::hint_of_reviewer(&edited, &context);
     }
     let mut add = command.add.clone();
     add.extend(command.reviewer.clone().filter(|reviewer| !command.add.contains(reviewer)));

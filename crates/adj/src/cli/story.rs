@@ -13,7 +13,7 @@ use kernel::words::{GateCause, LandingEnd, RequestKind};
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
-use machines::{Wire, run, worker};
+use machines::{Wire, architect, run, worker};
 use runtime::standstill::{self, Standstill};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -234,6 +234,15 @@ impl Story {
                     format!("{task}: the step hung or lost its session; once more, afresh"),
                 )
             }
+            // A fleet that starts tries credentials that were refused before; what comes of it is told.
+            Event::HealthSeen(seen)
+                if seen.refused
+                    && seen.probe.is_some()
+                    && !self.healthy.contains_key(seen.service.as_str()) =>
+            {
+                let text = format!("{} did not accept the credentials; trying them again", seen.service);
+                Some((Tone::Plain, text))
+            }
             Event::HealthSeen(seen) => {
                 let (name, known) = (&seen.service, seen.service.to_string());
                 // Nobody waits for it any more, and nobody has heard from it: whoever begins next will tell.
@@ -419,6 +428,18 @@ impl Story {
             Event::Restarted(restarted) => {
                 Some((Tone::Plain, format!("{} is started over, from main", restarted.id)))
             }
+            // What a person asks for, that person knows.
+            Event::TaskMoved(moved) if moved.from == Status::Review && moved.to == Status::InProgress => {
+                let machines::task::Event::Move { by, payload, .. } = &moved.input else { return None };
+                if matches!(by.role, machines::machine::Role::Human | machines::machine::Role::System) {
+                    return None;
+                }
+                let name = by.id.as_str();
+                let architect = world.config.architect.as_ref().is_some_and(|it| it.agent.as_str() == name);
+                let who = if architect { "the architect" } else { name };
+                let feedback = note(payload.feedback.as_deref().unwrap_or_default());
+                Some((Tone::Wrong, format!("{}: {who} asks for changes{feedback}", moved.id)))
+            }
             Event::TaskMoved(moved) if moved.to == Status::Canceled => {
                 let title = title(world, moved.id.as_str());
                 Some((Tone::Plain, format!("{} is canceled: {title}", moved.id)))
@@ -501,13 +522,24 @@ impl Story {
             Event::SpecReviewed(reviewed) => {
                 let id = &reviewed.id;
                 match reviewed.state {
-                    SpecState::NeedsChanges => {
-                        Some((Tone::You, format!("the spec {id} is to be changed: adj spec show {id}")))
-                    }
+                    SpecState::NeedsChanges => Some((
+                        Tone::You,
+                        format!(
+                            "the spec {id} needs changes{}: adj spec show {id}",
+                            note(reviewed.feedback.as_deref().unwrap_or_default())
+                        ),
+                    )),
                     SpecState::Approved => Some((Tone::Plain, format!("the spec {id} is split into tasks"))),
                     SpecState::Done => Some((Tone::Plain, format!("the spec {id} is done"))),
                     SpecState::Submitted => None,
                 }
+            }
+            Event::ArchitectMoved(moved)
+                if moved.state == architect::State::InError && moved.from != moved.to =>
+            {
+                let cause = world.architect.as_ref().and_then(|architect| architect.inner().cause.clone());
+                let cause = cause.unwrap_or_else(|| "no reason was given".to_owned());
+                Some((Tone::Loud, format!("the architect has stopped ({cause}): adj retry architect")))
             }
             // Without a budget nobody needs to know before the summary.
             Event::Charged(charged) if !charged.priced && has_budget(world) => {
@@ -618,6 +650,16 @@ impl Story {
                     answered.reply.as_ref().map(|reply| format!(" in reply {reply}")).unwrap_or_default();
                 plain(format!("{} {done} by {}{reply}{}", answered.id, answered.by, note(&answered.text)))
             }
+            Event::MemberAdded(added) => plain(format!("{} was added to {}", added.agent, added.channel)),
+            Event::MemberRemoved(removed) => {
+                plain(format!("{} was removed from {}", removed.agent, removed.channel))
+            }
+            Event::TurnMoved(moved) => plain(turn_words(moved)?),
+            Event::AgentSwitched(switched) => {
+                let done = if switched.enabled { "enabled" } else { "disabled" };
+                let why = note(switched.reason.as_deref().unwrap_or_default());
+                plain(format!("agent {} was {done} by {}{why}", switched.agent, switched.by))
+            }
             Event::BudgetRaised(raised) => {
                 plain(format!("the {} budget was raised by {}", raised.scope, rounded_dollars(raised.by)))
             }
@@ -630,6 +672,41 @@ impl Story {
             _ => None,
         }
     }
+}
+
+/// What happened to a turn in a channel. What the channel is told anyway stands there.
+fn turn_words(moved: &kernel::event::TurnMoved) -> Option<String> {
+    use machines::turn::{EndedBy, Event as Turn, State};
+    let (agent, channel) = (&moved.agent, &moved.channel);
+    Some(match &moved.input {
+        Turn::TurnGranted { .. } => format!("{agent} has the turn in {channel}"),
+        Turn::TurnComplete { ended_by: Some(EndedBy::Skip), .. } => {
+            format!("the turn of {agent} in {channel} was skipped")
+        }
+        Turn::TurnComplete { ended_by: Some(EndedBy::Cancel), .. } => {
+            format!("the turn of {agent} in {channel} was canceled")
+        }
+        Turn::TurnComplete { auto: true, .. } => {
+            format!("the turn of {agent} in {channel} is over (silence)")
+        }
+        Turn::TurnComplete { .. } => format!("the turn of {agent} in {channel} is over"),
+        Turn::WaitRequested { note: what, .. } => {
+            format!("{agent} pauses its turn in {channel}{}", note(what.as_deref().unwrap_or_default()))
+        }
+        Turn::Interrupt { .. } => format!("{agent} was interrupted in {channel} by a person"),
+        Turn::WaitResolved { .. } => format!("{agent} continues its turn in {channel}"),
+        Turn::WaitTimeout => format!("{agent} waited too long in {channel} and lost the turn"),
+        Turn::HumanOverride { to: State::Active, .. } => {
+            format!("a person gave {agent} its turn in {channel} back")
+        }
+        Turn::HumanOverride { .. } => format!("a person took the turn in {channel} from {agent}"),
+        Turn::Disconnects { .. } => format!("{agent} is OFFLINE in {channel}"),
+        Turn::AgentStarts
+        | Turn::AgentStops
+        | Turn::Assigned
+        | Turn::RemovedFromChannel
+        | Turn::Timeout { .. } => return None,
+    })
 }
 
 /// The first line of what somebody said, behind a colon.

@@ -410,7 +410,7 @@ fn moved_to(
 fn edit(project: &Project, edit: Edit, context: Context) -> Result<(), Failure> {
     let Edit { id, title, body, priority, plan, reviewer, agent, once } = edit;
     let id = named::task(project, &id)?.line.id;
-    let chosen = agent.is_some();
+    let (chosen, reviewed) = (agent.is_some(), reviewer.is_some());
     let body = types::Edit {
         title,
         body: body.map(or_stdin).transpose()?,
@@ -420,6 +420,9 @@ fn edit(project: &Project, edit: Edit, context: Context) -> Result<(), Failure> 
         agent,
     };
     let task: Task = project.ask(Method::Patch, &format!("/tasks/{id}"), &body, once.key.as_deref())?;
+    if reviewed {
+        hint_of_reviewer(&task, &context);
+    }
     if chosen {
         hint_of_agent(&task, &context);
         let lease = task.whole.as_ref().and_then(|whole| whole.lease.as_ref());
@@ -432,6 +435,18 @@ fn edit(project: &Project, edit: Edit, context: Context) -> Result<(), Failure> 
         }
     }
     told(&task, context)
+}
+
+/// Says at once what the reviewer cannot do.
+pub fn hint_of_reviewer(task: &Task, context: &Context) {
+    let whole = task.whole.as_ref();
+    if let Some((reviewer, lacks)) =
+        whole.and_then(|it| it.reviewer_id.as_ref().zip(it.reviewer_lacks.as_ref()))
+    {
+        let reviewer = visible(reviewer);
+        let text = format!("`{reviewer}` can ask for changes but not approve: {}", visible(lacks));
+        Project::hint(&context.globals, &text);
+    }
 }
 
 /// Says at once what would keep the task waiting.
@@ -499,6 +514,7 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
     };
     let task: Task = project.ask(Method::Post, "/tasks", &new, once.key.as_deref())?;
     hint_of_agent(&task, &context);
+    hint_of_reviewer(&task, &context);
     for on in &new.depends_on {
         let there: Result<Task, Failure> = project.get(&format!("/tasks/{on}"));
         if there.is_err_and(|failure| failure.exit() == Exit::NotFound) {

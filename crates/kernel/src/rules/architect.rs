@@ -438,7 +438,7 @@ fn begin(d: &mut Draft, request: &Request) {
     let share = budget::share(&d.world, &agent);
     let rooms = budget::shared_rooms(&d.world, &agent, d.day());
     let short = rooms.into_iter().find(|room| !room.has(share));
-    if !d.world.fleet_running || !there {
+    if !d.world.fleet_running || !there || d.world.disabled.contains_key(&agent) {
         return;
     }
     if let Some(room) = short {

@@ -230,7 +230,7 @@ pub(crate) fn carry_out_turn(
             turn::Effect::FreeTurn => {
                 let late = rooms::is_excused(d, &channel, &agent, event);
                 d.emit(TurnHeld { channel: channel.clone(), agent: None, late });
-                rooms::turn_freed(d, &channel, &agent);
+                rooms::turn_freed(d, &channel, &agent, event);
             }
             turn::Effect::StartTimer { due } => d.set_timer(timer.clone(), due),
             turn::Effect::StopTimers => d.clear_timer(&timer),

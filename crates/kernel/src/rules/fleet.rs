@@ -46,7 +46,7 @@ pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
     for id in held {
         wake(d, &id)?;
     }
-    Ok(())
+    if starts { super::service::fleet_started(d) } else { Ok(()) }
 }
 
 /// How many of the fleet's places are taken: by its own workers, and by a person's of the same agent. A stuck worker

@@ -280,10 +280,12 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
     let actor = d.command.actor.clone();
     let judged = d.world.judged(task, &actor.sender());
     if !judged.may_approve(&actor.sender()) {
-        return Err(forbidden("approve this task").hint(match &task.needs_person {
-            Some(reason) => format!("a person must look at it: {}", reason.text()),
-            None => "an agent approves nothing of its own, and only a lead what others did".to_owned(),
-        }));
+        let lacks = match &actor {
+            Actor::Agent { name, .. } => crate::why::approver_lacks(&d.world, task, name),
+            _ => None,
+        };
+        let usual = "an agent approves nothing of its own, and only a lead what others did";
+        return Err(forbidden("approve this task").hint(lacks.unwrap_or_else(|| usual.to_owned())));
     }
     if task.status() != Status::Review {
         let status = task.status();

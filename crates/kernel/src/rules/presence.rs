@@ -12,11 +12,14 @@ use super::Rule;
 use super::outside_runs::renew_outside;
 use super::release::{fail_run, release};
 use super::rooms::join;
+use super::seats;
 use super::step::{lost, seconds};
 use crate::command::{Presence, Refusal, Reply};
+use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::Timer;
-use crate::event::{AgentConnected, AgentGone, HeartbeatSeen};
+use crate::event::{AgentConnected, AgentGone, AgentSwitched, HeartbeatSeen};
+use crate::rooms::Seat;
 use crate::words::GoneBecause;
 use crate::world::Holder;
 
@@ -97,6 +100,49 @@ pub(super) fn gone(d: &mut Draft, agent: &AgentName, why: GoneBecause) -> Ruled 
         }
     }
     Ok(())
+}
+
+/// A person disables an agent, or enables it again. Twice the same changes nothing.
+pub(crate) fn switch_agent(
+    d: &mut Draft,
+    agent: &AgentName,
+    enabled: bool,
+    reason: Option<&str>,
+) -> Result<Reply, Refusal> {
+    let in_channel = d.world.channels.values().any(|channel| channel.places.contains_key(agent));
+    let known = d.world.config.agents.contains_key(agent) || d.world.agents.contains_key(agent) || in_channel;
+    if !known && !d.world.disabled.contains_key(agent) {
+        return Err(Refusal::not_found("agent", agent).hint("`adj agent ls` lists the agents"));
+    }
+    check_text(d, "reason", reason)?;
+    let reply = Reply { id: Some(SmolStr::new(agent.as_str())), ..Reply::default() };
+    if enabled != d.world.disabled.contains_key(agent) {
+        return Ok(reply);
+    }
+    let reason = reason.map(str::trim).filter(|reason| !reason.is_empty()).map(str::to_owned);
+    let (at, by) = (d.at(), SmolStr::new(d.command.actor.to_string()));
+    d.rule(if enabled { Rule::AgentEnabled } else { Rule::AgentDisabled });
+    d.emit(AgentSwitched { agent: agent.clone(), enabled, at, by, reason });
+    for (channel, state) in places(d, agent) {
+        if enabled {
+            join(d, &channel, agent)?;
+            continue;
+        }
+        let event = match state {
+            turn::State::Offline => continue,
+            turn::State::Idle => turn::Event::AgentStops,
+            turn::State::Queued | turn::State::Active | turn::State::Waiting => {
+                turn::Event::Disconnects { context: Some("a person disabled it".to_owned()) }
+            }
+        };
+        d.move_turn(&channel, agent, &event, Caller::SYSTEM)?;
+        seats::quit(d, &Seat::Room { channel, agent: agent.clone() });
+    }
+    let architect = d.world.config.architect.as_ref().is_some_and(|architect| architect.agent == *agent);
+    if architect && !enabled {
+        seats::quit(d, &Seat::Architect);
+    }
+    Ok(reply)
 }
 
 fn places(d: &Draft, agent: &AgentName) -> Vec<(ChannelName, turn::State)> {

@@ -5,7 +5,7 @@
 use machines::machine::{Caller, Role};
 use machines::names::{AgentName, ChannelName};
 use machines::task::{self, Status};
-use machines::turn::{self, InterruptBehaviour, WaitReason};
+use machines::turn::{self, EndedBy, InterruptBehaviour, WaitReason};
 use machines::wire::Wire;
 use smol_str::SmolStr;
 
@@ -159,7 +159,7 @@ pub(crate) fn add_member(
 /// A member that is there takes its place in the ring.
 pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
     let there = d.world.is_hosted(agent) || d.world.agents.contains_key(agent);
-    if !there {
+    if !there || d.world.disabled.contains_key(agent) {
         return Ok(());
     }
     if channel_of(d, name)?.state_of(agent) == Some(turn::State::Offline) {
@@ -232,8 +232,10 @@ fn say(d: &mut Draft, name: &ChannelName, agent: Option<&AgentName>, text: &str)
             InterruptBehaviour::Queue => {}
         }
     }
-    if by_person {
-        wake(d, name)?;
+    match by_person {
+        true => wake(d, name)?,
+        // Whoever rested because it was alone has somebody to talk to.
+        false => rejoin_resting(d, name)?,
     }
     Ok(number)
 }
@@ -263,12 +265,18 @@ fn wake(d: &mut Draft, name: &ChannelName) -> Ruled {
         d.rule(Rule::RoomWoken);
         d.emit(RoomRests { channel: name.clone(), rests: false });
     }
+    rejoin_resting(d, name)?;
+    grant_next(d, name)?;
+    announce_nobody(d, name);
+    Ok(())
+}
+
+/// Agents that rested alone take turns again.
+fn rejoin_resting(d: &mut Draft, name: &ChannelName) -> Ruled {
     let resting: Vec<AgentName> = channel_of(d, name)?.resting.iter().cloned().collect();
     for agent in resting {
         d.move_turn(name, &agent, &turn::Event::Assigned, Caller::SYSTEM)?;
     }
-    grant_next(d, name)?;
-    announce_nobody(d, name);
     Ok(())
 }
 
@@ -356,9 +364,9 @@ pub(crate) fn take_turn(
         }
         TurnWord::Resume => Some(turn::Event::WaitResolved { at }),
         TurnWord::Override { to } => Some(turn::Event::HumanOverride { at, to: *to }),
-        TurnWord::Cancel => Some(taken_away(d, name, agent, state)?),
+        TurnWord::Cancel => Some(taken_away(d, name, agent, state, EndedBy::Cancel)?),
         TurnWord::Skip if matches!(state, turn::State::Active | turn::State::Waiting) => {
-            Some(taken_away(d, name, agent, state)?)
+            Some(taken_away(d, name, agent, state, EndedBy::Skip)?)
         }
         TurnWord::Skip => {
             let (channel, agent) = (name.clone(), agent.clone());
@@ -411,7 +419,7 @@ fn holder_of(d: &Draft, name: &ChannelName) -> String {
 }
 
 fn completes(d: &Draft, name: &ChannelName, agent: &AgentName, auto: bool) -> Result<turn::Event, Refusal> {
-    Ok(turn::Event::TurnComplete { alone: channel_of(d, name)?.is_alone(agent), auto })
+    Ok(turn::Event::TurnComplete { alone: channel_of(d, name)?.is_alone(agent), auto, ended_by: None })
 }
 
 /// A person ends a turn, or takes one that waits away.
@@ -420,10 +428,12 @@ fn taken_away(
     name: &ChannelName,
     agent: &AgentName,
     state: turn::State,
+    by: EndedBy,
 ) -> Result<turn::Event, Refusal> {
+    let alone = channel_of(d, name)?.is_alone(agent);
     Ok(match state {
         turn::State::Waiting => turn::Event::HumanOverride { at: d.at(), to: turn::State::Queued },
-        _ => completes(d, name, agent, false)?,
+        _ => turn::Event::TurnComplete { alone, auto: false, ended_by: Some(by) },
     })
 }
 
@@ -502,7 +512,13 @@ fn can_begin(d: &Draft, name: &ChannelName, agent: &AgentName) -> bool {
     let there = d.world.may_begin(&service, Some(&seat_of(name, agent)));
     let share = budget::share(&d.world, agent);
     let paid = budget::shared_rooms(&d.world, agent, d.day()).iter().all(|room| room.has(share));
-    d.world.fleet_running && there && paid
+    let replies = d.world.seats.iter().filter(|(seat, seated)| is_in_room(seat) && seated.reply.is_some());
+    let place = replies.count() < d.world.config.limits.replies as usize;
+    d.world.fleet_running && there && paid && place
+}
+
+fn is_in_room(seat: &Seat) -> bool {
+    matches!(seat, Seat::Room { .. })
 }
 
 /// Whether what the agent said last is known to be over: its program may take a while to end.
@@ -581,6 +597,9 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
 pub(super) fn settle_rooms(d: &mut Draft) -> Ruled {
     let names: Vec<ChannelName> =
         d.world.channels.iter().filter(|(_, room)| !room.is_closed()).map(|(name, _)| name.clone()).collect();
+    // Replies have a limit: the room in which nobody spoke for longest comes first.
+    let mut names = names;
+    names.sort_by_cached_key(|name| d.world.channel(name).map_or(0, |room| room.granted));
     for name in names {
         if channel_of(d, &name)?.stalled {
             grant_next(d, &name)?;
@@ -738,12 +757,16 @@ pub(super) fn is_excused(d: &mut Draft, name: &ChannelName, agent: &AgentName, e
 }
 
 /// The turn is not a turn any more: what came into it is passed on, and what the agent was saying is ended.
-pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
+pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName, event: &turn::Event) {
     d.clear_timer(&Timer::Silence { channel: name.clone() });
     if d.world.channel(name).is_some_and(|channel| channel.messages.iter().any(|message| message.held)) {
         d.emit(MessagesReleased { channel: name.clone() });
     }
-    seats::quit(d, &seat_of(name, agent));
+    let own_word = matches!(event, turn::Event::TurnComplete { auto: false, ended_by: None, .. });
+    match own_word && d.command.actor.is_agent(agent) {
+        true => seats::let_finish(d, &seat_of(name, agent)),
+        false => seats::quit(d, &seat_of(name, agent)),
+    }
 }
 
 /// The turn ended well: what the agent was given in it is dealt with.

@@ -116,10 +116,19 @@ fn turns_had(d: &Draft, id: &EffectId) -> u32 {
 
 /// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
 pub(super) fn quit(d: &mut Draft, seat: &Seat) {
+    end_reply(d, seat, false);
+}
+
+/// The same of an agent that ended its turn by a call: the call is answered, and its program comes to its own end.
+pub(super) fn let_finish(d: &mut Draft, seat: &Seat) {
+    end_reply(d, seat, true);
+}
+
+fn end_reply(d: &mut Draft, seat: &Seat, finish: bool) {
     let Some(reply) = d.world.seated(seat).and_then(|seated| seated.reply.clone()) else { return };
     d.end(&reply, EffectEnd::Superseded);
     over(d, seat);
-    let end = d.ask(Effect::EndReply { seat: seat.clone(), reply });
+    let end = d.ask(Effect::EndReply { seat: seat.clone(), reply, finish });
     d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
     // Nobody knows whether its program has begun the session: it can neither be begun again nor resumed.
     if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
@@ -213,9 +222,9 @@ pub(super) fn reply_outcome(
             came_to(d, &said)?;
         }
         Happened::StepFailed { error, why, usage } => {
-            finished(d, id, seat, *usage);
             let seated = d.world.seated(seat);
             let again = seated.is_some_and(|seated| !seated.retried) && *why == StepFailure::Session;
+            finished(d, id, seat, *usage);
             if again {
                 d.rule(Rule::ReplyRetried);
                 renew(d, seat, true);

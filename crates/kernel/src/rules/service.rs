@@ -322,6 +322,19 @@ pub(super) fn reset_reached(d: &mut Draft, service: &ServiceName) -> Ruled {
     go_first(d, service)
 }
 
+/// Somebody starts the fleet, and may have set the credentials since: the first that waits tries them, without a wait.
+pub(super) fn fleet_started(d: &mut Draft) -> Ruled {
+    let refused = d.world.health.iter().filter(|(_, health)| !health.healthy && health.refused);
+    let refused: Vec<ServiceName> = refused.map(|(service, _)| service.clone()).collect();
+    for service in refused {
+        if d.world.probing(&service).is_none() {
+            d.rule(Rule::CredentialsTriedAgain);
+            go_first(d, &service)?;
+        }
+    }
+    Ok(())
+}
+
 /// The first that waits for the service, and for no answer, goes on alone; where there is none, whoever begins next does.
 fn go_first(d: &mut Draft, service: &ServiceName) -> Ruled {
     let Some(first) = first_waiting(d, service) else {

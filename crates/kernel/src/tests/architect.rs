@@ -147,6 +147,15 @@ pub(super) fn one_that_gave_up() -> Table {
     studio.table
 }
 
+/// What a waiting list needs: a spec that its author is to change.
+pub(super) fn one_that_wants_changes() -> Table {
+    let mut studio = Studio::new();
+    studio.submit(None).unwrap();
+    studio.ready();
+    studio.answers(ArchitectAnswer::Feedback { text: "Which people?".to_owned() }).unwrap();
+    studio.table
+}
+
 const TWO: &str = r#"```json
 {"stories": [{"key": "form", "title": "The form", "acceptance": ["it has two fields"], "dependsOn": ["db"]},
              {"key": "db", "title": "The table", "infrastructure": true}]}

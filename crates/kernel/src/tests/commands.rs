@@ -358,7 +358,7 @@ fn a_channel_has_one_turn_holder() {
     };
     assert_eq!(send(&mut table, Actor::System, "b", granted).unwrap_err().code, "TURN_TAKEN");
     // Its own turn it completes, and no other agent's.
-    let complete = || turn::Event::TurnComplete { alone: false, auto: false };
+    let complete = || turn::Event::TurnComplete { alone: false, auto: false, ended_by: None };
     assert_eq!(send(&mut table, agent("b", Role::Lead), "a", complete()).unwrap_err().status, 403);
     let post = Ask::Post { channel: room.clone(), text: "hello".to_owned() };
     table.tell(agent("a", Role::Intern), post).unwrap();

@@ -130,6 +130,7 @@ fn plain(ask: Ask) -> Line {
         }
         Ask::RemoveMember { .. } | Ask::WasAway { .. } | Ask::SubmitSpec(_) => "Channels and architect",
         Ask::AbandonRequest { .. } | Ask::RecoverArchitect => "Channels and architect",
+        Ask::SwitchAgent { .. } => "Fleet",
         Ask::StartFleet { .. } | Ask::StopFleet | Ask::Configure { .. } | Ask::SeeDisk { .. } => "Fleet",
         Ask::TestMain | Ask::SeeMain { .. } | Ask::Outcome(_) => "Fleet",
         _ => "Board",
@@ -469,6 +470,7 @@ fn lines() -> Vec<Line> {
     lines.extend([
         plain(Ask::StartFleet { workers: 1 }),
         plain(Ask::StopFleet),
+        plain(Ask::SwitchAgent { agent: AgentName::new("coder").unwrap(), enabled: false, reason: None }),
         plain(Ask::Configure { config: Box::new(config()) }),
         plain(Ask::SeeDisk { full: None }),
         plain(Ask::TestMain),
@@ -604,6 +606,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::StartRun { .. }
         | Ask::RunEvent { .. }
         | Ask::Presence { .. }
+        | Ask::SwitchAgent { .. }
         | Ask::SubmitPlan { .. }
         | Ask::ClaimDone { .. }
         | Ask::AskApproval { .. }
@@ -629,7 +632,7 @@ fn every_ask_has_a_line_on_the_page() {
         | Ask::RemoveMember { .. }
         | Ask::TurnEvent { .. }
         | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => 54,
+        | Ask::Outcome(_) => 55,
     };
     assert_eq!(asked.len(), named(&Ask::StopFleet));
 }

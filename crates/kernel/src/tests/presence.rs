@@ -128,3 +128,46 @@ fn an_agent_s_places_in_channels_follow_its_presence() {
     says(&mut table, Presence::Disconnect).unwrap();
     assert_eq!(state(&table), turn::State::Offline);
 }
+
+/// AgentDisabled, AgentEnabled: OFFLINE wherever it has a place, and back to IDLE where it is there.
+#[test]
+fn an_agent_that_a_person_disables_has_no_place_anywhere_until_it_is_enabled() {
+    let mut table = Table::new(config());
+    let room = ChannelName::new("room").unwrap();
+    let name = room.clone();
+    table.ann(Ask::MakeChannel { name, config: Default::default(), about: Default::default() }).unwrap();
+    table.ann(Ask::AddMember { channel: room.clone(), agent: named(), times: Default::default() }).unwrap();
+    says(&mut table, Presence::Connect).unwrap();
+    let state = |table: &Table| table.world.channels[&room].places[&named()].state;
+    let switch = |enabled| Ask::SwitchAgent { agent: named(), enabled, reason: Some("dear".to_owned()) };
+    assert_eq!(table.tell(outsider(), switch(false)).unwrap_err().status, 403, "nobody disables itself");
+    table.ann(switch(false)).unwrap();
+    let seq = table.world.seq;
+    table.ann(switch(false)).unwrap();
+    assert_eq!((state(&table), table.world.seq), (turn::State::Offline, seq), "twice is once");
+    says(&mut table, Presence::Disconnect).unwrap();
+    says(&mut table, Presence::Connect).unwrap();
+    assert_eq!(state(&table), turn::State::Offline, "connecting alone does not lead out of it");
+    table.ann(switch(true)).unwrap();
+    assert_eq!(state(&table), turn::State::Idle, "it is there, and not queued again by itself");
+    let unknown = Ask::SwitchAgent { agent: AgentName::new("who").unwrap(), enabled: false, reason: None };
+    assert_eq!(table.ann(unknown).unwrap_err().status, 404);
+}
+
+/// No worker takes a task for it, and nobody begins a run with it.
+#[test]
+fn a_disabled_agent_is_given_no_task() {
+    let mut table = Table::new(config());
+    let coder = table.world.config.fleet.agent.clone();
+    let switch = |enabled| Ask::SwitchAgent { agent: coder.clone(), enabled, reason: None };
+    table.tell(Actor::System, Ask::Configure { config: Box::new(config()) }).unwrap();
+    table.ann(switch(false)).unwrap();
+    let mut table = check(table, "ticket t1");
+    table.tell(Actor::System, Ask::StartFleet { workers: 1 }).unwrap();
+    assert_eq!(table.stands("task t1"), "task t1 INBOX");
+    let waiting = crate::waiting::waiting(&table.world, &Default::default(), table.now);
+    let kinds: Vec<_> = waiting.iter().map(|item| item.kind).collect();
+    assert!(kinds.contains(&crate::waiting::Kind::AgentDisabled), "{kinds:?}");
+    table.ann(switch(true)).unwrap();
+    assert_eq!(table.stands("task t1"), "task t1 IN_PROGRESS");
+}

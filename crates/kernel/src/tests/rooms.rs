@@ -367,6 +367,15 @@ fn itself(agent: &str) -> Actor {
 }
 
 /// What a waiting list needs: an agent that has paused its turn.
+pub(super) fn an_agent_that_was_lost() -> Table {
+    let mut talk = Talk::new("coder intern", "inject");
+    talk.post("hello");
+    let why = StepFailure::Failed;
+    let crash = Happened::StepFailed { error: "exit 1".to_owned(), why, usage: Usage::default() };
+    talk.comes("start_reply", crash);
+    talk.table
+}
+
 pub(super) fn an_agent_that_waits() -> Table {
     let mut talk = Talk::new("coder intern", "inject");
     talk.post("hello");

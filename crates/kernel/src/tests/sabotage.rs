@@ -70,6 +70,16 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             let channel = Channel { current: Some(AgentName::new("a").unwrap()), ..Channel::default() };
             world.channels.insert(ChannelName::new("room").unwrap(), Arc::new(channel));
         }
+        Invariant::DisabledAreStill => {
+            let agent = AgentName::new("a").unwrap();
+            let mut channel = Channel::default();
+            let place = turn::Turn { state: turn::State::Idle, ..turn::Turn::default() };
+            channel.places.insert(agent.clone(), place);
+            channel.resting.insert(agent.clone());
+            world.channels.insert(ChannelName::new("room").unwrap(), Arc::new(channel));
+            let by = "human:ann".into();
+            world.disabled.insert(agent, crate::world::Disabled { since: 1, by, reason: None });
+        }
         Invariant::RoomsComeToRest => {
             let quiet = [AgentName::new("a").unwrap()].into_iter().collect();
             world

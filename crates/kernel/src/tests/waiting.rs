@@ -28,6 +28,14 @@ fn scenario(kind: Kind) -> (Table, Facts) {
         Kind::Question => after(plain(), "questions t1 which\tof\tthem"),
         Kind::Architect => super::architect::one_that_gave_up(),
         Kind::Turn => super::rooms::an_agent_that_waits(),
+        Kind::LostMember => super::rooms::an_agent_that_was_lost(),
+        Kind::SpecChanges => super::architect::one_that_wants_changes(),
+        Kind::AgentDisabled => {
+            let mut table = check(plain(), "ticket t1");
+            let agent = table.world.config.fleet.agent.clone();
+            table.ann(Ask::SwitchAgent { agent, enabled: false, reason: None }).unwrap();
+            table
+        }
         Kind::TurnLimit => after(Table::with(|config| limited(config, 2)), "turn"),
         Kind::Budget => after(Table::with(|config| config.budget.task = Some(1_150)), "step"),
         Kind::StuckWorker => after(plain(), &format!("{}fails", "fails\nbackoff\n".repeat(4))),

@@ -120,6 +120,14 @@ crate::wire_enum! {
 }
 
 crate::wire_enum! {
+    /// How a person ended a turn. The word is the trigger that is logged.
+    pub enum EndedBy {
+        Skip = "turn_skipped",
+        Cancel = "turn_canceled",
+    }
+}
+
+crate::wire_enum! {
     pub enum WaitReason {
         Requested = "requested",
         HumanInterrupt = "human_interrupt",
@@ -208,6 +216,9 @@ pub enum Event {
         /// Nobody said so: silence did, or there was nothing to say anything to.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         auto: bool,
+        /// A person ended it, and this is how; absent where the agent itself did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_by: Option<EndedBy>,
     },
     /// The turn's time is over. `warning` where the agent had answered and only forgot to say so.
     #[serde(rename = "timeout")]

@@ -40,7 +40,9 @@ impl Script for Turn {
             "assigned" => Event::Assigned,
             "removed" => Event::RemovedFromChannel,
             "granted" => Event::TurnGranted { at: at(), timeout_seconds: seconds() },
-            "TURN_COMPLETE" => Event::TurnComplete { alone: words[1] == "alone", auto: false },
+            "TURN_COMPLETE" => {
+                Event::TurnComplete { alone: words[1] == "alone", auto: false, ended_by: None }
+            }
             "timeout" => Event::Timeout { answered: words.len() > 1 },
             "wait" => Event::WaitRequested {
                 at: at(),

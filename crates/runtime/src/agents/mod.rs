@@ -108,6 +108,14 @@ pub trait Login: Sync {
     /// What to do where a service does not accept it. `passed`: the variables that the agent's `env` names.
     fn refused(&self, agent: &str, passed: &[String], is_set: &dyn Fn(&str) -> bool) -> String;
 
+    /// The variable that `adj login` keeps.
+    fn variable(&self) -> &'static str;
+
+    /// What of the program makes a login for it, where something does; it is run on the terminal and prints the login.
+    fn maker(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// What to do where no login is passed on.
     fn missing_hint(&self, agent: &str) -> String;
 }

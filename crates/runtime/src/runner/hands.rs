@@ -235,7 +235,7 @@ impl Shared {
                 tickets::write(self, id, task, ticket, status, note.as_deref()).await
             }
             Effect::PrepareSeat { seat } => Some(seats::prepare(self, seat).await),
-            Effect::EndReply { reply, .. } => step::end_reply(self, reply).await,
+            Effect::EndReply { reply, finish, .. } => step::end_reply(self, reply, *finish).await,
             Effect::AnswerInReply { reply, call, allow, note, .. } => {
                 step::answer(self, reply, call, *allow, note).await
             }

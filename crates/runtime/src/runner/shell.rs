@@ -14,7 +14,7 @@ use kernel::Effect;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
 use super::gate::Whose;
-use super::surroundings::{self, Folders, Ground, Purpose, SurroundingsError};
+use super::surroundings::{self, Folders, Ground, Names, Purpose, SurroundingsError};
 use super::{Missing, Shared, authorship};
 use crate::git::GitError;
 use crate::keeper::Spec;
@@ -113,7 +113,7 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
         Isolation::Worktree => authorship::author(settings, name).settings(&repository),
         Isolation::Clone => Vec::new(),
     };
-    let mut env = surroundings::variables(ground, &agent.env, whose, git)?;
+    let mut env = surroundings::variables(ground, Names::OfAgent(&agent.env), whose, git)?;
     if visit.terminal {
         // Somebody looks at this one.
         for name in ["TERM", "COLORTERM"] {

@@ -12,6 +12,7 @@ use super::authorship::committer;
 use super::gate::Whose;
 use super::in_force::SettingsInForce;
 use super::trees;
+use crate::credentials;
 use crate::files::FileError;
 use crate::git::{self, GitError};
 use crate::keeper;
@@ -81,7 +82,7 @@ pub fn environment(
         Isolation::Clone => Vec::new(),
     };
     let whose = Whose { task: &task.id, run: Some(run), worker: Some(worker) };
-    variables(shared.ground(&in_force.settings), &agent.env, whose, settings)
+    variables(shared.ground(&in_force.settings), Names::OfAgent(&agent.env), whose, settings)
 }
 
 /// The same for an agent that speaks outside of any task: it has no ports, and its git is that of a clone.
@@ -94,7 +95,7 @@ pub fn environment_in_seat(
     let temporary = layout.temp_of_seat(seat);
     let given =
         workplace::Given { task: "", worker: name.as_str(), run: "", port_base: None, temporary: &temporary };
-    let mut variables = workplace::environment(&agent.env, &|name| std::env::var_os(name), &given);
+    let mut variables = workplace::environment(&agent.env, &credentials::variable, &given);
     variables.retain(|(name, _)| !["ADJ_TASK", "ADJ_RUN"].contains(&name.as_str()));
     variables.push(("ADJ_SEAT".to_owned(), seat.to_string()));
     variables.extend(git_variables(unsigned()));
@@ -107,13 +108,26 @@ pub fn environment_of_tests(
     in_force: &SettingsInForce,
     whose: Whose<'_>,
 ) -> Result<Vec<(String, String)>, SurroundingsError> {
-    variables(shared.ground(&in_force.settings), &in_force.settings.test.env, whose, Vec::new())
+    variables(
+        shared.ground(&in_force.settings),
+        Names::OfTests(&in_force.settings.test.env),
+        whose,
+        Vec::new(),
+    )
 }
 
-/// `names` are what of the user's variables is passed on beside the usual ones; `settings` are git's.
+/// What of the user's variables is passed on beside the usual ones.
+#[derive(Clone, Copy)]
+pub enum Names<'a> {
+    /// An agent also gets the logins that `adj login` keeps.
+    OfAgent(&'a [String]),
+    OfTests(&'a [String]),
+}
+
+/// `settings` are git's.
 pub fn variables(
     ground: Ground<'_>,
-    names: &[String],
+    names: Names<'_>,
     whose: Whose<'_>,
     settings: Vec<(&'static str, String)>,
 ) -> Result<Vec<(String, String)>, SurroundingsError> {
@@ -128,7 +142,10 @@ pub fn variables(
         port_base,
         temporary: &temporary,
     };
-    let mut variables = workplace::environment(names, &|name| std::env::var_os(name), &given);
+    let mut variables = match names {
+        Names::OfAgent(names) => workplace::environment(names, &credentials::variable, &given),
+        Names::OfTests(names) => workplace::environment(names, &|name| std::env::var_os(name), &given),
+    };
     let mut git = unsigned();
     git.extend(settings);
     if ground.settings.fleet.isolation == Isolation::Worktree

@@ -27,6 +27,8 @@ pub enum Word {
     Interrupt,
     /// End the processes; whoever asks is told what was used.
     End(Option<oneshot::Sender<Usage>>),
+    /// The same, once the program has come to its own end or has had some time for it.
+    Finish(oneshot::Sender<Usage>),
 }
 
 /// Makes a step or a gate known before it begins, so that whoever must end it can reach it at every moment.

@@ -327,6 +327,7 @@ pub const SECTIONS: &[Section] = &[
             key("standstill", Kind::Time, r#""1m""#, "How long a fleet that runs may do nothing, while what is left waits for you, for a service or for a task that will never be done, before it says so."),
             key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
             key("pull_request", Kind::Time, r#""30s""#, "How often the remote is asked whether pull requests were merged."),
+            key("replies", Kind::Number(1, MANY), "4", "Replies of agents in channels at once, in all channels together: the rest of the machine is for tasks."),
             key("same_call", Kind::Number(2, MANY), "3", "The same call this many times in a row is a loop."),
             key("same_step", Kind::Number(2, MANY), "3", "This many steps in a row without DONE, with the same last message and no change in the tree, are a loop."),
             key("tool_failures", Kind::Number(1, MANY), "3", "Failures of one tool in a row that stop a run."),

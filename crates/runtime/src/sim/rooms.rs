@@ -230,6 +230,12 @@ pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
             review_room(stage)?;
             (person(), None)
         }
+        23 => {
+            let who =
+                agent(stage.random.pick(&["ada", "outsider", "coder", "lead"]).expect("there are four"));
+            let enabled = stage.world.disabled.contains_key(&who);
+            (person(), Some(Ask::SwitchAgent { agent: who, enabled, reason: None }))
+        }
         _ => (person(), Some(say("which way?"))),
     };
     if let Some(what) = what {
@@ -239,6 +245,10 @@ pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
         let wait = stage.random.between(1_000, 90_000);
         stage.later(wait, Item::Room(step + 1));
     } else {
+        let disabled: Vec<AgentName> = stage.world.disabled.keys().cloned().collect();
+        for who in disabled {
+            ask(stage, person(), Ask::SwitchAgent { agent: who, enabled: true, reason: None })?;
+        }
         ask(stage, person(), Ask::CloseChannel { name: room() })?;
     }
     Ok(())

@@ -22,6 +22,8 @@ pub struct Agent {
     /// WAITING, QUEUED or IDLE.
     #[schemars(with = "Words<State>")]
     pub state: State,
+    /// Who disabled it, where somebody did: it takes no task and has no turn.
+    pub disabled: Option<Disabled>,
     /// Since when it is connected from outside, where it is.
     pub connected_since: Option<String>,
     /// Its last heartbeat that was written down; not every one is.
@@ -30,6 +32,23 @@ pub struct Agent {
     pub expected_by: Option<String>,
     /// Its runs that are under way, paused or failed.
     pub runs: Vec<String>,
+}
+
+/// That a person has disabled an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentDisabled")]
+pub struct Disabled {
+    pub since: String,
+    pub by: String,
+    pub reason: Option<String>,
+}
+
+/// Why an agent is disabled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "DisableAgent")]
+pub struct Disable {
+    pub reason: Option<String>,
 }
 
 /// An agent that connects.

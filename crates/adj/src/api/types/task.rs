@@ -166,6 +166,8 @@ pub struct TaskWhole {
     /// The plan that came with it.
     pub plan: Option<Vec<String>>,
     pub reviewer_id: Option<String>,
+    /// What the agent that is to review it lacks to approve it; it can ask for changes all the same.
+    pub reviewer_lacks: Option<String>,
     /// The plan that it is worked on by.
     pub work_plan: Option<WorkPlan>,
     pub submission: Option<Submission>,

@@ -97,6 +97,24 @@ fn a_spec_is_split_built_reviewed_and_landed() {
     assert!(cost > 0.0, "what the architect says is paid for");
 }
 
+/// What the architect does is part of the story, and what it wants of a person is in the list.
+#[test]
+fn changes_that_the_architect_asks_for_and_its_end_are_told_and_a_spec_that_needs_changes_waits() {
+    let lead = lead(&[
+        ("spec", "FEEDBACK\nwhich people?"),
+        ("review", "CHANGES\nsay it twice"),
+        ("review", "APPROVE\nfine"),
+    ]);
+    let repository = studio("studio-told", &lead, &scenario(&[BUILD, BUILD]), &["t-1"], "");
+    repository.ok("spec submit login.md");
+    let lines = repository.adj("run --until-idle").stdout;
+    assert!(lines.contains("t-1: the architect asks for changes: say it twice"), "{lines}");
+    assert!(lines.contains("the spec login needs changes: which people?"), "{lines}");
+    let waiting = repository.ok("waiting");
+    assert!(waiting.contains("the spec login needs changes: which people?"), "{waiting}");
+    assert!(waiting.contains("adj spec show login"), "{waiting}");
+}
+
 /// The circle is named, three times; then a person is asked, whose word the architect goes on with.
 #[test]
 fn stories_that_wait_for_each_other_come_back_and_end_with_a_person() {

@@ -373,6 +373,20 @@ fn credentials_that_are_refused_stop_the_fleet_once_and_are_no_failed_steps() {
     repository.check(&["t-1", "t-2", "t-3"], "sh tests.sh");
 }
 
+/// Whoever starts the fleet may have set the key since: it is tried without a wait and without another command.
+#[test]
+fn a_fleet_that_is_started_again_tries_refused_credentials_at_once() {
+    let refused = "{ outage = 401 }";
+    let text = scenario(&[refused, refused, &format!("{WRITE}, {DONE}")]);
+    let repository = Repository::new("ends-key-set", &text, &["t-1"]);
+    waits_for_a_person(&repository);
+    let again = waits_for_a_person(&repository);
+    assert!(again.contains("agents did not accept the credentials; trying them again"), "{again}");
+    assert_eq!(again.matches("✗ agents does not accept the credentials").count(), 1, "{again}");
+    repository.ok("run --until-idle");
+    repository.check(&["t-1"], "sh tests.sh");
+}
+
 /// There is nothing to ask the service with: one run tries, and nothing is said to be back before it has come through.
 #[test]
 fn an_outage_that_goes_on_is_told_once_and_tried_by_one_run() {

@@ -140,6 +140,37 @@ fn a_fleet_that_meets_a_full_disk_again_and_again_stays_up_and_lands_everything(
     );
 }
 
+/// It could not write, which is no crash: it keeps its turn, waits for room and speaks again.
+#[test]
+fn an_agent_whose_reply_fails_on_a_full_disk_stays_in_its_room_and_speaks_when_there_is_room() {
+    on_a_disk(
+        "full-room",
+        r#"cat > anna.toml <<'END'
+[[scenario]]
+task = "room/*"
+[[scenario.step]]
+do = [ { run = "touch middle; while [ ! -e go ]; do sleep 0.05; done; head -c 1m /dev/zero > large || kill -9 $PPID", quiet = true } ]
+[[scenario.step]]
+do = [ { say = "Here." } ]
+END
+        printf '\n[agents.anna]\nadapter = "script"\ncommand = ["anna.toml"]\n' >> adjutant.toml
+        git add anna.toml adjutant.toml && git -c user.name=a -c user.email=a@b commit -qm Anna
+        begin
+        "$adj" channel create talk --topic Well? --timeout 10m --add anna > /dev/null || fail "no room"
+        seat='agents/.seats/room+talk+anna'
+        within 60 '[ -e "$seat/middle" ]'
+        : > "$seat/go.new"; fill; mv "$seat/go.new" "$seat/go"
+        within 60 'grep -q "anna in talk: what the agent prints cannot be kept, so it waits" "$said"'
+        rm filler
+        within 60 '"$adj" channel history talk | grep -q Here.'
+        grep -q disconnected "$said" && fail "it was lost"
+        for tree in agents/*-f-*; do [ ! -d "$tree" ] || : > "$tree/${tree##*/?-}.go"; done
+        within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
+        "$adj" stop || fail "it does not stop"
+        wait $pid || fail "it failed""#,
+    );
+}
+
 /// What is deleted while agents run is free at once, whether it was there before them or not: no process of ours has it
 /// open or stands in it, and no rule of the sandbox names it.
 #[test]

@@ -155,6 +155,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.standstill", "standstill::a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_and_once"),
     ("limits.heartbeat", "settings::a_connected_agent_that_misses_its_heartbeats_loses_its_task_when_the_settings_say"),
     ("limits.checkout", "faults::a_landing_waits_for_local_changes_in_its_files_and_for_nothing_else"),
+    ("limits.replies", "members::no_more_replies_run_at_once_than_the_settings_allow"),
     ("limits.same_call", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
     ("limits.tool_failures", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),
     ("limits.effect_tries", "settings::the_settings_say_after_how_many_tries_a_person_is_told"),

@@ -29,6 +29,7 @@ mod main_tests;
 mod many;
 mod marks;
 mod mcp;
+mod members;
 mod model_api;
 mod odd;
 mod odd_git;

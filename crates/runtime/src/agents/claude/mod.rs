@@ -180,7 +180,7 @@ impl Login for Claude {
         match (passed.first(), passed.iter().find(|key| is_set(key))) {
             (_, Some(set)) => format!("{set} is set, and what it holds is not accepted"),
             (Some(unset), None) => format!(
-                "`agents.{agent}.env` passes {unset} on, but it is not set: set it and start `adj run` again"
+                "`agents.{agent}.env` passes {unset} on, but it is not set: set it, or `adj login claude`, and start `adj run` again"
             ),
             (None, None) => format!(
                 "pass a key on with `env = [\"ANTHROPIC_API_KEY\"]` in `[agents.{agent}]`, or the token of `claude setup-token` \
@@ -189,10 +189,17 @@ impl Login for Claude {
         }
     }
 
+    fn variable(&self) -> &'static str {
+        "CLAUDE_CODE_OAUTH_TOKEN"
+    }
+
+    fn maker(&self) -> Option<&'static [&'static str]> {
+        Some(&["claude", "setup-token"])
+    }
+
     fn missing_hint(&self, agent: &str) -> String {
         format!(
-            "set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token`, and name it in \
-             [agents.{agent}] env"
+            "`adj login claude` uses your Claude subscription; or set ANTHROPIC_API_KEY, and name it in [agents.{agent}] env"
         )
     }
 }

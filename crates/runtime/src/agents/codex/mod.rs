@@ -163,8 +163,12 @@ impl Login for Codex {
         }
     }
 
+    fn variable(&self) -> &'static str {
+        KEY
+    }
+
     fn missing_hint(&self, agent: &str) -> String {
-        format!("set {KEY}, and name it in [agents.{agent}] env")
+        format!("set {KEY}, or `adj login codex`, and name it in [agents.{agent}] env")
     }
 }
 

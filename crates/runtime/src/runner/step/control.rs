@@ -14,7 +14,7 @@ use crate::runner::{Shared, endings, room_text, tip, words::Word};
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
 pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
-    let usage = match gone(shared, step).await {
+    let usage = match gone(shared, step, false).await {
         Ok(usage) => usage,
         Err(error) => return Some(endings::failed(error)),
     };
@@ -29,22 +29,23 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
 }
 
 /// The same of a reply, which leaves nothing behind.
-pub async fn end_reply(shared: &Arc<Shared>, reply: &EffectId) -> Option<Happened> {
-    match gone(shared, reply).await {
+pub async fn end_reply(shared: &Arc<Shared>, reply: &EffectId, finish: bool) -> Option<Happened> {
+    match gone(shared, reply, finish).await {
         Ok(usage) => Some(Happened::StepEnded { tip: None, usage }),
         Err(error) => Some(endings::failed(error)),
     }
 }
 
 /// No process of the step is left when it returns, and this is what it used.
-async fn gone(shared: &Arc<Shared>, step: &EffectId) -> Result<Usage, CommandError> {
+async fn gone(shared: &Arc<Shared>, step: &EffectId, finish: bool) -> Result<Usage, CommandError> {
     // A hook at its beginning or end is of the step too, and whoever follows the step waits for it.
     end_hooks(shared, step).await?;
     let way = shared.steps.lock().unwrap_or_else(PoisonError::into_inner).get(step).cloned();
     let mut usage = None;
     if let Some(way) = way {
         let (send, receive) = oneshot::channel();
-        if way.send(Word::End(Some(send))).is_ok() {
+        let word = if finish { Word::Finish(send) } else { Word::End(Some(send)) };
+        if way.send(word).is_ok() {
             usage = receive.await.ok();
         }
     }

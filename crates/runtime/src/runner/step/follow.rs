@@ -28,6 +28,10 @@ const LINES_AT_ONCE: usize = 256;
 const START_SILENCE: Duration = Duration::from_secs(2 * 60);
 /// How long an agent may take to end its turn when it is interrupted, before its processes are ended.
 const INTERRUPT: Duration = Duration::from_secs(10);
+/// How long an agent that has ended its turn by a call may take to come to its own end.
+const FINISH: Duration = Duration::from_secs(20);
+/// What it is told of every further call meanwhile.
+const TURN_IS_OVER: &str = "your turn is over; end your reply";
 /// How long an agent whose step is no longer wanted may take to say what it has cost.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Of what an agent writes, so many bytes wait while the disk is full. The transcript has the rest.
@@ -61,6 +65,8 @@ pub struct Follower<'a> {
     stopping: Option<Instant>,
     /// The turn was told to end.
     interrupted: Option<Instant>,
+    /// Nothing that it does counts any more, since then; it comes to its own end.
+    finishing: Option<Instant>,
     /// The step is not wanted any more; the program was told, and may still name its price.
     unwanted: Option<Instant>,
     /// Its processes were told to end, and why.
@@ -68,6 +74,8 @@ pub struct Follower<'a> {
     grown_at: Instant,
     /// There is no room for what it prints.
     full: bool,
+    /// There was none at some time: what failed since then may have failed for that.
+    was_full: bool,
 }
 
 /// The process tree is gone, or was lost.
@@ -127,10 +135,12 @@ impl<'a> Follower<'a> {
             stopping: None,
             // A process before this one may have told it so, and been gone before it ended.
             interrupted: interrupted.then(Instant::now),
+            finishing: None,
             unwanted: None,
             ending: None,
             grown_at: Instant::now(),
             full: false,
+            was_full: false,
         })
     }
 
@@ -166,7 +176,10 @@ impl<'a> Follower<'a> {
                 (Some(at), _, _, None) => at + LAST_WORDS,
                 (_, _, Some(at), None) => at + INTERRUPT,
                 (_, Some(at), None, None) => at + self.stop_timeout(),
-                _ => self.grown_at + self.silence_max(),
+                _ => match self.finishing.filter(|_| self.ending.is_none()) {
+                    Some(at) => at + FINISH,
+                    None => self.grown_at + self.silence_max(),
+                },
             };
             let waits_to_stop = self.waits_to_stop();
             let connection = self.connection.as_mut().expect("it was opened");
@@ -185,6 +198,7 @@ impl<'a> Follower<'a> {
                     }
                     // The keeper says it at every attempt; once is enough for people.
                     Some(News::Full(what)) if !std::mem::replace(&mut self.full, true) => {
+                        self.was_full = true;
                         let whose = &self.step.file.is_for;
                         self.shared.notice(format!(
                             "{whose}: what the agent prints cannot be kept, so it waits: {what}"
@@ -209,12 +223,12 @@ impl<'a> Follower<'a> {
                 // Looked at again at once: what is running is cut off then.
                 () = tokio::time::sleep_until(patience), if waits_to_stop => {}
                 () = tokio::time::sleep_until(patience), if self.ending.is_none() && !waits_to_stop => {
-                    let why = match (self.unwanted, self.interrupted) {
-                        (Some(_), _) => ToldToEnd::Unwanted,
-                        (_, Some(_)) => ToldToEnd::Interrupted,
-                        _ => ToldToEnd::Silent,
-                    };
-                    self.end(why).await;
+                    match (self.unwanted, self.interrupted, self.finishing) {
+                        (Some(_), ..) => self.end(ToldToEnd::Unwanted).await,
+                        (_, Some(_), _) => self.end(ToldToEnd::Interrupted).await,
+                        (.., Some(_)) => self.end_named(true).await,
+                        _ => self.end(ToldToEnd::Silent).await,
+                    }
                 }
             }
         }
@@ -287,6 +301,13 @@ impl<'a> Follower<'a> {
                 }
                 Said::ToolResult { call, tool, ok, output, millis } => {
                     Some(Happened::ToolResult { call, tool, ok, output, millis })
+                }
+                Said::Asked { call, .. } if self.finishing.is_some() => {
+                    self.asked.insert(call.clone(), self.at);
+                    let (done, _) = oneshot::channel();
+                    let note = TURN_IS_OVER.to_owned();
+                    self.hear_answer(call, false, note, done).await;
+                    None
                 }
                 Said::Asked { call, tool, argument, input } => {
                     self.asked.insert(call.clone(), self.at);
@@ -380,16 +401,7 @@ impl<'a> Follower<'a> {
 
     async fn hear(&mut self, word: Word) {
         match word {
-            Word::Answer { call, allow, note, done } => match self.reader.answer(&call, allow, &note) {
-                Some(input) => {
-                    // A part of a question that is not decided by it leaves the question open.
-                    let question = if input.text.is_empty() { None } else { self.asked.remove(&call) };
-                    self.send_as(input, question).await;
-                    let _ = done.send(());
-                }
-                // The line that asks has not been read yet.
-                None => self.early.push(Word::Answer { call, allow, note, done }),
-            },
+            Word::Answer { call, allow, note, done } => self.hear_answer(call, allow, note, done).await,
             Word::Tell { text, heard } => {
                 let input = self.reader.inject(&text);
                 let _ = heard.send(input.is_some());
@@ -400,21 +412,42 @@ impl<'a> Follower<'a> {
             Word::Interrupt => {
                 self.stopping.get_or_insert_with(Instant::now);
             }
+            Word::Finish(tell) => {
+                self.gone.push(tell);
+                self.finishing.get_or_insert_with(Instant::now);
+            }
             Word::End(tell) => {
                 let price_wanted = tell.is_some() && self.ending.is_none();
                 self.gone.extend(tell);
                 if self.interrupted.is_none() && self.gone.is_empty() {
                     self.interrupted = Some(Instant::now());
                 }
-                // A program that is ended by a signal names no price; one that is interrupted does.
-                match self.reader.interrupt().filter(|_| price_wanted) {
-                    Some(input) => {
-                        self.unwanted = Some(Instant::now());
-                        self.send(input).await;
-                    }
-                    None => self.end(ToldToEnd::Unwanted).await,
-                }
+                self.end_named(price_wanted).await;
             }
+        }
+    }
+
+    async fn hear_answer(&mut self, call: SmolStr, allow: bool, note: String, done: oneshot::Sender<()>) {
+        match self.reader.answer(&call, allow, &note) {
+            Some(input) => {
+                // A part of a question that is not decided by it leaves the question open.
+                let question = if input.text.is_empty() { None } else { self.asked.remove(&call) };
+                self.send_as(input, question).await;
+                let _ = done.send(());
+            }
+            // The line that asks has not been read yet.
+            None => self.early.push(Word::Answer { call, allow, note, done }),
+        }
+    }
+
+    /// A program that is ended by a signal names no price; one that is interrupted does.
+    async fn end_named(&mut self, price_wanted: bool) {
+        match self.reader.interrupt().filter(|_| price_wanted) {
+            Some(input) => {
+                self.unwanted = Some(Instant::now());
+                self.send(input).await;
+            }
+            None => self.end(ToldToEnd::Unwanted).await,
         }
     }
 
@@ -510,6 +543,13 @@ impl<'a> Follower<'a> {
             (_, Reason::Ended) if self.interrupted.is_some() || self.ending.is_none() => cut_off(tip, usage),
             (Ended::Failed { .. }, _) if self.interrupted.is_some() => cut_off(tip, usage),
             (_, Reason::Alone) => failed("the step was alone for too long", StepFailure::Lost, usage),
+            // In a room nothing was done that must be kept: with room on the disk it is said again.
+            (Ended::Failed { error, usage, .. }, _)
+                if self.step.file.is_for.task().is_none() && (self.was_full || self.shared.has_no_room()) =>
+            {
+                self.shared.waits_for_room(&error).await;
+                cut_off(None, usage)
+            }
             (Ended::Failed { error, why, usage }, _) => failed(error, why, usage),
             (Ended::Outage { service_error, resets_at, retry_after, refused, usage }, _) => {
                 let agent = &self.step.file.agent;
@@ -539,6 +579,7 @@ impl<'a> Follower<'a> {
         while let Ok(word) = self.words.try_recv() {
             match word {
                 Word::End(tell) => self.gone.extend(tell),
+                Word::Finish(tell) => self.gone.push(tell),
                 Word::Answer { done, .. } => drop(done.send(())),
                 Word::Tell { heard, .. } => drop(heard.send(false)),
                 Word::Interrupt => {}
@@ -602,9 +643,6 @@ fn credentials(shared: &Shared, agent: &AgentName) -> String {
     let Some(settings) = in_force.settings.agents.get(agent) else { return String::new() };
     match settings.adapter.adapter().login() {
         None => format!("see to the credentials of agent `{agent}`"),
-        Some(login) => {
-            let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-            login.refused(agent.as_str(), &settings.env, &is_set)
-        }
+        Some(login) => login.refused(agent.as_str(), &settings.env, &crate::credentials::is_set),
     }
 }
