@@ -223,6 +223,7 @@ fn subject(ask: &Ask) -> Subject<'_> {
         | Ask::AnswerRequest { .. }
         | Ask::AbandonRequest { .. }
         | Ask::RecoverArchitect
+        | Ask::SwitchAgent { .. }
         | Ask::Configure { .. }
         | Ask::SeeDisk { .. }
         | Ask::SeeMain { .. }

@@ -52,7 +52,7 @@ pub fn apply(handle: &Handle, layout: &Layout) -> Result<InForce, NotApplied> {
     let Valid { in_force, config, .. } = read(layout)?;
     if let Some(ask) = ask(&handle.world(), &config) {
         let (id, at) = (clock::unique(), clock::now());
-        handle.submit(Command { id, at, actor: Actor::System, key: None, ask }, None)?;
+        handle.submit(Command { id, at, actor: Actor::System, token_for: None, key: None, ask }, None)?;
     }
     // If it cannot be kept, a later start tries again: the file itself is there.
     let _ = trust::hold(layout, &in_force.read);

@@ -42,7 +42,6 @@ pub fn disable(call: &Call, agent: AgentName, _: Nothing, why: Disable) -> Resul
 }
 
 fn switch(call: &Call, agent: AgentName, enabled: bool, reason: Option<String>) -> Result<Agent, Problem> {
-    super::fleet::as_set(call)?;
     call.submit(Ask::SwitchAgent { agent: agent.clone(), enabled, reason })?;
     Ok(shown(call, &call.world(), &agent))
 }

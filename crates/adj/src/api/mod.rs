@@ -360,7 +360,14 @@ impl Call<'_> {
         let Some(config) = self.settings_to_apply(&self.site.project.world()) else { return Ok(()) };
         let Some(ask) = runtime::in_force::ask(&self.site.project.world(), &config) else { return Ok(()) };
         let Request { id, at, .. } = self.request;
-        let command = Command { id: id.wrapping_add(2), at: *at, actor: Actor::System, key: None, ask };
+        let command = Command {
+            id: id.wrapping_add(2),
+            at: *at,
+            actor: Actor::System,
+            token_for: None,
+            key: None,
+            ask,
+        };
         match asks::replied(self.site.project.submit(command)) {
             // A disk that takes no more takes what was asked for no better, and stopping needs no disk.
             Err(problem) if !problem.is_of_disk() => Err(problem),

@@ -121,7 +121,7 @@ fn as_decided(site: &Site, request: &Request, scope: &str, key: &str) -> Result<
     }
     let Some(record) = found else { return Ok(None) };
     let past = Past { project: site.project, world: Arc::new(folded.world), through: record.seq };
-    let site = Site { project: &past, host: site.host, control: None };
+    let site = Site { project: &past, host: site.host, control: None, given_up: None };
     let request = Request { at: record.at, ..request.clone() };
     Ok(Some(routes::answer(&Call::new(&site, &request)).unwrap_or_else(Response::from)))
 }

@@ -23,6 +23,7 @@ use crate::event::{
     Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
     TreeStands, WorkerLost,
 };
+use crate::handle::fnv;
 use crate::probe::Probe;
 use crate::words::StepEnding;
 use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, TOOL_NOT_ALLOWED, call_digest};

@@ -422,6 +422,7 @@ fn a_reply_answers_the_request_that_it_was_started_for_and_no_other() {
         ending,
         output: output.to_owned(),
         tip: None,
+        tree: None,
         usage: Usage::default(),
     };
     let cases = [

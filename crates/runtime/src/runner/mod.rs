@@ -71,7 +71,7 @@ pub use marks::taken_back_with;
 pub use prompt_text::prompt_now;
 pub use repository::open_repository;
 pub use sandbox_notes::{
-    Gap, LeadsBack, leads_back, sandbox_held, sandbox_note, sandbox_refusal, unenforced,
+    Gap, LeadsBack, checkout_note, leads_back, sandbox_held, sandbox_note, sandbox_refusal, unenforced,
 };
 pub use step::{For, Step, StepFile};
 pub use surroundings::limits;

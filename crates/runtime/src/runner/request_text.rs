@@ -166,6 +166,7 @@ mod tests {
             by: "human:ann".into(),
             at: 0,
             feedback: None,
+            reviewed_at: None,
             stories: Default::default(),
         };
         world.specs.insert(id.clone(), Arc::new(spec));

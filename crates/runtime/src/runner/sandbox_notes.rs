@@ -42,12 +42,13 @@ pub struct Gap {
 /// report this.
 pub fn unenforced(settings: &Settings) -> Vec<Gap> {
     let shared = worktree_note(settings).map(|what| Gap { what, hint: "set `fleet.isolation = \"clone\"`" });
-    let checkout = checkout_note(settings).map(|what| Gap { what, hint: "docs/sandbox.md says what it takes" });
+    let checkout =
+        checkout_note(settings).map(|what| Gap { what, hint: "docs/sandbox.md says what it takes" });
     [gaps(settings), checkout, shared].into_iter().flatten().collect()
 }
 
 /// That the person's checkout cannot be hidden from tests here; nothing where it is.
-fn checkout_note(settings: &Settings) -> Option<String> {
+pub fn checkout_note(settings: &Settings) -> Option<String> {
     sandbox_held(settings).is_none().then(|| {
         "your checkout is not hidden from tests: a test can pass because it read files there, which are not under test"
             .to_owned()
