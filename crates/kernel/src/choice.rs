@@ -44,6 +44,7 @@ choices! {
     ShowChannel { channel: ChannelName } = "show_channel", "says who is in it, who has the turn, or why nobody has it";
     ReadChannel { channel: ChannelName } = "read_channel", "shows what was said there";
     AddMember { channel: ChannelName, agent: AgentName } = "add_member", "lets the agent in";
+    ListAgents = "list_agents", "lists the agents";
     EnableAgent { agent: AgentName } = "enable_agent", "lets the agent work and speak again";
     ShowSpec { spec: SpecId } = "show_spec", "shows the spec, and what is to be changed in it";
     MakeChannel = "make_channel", "makes another one";

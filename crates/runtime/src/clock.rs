@@ -45,8 +45,8 @@ impl SleepRecord {
         let boot = words.next().map(str::to_owned);
         let number = |words: &mut std::str::SplitWhitespace| words.next()?.parse::<Millis>().ok();
         let slept = boot.filter(|boot| boot_id().as_ref() == Some(boot)).and_then(|_| {
-            let (wall, awake) = (number(&mut words)?, number(&mut words)?);
-            Some((now() - wall).saturating_sub(steady() - awake).max(0))
+            let (asleep_too, awake) = (number(&mut words)?, number(&mut words)?);
+            Some((since_boot() - asleep_too).saturating_sub(steady() - awake).max(0))
         });
         SleepRecord { file: Some(file), slept: slept.unwrap_or(0), written: AtomicI64::new(Millis::MIN) }
     }
@@ -66,10 +66,16 @@ impl SleepRecord {
         if let (Some(file), Some(boot)) = (&self.file, boot_id()) {
             self.written.store(steady, Ordering::Relaxed);
             let fresh = file.with_extension("new");
-            let text = format!("{boot} {} {steady}\n", now());
+            let text = format!("{boot} {} {steady}\n", since_boot());
             let _ = std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, file));
         }
     }
+}
+
+/// Milliseconds since the machine started, asleep or not. A clock that a person sets has no part in it.
+fn since_boot() -> Millis {
+    let since = clock_gettime(ClockId::CLOCK_BOOTTIME).or_else(|_| clock_gettime(ClockId::CLOCK_MONOTONIC));
+    since.map_or(0, |since| since.tv_sec() * 1000 + since.tv_nsec() / 1_000_000)
 }
 
 /// Which start of the machine this is.

@@ -35,6 +35,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
         Choice::AnswerQuestion { request } => vec!["adj", "answer", request.as_str(), TEXT],
         Choice::AbandonRequest { request } => vec!["adj", "answer", request.as_str(), "--abandon"],
+        Choice::ListAgents => vec!["adj", "agent", "ls"],
         Choice::EnableAgent { agent } => vec!["adj", "agent", "enable", agent.as_str()],
         Choice::ShowSpec { spec } => vec!["adj", "spec", "show", spec.as_str()],
         Choice::RecoverArchitect => vec!["adj", "retry", "architect"],

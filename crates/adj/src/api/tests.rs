@@ -396,7 +396,7 @@ fn what_is_not_in_the_log_is_asked_of_the_outside_and_shown_in_one_form() {
     assert_eq!(site.get("/prompts").1["items"], json!([{"name": "init", "file": null}]));
     assert_eq!(site.get("/prompts/init").1["text"], "Begin.");
     assert_eq!(site.get("/prompts/moon").0, 404);
-    assert_eq!(site.get("/config").1["settings"], json!({"fleet": {}}));
+    assert_eq!(site.get("/config").1["settings"]["fleet"]["agent"], "coder", "what the rules follow");
     assert_eq!(site.get("/config/check").1["items"][0]["level"], "error");
     assert_eq!(site.get("/config/schema").1, json!({"type": "object"}));
     assert_eq!(site.post("/config/trust", json!({})).1["trusted"], true);
@@ -485,7 +485,7 @@ fn a_person_stops_the_fleet_and_an_agent_does_not() {
     let running = Arc::new(Running::default());
     let site = TestSite::with_fleet(running.clone());
     let status = json!({
-        "running": true, "pid": 7, "url": null, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
+        "running": true, "pid": 7, "url": null, "listens": null, "since": "1970-01-01T00:00:00.000Z", "workers": 3, "sandbox": null, "tests": [],
         "trees": "",
         "wanted": false, "mainTests": null,
     });

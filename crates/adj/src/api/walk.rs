@@ -136,6 +136,7 @@ fn body(path: &str) -> Value {
         "/own/approvals" => json!({"tool": "Bash"}),
         "/workers/{worker}/assign" => json!({"task": "c-2"}),
         "/agents" => json!({"name": AGENT}),
+        "/runs/{run}/tokens" => json!({"text": "I look."}),
         "/channels" => json!({"name": "talk"}),
         "/channels/{channel}/members" => json!({"agent": AGENT}),
         "/channels/{channel}/messages" => json!({"text": "y"}),
@@ -185,6 +186,7 @@ POST /workers/{worker}/clean: every agent\n\
 POST /workers/{worker}/merge: every agent\n\
 POST /runs: person, lead, specialist, intern, lead in its turn\n\
 POST /runs/{run}/events: every agent\n\
+POST /runs/{run}/tokens: person, lead, specialist, intern, lead in its turn\n\
 POST /agents: every agent\n\
 POST /agents/{agent}/connect: every agent\n\
 PUT /agents/{agent}/heartbeat: every agent\n\

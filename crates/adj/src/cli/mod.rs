@@ -276,7 +276,40 @@ pub fn main() -> ExitCode {
     }
 }
 
+impl Command {
+    /// Whether it follows the settings of a project and does not say itself what is wrong with them.
+    fn uses_settings(&self) -> bool {
+        !matches!(
+            self,
+            Command::Init(_)
+                | Command::Config(_)
+                | Command::Doctor(_)
+                | Command::Prompt(_)
+                | Command::Run(_)
+                | Command::Serve(_)
+                | Command::Service(_)
+                | Command::Url(_)
+                | Command::Token(_)
+                | Command::Login(_)
+                | Command::Machine(_)
+                | Command::Demo(_)
+                | Command::Sim(_)
+                | Command::Mcp
+                | Command::Verify
+                | Command::Export(_)
+                | Command::Import(_)
+                | Command::Backup(_)
+                | Command::Completions(_)
+                | Command::Man(_)
+                | Command::Internal(_)
+        )
+    }
+}
+
 fn run(command: Command, context: Context) -> Result<(), Failure> {
+    if command.uses_settings() {
+        project::Project::warn_of_invalid_settings(&context.globals);
+    }
     match command {
         Command::Init(command) => settings::init(&command, context),
         Command::Task(command) => task::run(command, context),

@@ -93,6 +93,22 @@ impl Project {
         Ok(Project::at(layout, socket, false, globals))
     }
 
+    /// Says that the settings file is invalid, to whoever is about to use it. Over a server its own terminal says so.
+    pub fn warn_of_invalid_settings(globals: &Globals) {
+        let told = globals.quiet || globals.json || globals.server.is_some();
+        let agent = std::env::var_os("ADJ_TOKEN").is_some();
+        let quiet = Globals { quiet: true, ..globals.clone() };
+        let found = (!told && !agent).then(|| Project::find(&quiet).ok()).flatten();
+        if let Some(project) = found
+            && let Err(error) = runtime::in_force::read(&project.layout)
+        {
+            let error = error.to_string();
+            let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+            eprintln!("warning: adjutant.toml is invalid, so the settings of before are in force: {first}");
+            eprintln!("hint: `adj config check` lists all that is wrong with it");
+        }
+    }
+
     /// All that are named; where none is, the one around the current directory.
     pub fn find_all(globals: &Globals) -> Result<Vec<Project>, Failure> {
         if globals.server.is_some() || globals.project.len() < 2 {

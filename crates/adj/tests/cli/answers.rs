@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
 
@@ -25,10 +26,12 @@ impl Canned {
         let owned = answers.iter().map(|(route, answers)| ((*route).to_owned(), answers.to_vec()));
         let mut answers: HashMap<String, Vec<Value>> = owned.collect();
         let noted = asked.clone();
+        let file = std::fs::metadata(here.0.join("canned.sock")).unwrap();
+        let address = format!("unix:{}:{}", file.dev(), file.ino());
         // It ends with the test's process.
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                answer(stream.unwrap(), &mut answers, &noted);
+                answer(stream.unwrap(), &address, &mut answers, &noted);
             }
         });
         Canned { here, asked }
@@ -52,14 +55,35 @@ impl Canned {
     }
 }
 
+/// What only a server that knows the token `t` and listens there can say.
+fn proof(query: &str, address: &str) -> Value {
+    let of = |name: &str| {
+        let found = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_default()
+    };
+    let message = format!("adjutant server proof 1\n{}\n{}\n{address}", of("token"), of("nonce"));
+    let hash = runtime::secrets::hash(b"t");
+    json!({ "proof": runtime::secrets::signature(hash.as_bytes(), message.as_bytes()) })
+}
+
 fn answer(
     stream: UnixStream,
+    address: &str,
     answers: &mut HashMap<String, Vec<Value>>,
     asked: &Mutex<Vec<(String, Value)>>,
 ) {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
+    // A client asks who is there before it sends its token, over the same connection.
+    if let Some((_, query)) = line.split_once("/proof?") {
+        let body = proof(query.trim_end().trim_end_matches(" HTTP/1.1"), address).to_string();
+        while reader.read_line(&mut line).unwrap() > 2 {}
+        let length = body.len();
+        write!(reader.get_mut(), "HTTP/1.1 200 x\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+    }
     let route = line.trim_end().trim_end_matches(" HTTP/1.1").replace("/api/v1", "");
     let mut length = 0;
     loop {
@@ -414,8 +438,13 @@ fn an_owner_that_breaks_off_or_talks_nonsense_cannot_be_reached() {
         }
     });
     let at = format!("unix:{}", path.display());
+    // Who answers, and cannot prove that it knows the token, is not sent it.
+    let is_said = |ran: &Ran| match ran.code {
+        5 => ran.stderr.contains("broke off"),
+        code => code == 3 && ran.stderr.contains("is not the server that your token is for"),
+    };
     for _ in 0..4 {
         let ran: Ran = here.command(&["ps", "--server", &at]).env("ADJ_TOKEN", "t").output().unwrap().into();
-        assert!(ran.code == 5 && ran.stderr.contains("broke off"), "{}: {}", ran.code, ran.stderr);
+        assert!(is_said(&ran), "{}: {}", ran.code, ran.stderr);
     }
 }

@@ -140,3 +140,24 @@ fn a_server_applies_the_settings_when_they_change_and_shows_what_waits() {
     let server = Server::start(&here, &[]);
     assert_eq!((turns(&here, &server, &token, "c-8"), config(&server)), (json!(7), (7, None)));
 }
+
+/// Whoever types a command that follows the settings is told that they are not those of the file.
+#[test]
+fn a_settings_file_that_is_invalid_is_named_by_every_command_that_would_use_it() {
+    let here = Repository::new();
+    std::fs::write(here.0.join("adjutant.toml"), "[fleet]\nworkerz = 3\n").unwrap();
+    std::fs::write(here.0.join("login.md"), "# Login\n").unwrap();
+    for line in
+        ["architect", "spec submit login.md", "task add x", "board", "agent ls", "channel create talk"]
+    {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ran: crate::Ran = here.command(&words).output().unwrap().into();
+        assert!(
+            ran.stderr.contains("adjutant.toml is invalid") && ran.stderr.contains("workerz"),
+            "{line}: {}",
+            ran.stderr
+        );
+    }
+    let quiet: crate::Ran = here.command(&["board", "--quiet"]).output().unwrap().into();
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+}

@@ -268,6 +268,10 @@ const DAY: &[&str] = &[
     "verify",
     "export all.jsonl",
     "backup all.jsonl",
+    "agent ls",
+    "agent disable coder --reason too-dear",
+    "agent enable coder",
+    "agent disable nobody",
     "machine ls",
     "machine show run",
     "machine step run",
@@ -279,7 +283,8 @@ const DAY: &[&str] = &[
 
 /// Reading a whole log in needs the log for itself, which an owner does not give away; a second fleet does too.
 const NOT_BESIDE_AN_OWNER: &[&str] =
-    &["import", "run", "serve", "service status", "service logs", "service uninstall"];
+    // A login is the user's and no project's.
+    &["import", "login", "run", "serve", "service status", "service logs", "service uninstall"];
 
 /// What works on the project's files themselves: a server says where these are.
 const NOT_FROM_AWAY: &[&str] = &["shell"];

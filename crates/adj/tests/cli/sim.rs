@@ -47,7 +47,7 @@ fn json_is_one_document_and_the_same_for_the_same_seeds() {
     let ran = adj(line);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(document["tasks"], json!({"total": 48, "done": 48, "canceled": 0, "waiting": 0}));
-    assert_eq!(document["faults"].as_array().unwrap().len(), 28);
+    assert_eq!(document["faults"].as_array().unwrap().len(), 30);
     // Threads share the lives as it comes; what is told does not depend on it.
     assert_eq!(ran.stdout, adj(line).stdout);
     let document: Value = serde_json::from_str(&adj("sim --faults none --trace --json").stdout).unwrap();

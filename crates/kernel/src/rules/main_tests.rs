@@ -130,12 +130,12 @@ pub(super) fn gate_in_doubt(d: &mut Draft, id: &TaskId, output: &str, by: RedBy)
 }
 
 /// From when on main's tests must have been run for a red gate to be the agent's own: since it took the task up, and, before
-/// its last fix round is spent, since its last step. So each task costs at most two runs of them.
+/// its last fix round is spent, once more now. So each task costs at most two runs of them.
 fn gate_trusts_main_since(d: &Draft, id: &TaskId) -> Option<Millis> {
     let holds = |worker: &&std::sync::Arc<crate::world::Worker>| worker.machine.task.as_ref() == Some(id);
     let worker = d.world.workers.values().find(holds)?;
     let is_last = worker.machine.fix_rounds >= worker.machine.limits.max_fix_rounds;
-    worker.last_step_at.filter(|_| is_last).or(worker.task_assigned_at)
+    if is_last { Some(d.at()) } else { worker.task_assigned_at }
 }
 
 /// `since`: main's tests are believed if they were run after it.

@@ -14,6 +14,7 @@ use super::release::{fail_run, release};
 use super::rooms::join;
 use super::seats;
 use super::step::{lost, seconds};
+use crate::choice::Choice;
 use crate::command::{Presence, Refusal, Reply};
 use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
@@ -112,7 +113,7 @@ pub(crate) fn switch_agent(
     let in_channel = d.world.channels.values().any(|channel| channel.places.contains_key(agent));
     let known = d.world.config.agents.contains_key(agent) || d.world.agents.contains_key(agent) || in_channel;
     if !known && !d.world.disabled.contains_key(agent) {
-        return Err(Refusal::not_found("agent", agent).hint("`adj agent ls` lists the agents"));
+        return Err(Refusal::not_found("agent", agent).next([Choice::ListAgents]));
     }
     check_text(d, "reason", reason)?;
     let reply = Reply { id: Some(SmolStr::new(agent.as_str())), ..Reply::default() };

@@ -273,7 +273,9 @@ fn wake(d: &mut Draft, name: &ChannelName) -> Ruled {
 
 /// Agents that rested alone take turns again.
 fn rejoin_resting(d: &mut Draft, name: &ChannelName) -> Ruled {
-    let resting: Vec<AgentName> = channel_of(d, name)?.resting.iter().cloned().collect();
+    let channel = channel_of(d, name)?;
+    let there = |agent: &&AgentName| channel.state_of(agent) == Some(turn::State::Idle);
+    let resting: Vec<AgentName> = channel.resting.iter().filter(there).cloned().collect();
     for agent in resting {
         d.move_turn(name, &agent, &turn::Event::Assigned, Caller::SYSTEM)?;
     }

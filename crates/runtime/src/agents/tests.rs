@@ -124,8 +124,12 @@ fn a_command_that_ends_well_has_finished_at_an_unknown_price() {
 #[test]
 fn how_a_command_ends_badly_is_told_with_its_last_complaint() {
     let cases = [
-        (Exit::code(3), "`agent` ended with exit code 3: no such file", StepFailure::Failed),
-        (Exit::signal(9, Reason::Exited), "`agent` was ended by signal 9: no such file", StepFailure::Failed),
+        (Exit::code(3), "`agent` ended with exit code 3: no such file\nDONE", StepFailure::Failed),
+        (
+            Exit::signal(9, Reason::Exited),
+            "`agent` was ended by signal 9: no such file\nDONE",
+            StepFailure::Failed,
+        ),
         (Exit::signal(9, Reason::TimedOut), "`agent` did not end in the step's time", StepFailure::TimedOut),
         (Exit::signal(9, Reason::Alone), "`agent` was ended: no server came back for it", StepFailure::Lost),
         (Exit::unknown(), "nobody knows how `agent` ended", StepFailure::Lost),

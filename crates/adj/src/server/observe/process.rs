@@ -40,6 +40,6 @@ pub fn measure(numbers: &Numbers) {
         Some(numbers.get(11)?.parse::<f64>().ok()? + numbers.get(12)?.parse::<f64>().ok()?)
     });
     if let Some(ticks) = ticks {
-        set(&table::CPU_SECONDS, ticks / TICKS_A_SECOND);
+        numbers.counter::<0>(&table::CPU_SECONDS, []).absolute((ticks / TICKS_A_SECOND) as u64);
     }
 }

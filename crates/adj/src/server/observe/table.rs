@@ -156,9 +156,9 @@ pub const BUILD: Metric = Metric {
 };
 pub const CPU_SECONDS: Metric = Metric {
     name: "process_cpu_seconds_total",
-    kind: Kind::Gauge,
+    kind: Kind::Counter,
     labels: &[],
-    about: "Processor time of the server's own process",
+    about: "Processor time of the server's own process, in whole seconds",
 };
 pub const RESIDENT_BYTES: Metric = Metric {
     name: "process_resident_memory_bytes",
@@ -251,7 +251,8 @@ mod tests {
         let names: BTreeSet<&str> = TABLE.iter().map(|metric| metric.name).collect();
         assert_eq!(names.len(), TABLE.len(), "each has its own name");
         for Metric { name, kind, .. } in TABLE {
-            assert!(name.starts_with("adjutant_"), "{name}");
+            // What every process has goes by the names that all programs give it.
+            assert!(name.starts_with("adjutant_") || name.starts_with("process_"), "{name}");
             assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
             assert!(!matches!(kind, Kind::Histogram(_)) || name.ends_with("_seconds"), "{name}");
         }

@@ -136,7 +136,7 @@ do = [ { ask = "Bash", argument = "git push origin main" }, { write = "{task}.tx
     fleet.kill();
     std::fs::write(&slept, "57600").expect("a file");
     let fleet = repository.begin_with("run", &variables);
-    wait("the fleet that came after it", || repository.ok("ps").contains("working").then_some(()));
+    fleet.wait_for("fleet started");
     repository.ok("task comment t-1 again");
     assert_eq!(worker(&repository), "working", "the call still waits");
     let approval = repository.json("approvals")[0]["id"].as_str().map(str::to_owned).expect("a question");

@@ -401,7 +401,7 @@ fn a_main_that_the_user_moves_during_a_landing_is_tested_anew() {
         let before = repository.git("rev-parse main");
         std::fs::write(folder.join("go"), "").expect("a file");
         if name != "user-switches" {
-            fleet.wait_for("main moved meanwhile; merged and tested anew");
+            fleet.wait_for("main moved meanwhile; merged and tested again");
             std::fs::write(landing(&repository).join("go"), "").expect("a file");
         }
         fleet.done();
@@ -779,16 +779,29 @@ task = "repeats"
 do = [ { write = "repeats.txt", text = "x\n" }, { commit = "Begin" }, { say = "I am at it." } ]
 [[scenario.step]]
 do = [ { say = "I am at it." } ]
+[[scenario.step]]
+do = [ { say = "I am at it." } ]
 
 [[scenario]]
 task = "slow"
 [[scenario.step]]
 do = [ { append = "slow.txt", text = "x\n" }, { write = "slow.check", text = "test -e mended\n" } ]
 [[scenario.step]]
+do = [ { append = "slow.txt", text = "x\n" } ]
+[[scenario.step]]
+do = [ { append = "slow.txt", text = "x\n" } ]
+[[scenario.step]]
+do = [ { append = "slow.txt", text = "x\n" } ]
+[[scenario.step]]
+do = [ { append = "slow.txt", text = "x\n" } ]
+[[scenario.step]]
 on = "test_failure"
 do = [ { write = "mended", text = "x\n" }, { commit = "Mend" }, { done = true } ]
 "#;
-    let changes = [("workers = 2", "workers = 4\nmax_steps = 5")];
+    let changes = [
+        ("workers = 2", "workers = 4\nmax_steps = 5"),
+        ("[test]", "[project]\nmain = \"master\"\n[limits]\nsame_step = 2\n[test]"),
+    ];
     let tickets = ["first", "ignores", "repeats", "slow"];
     let repository = repository("unsolved", &changes, TESTS, scenario, &tickets);
     repository.git("branch -m main master");
@@ -822,7 +835,7 @@ do = [ { write = "mended", text = "x\n" }, { commit = "Mend" }, { done = true } 
     assert_eq!(task["conflict"]["branch"], "master", "{task}");
     assert_eq!(task["conflict"]["files"], serde_json::json!(["shared.txt"]), "{task}");
     let why = repository.ok("why repeats");
-    assert!(why.contains("3 steps in a row with the same words, and changed nothing"), "{why}");
+    assert!(why.contains("2 steps in a row with the same words, and changed nothing"), "{why}");
     let leftover = repository.git("log --format=%b refs/adjutant/tasks/slow");
     assert!(leftover.contains("had taken all its steps"), "{leftover}");
 }

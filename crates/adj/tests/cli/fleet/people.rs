@@ -106,6 +106,8 @@ do = [ { run = "sleep 300" }, { done = true } ]
     let running = repository.start("run");
     let named = ["ready", "working", "done", "stuck"]
         .map(|state| (state, repository.wait_worker(&format!("t-{state}"), state)));
+    // No worker is made for a task that cannot begin.
+    repository.ok("spawn");
     let idle = wait("an idle worker", || {
         let workers = repository.json("ps");
         let idle = workers.as_array()?.iter().find(|worker| worker["status"] == "idle")?;

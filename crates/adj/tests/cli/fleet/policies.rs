@@ -187,7 +187,7 @@ fn tokens_and_dollars_agree_by_step_run_task_worker_agent_and_day() {
 fn a_step_of_unknown_price_is_said_loudly_and_stays_set_aside() {
     let text = scenario(&[&format!("{WRITE}, {DONE}")]).replace("cost = 0.25", "cost = \"unknown\"");
     let repository = Repository::new("cost-unknown", &text, &["t-1"]);
-    repository.set(&[("[test]", "[budget]\nstep_usd = 0.75\n[test]")]);
+    repository.set(&[("[test]", "[budget]\nstep_usd = 0.75\nday_usd = 50.0\n[test]")]);
     let lines = repository.ok("run --until-idle");
     assert!(
         lines.contains("t-1: a step ended without a price; budgets keep $0.75 set aside for it"),
