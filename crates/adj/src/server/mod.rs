@@ -93,7 +93,7 @@ const GRACE_LOOK: Duration = Duration::from_millis(20);
 /// A connection keeps about so much of what is to be sent, and takes no longer head of a request.
 const CONNECTION_BYTES_MAX: usize = 32 << 10;
 /// So many exports are sent at once, each with a thread of its own.
-const EXPORTS_MAX: usize = 4;
+const EXPORTS_MAX: usize = 2;
 
 /// What a project's requests are answered from. Everything in it is shared with whoever runs.
 pub struct Served {

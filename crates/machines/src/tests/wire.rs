@@ -331,9 +331,8 @@ fn an_event_of_a_run_has_no_members_that_nobody_knows_and_has_those_that_are_req
     assert!(missing.contains("toolCalls is required"), "{missing}");
     let missing = answer(r#"{"type":"ERROR","error":{"code":"E","message":"m"},"recoverable":true}"#);
     assert!(missing.contains("error.status is required"), "{missing}");
-    let known = answer(
-        r#"{"type":"ERROR","error":{"code":"E","message":"m","status":500},"recoverable":true}"#,
-    );
+    let known =
+        answer(r#"{"type":"ERROR","error":{"code":"E","message":"m","status":500},"recoverable":true}"#);
     assert!(known.starts_with(r#"{"ok":true"#), "{known}");
 }
 
