@@ -13,12 +13,13 @@ use runtime::credentials;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  adj login claude                        # runs `claude setup-token`, then asks for the token that it prints
+  adj login claude                        # runs `claude setup-token`, then asks for the token
   adj login codex --with-token < key.txt  # reads the API key from standard input
   adj login claude --remove
 
-The login is stored in ~/.config/adjutant/credentials, readable for you alone. The sandbox hides that folder from agents
-and tests; an agent gets only the variable that its `env` names. A variable that is set in your shell has precedence.")]
+The login is stored in ~/.config/adjutant/credentials, readable for you alone. The sandbox hides \
+that folder from agents and tests. An agent gets only the variable that its `env` names. A variable \
+that is set in your shell has precedence.")]
 pub struct Login {
     /// The agent program: claude or codex
     agent: String,
