@@ -97,8 +97,7 @@ impl Project {
     pub fn warn_of_invalid_settings(globals: &Globals) {
         let told = globals.quiet || globals.json || globals.server.is_some();
         let agent = std::env::var_os("ADJ_TOKEN").is_some();
-        let quiet = Globals { quiet: true, ..globals.clone() };
-        let found = (!told && !agent).then(|| Project::find(&quiet).ok()).flatten();
+        let found = (!told && !agent).then(|| Project::find(globals).ok()).flatten();
         if let Some(project) = found
             && let Err(error) = runtime::in_force::read(&project.layout)
         {

@@ -366,7 +366,7 @@ pub fn check_members(event: &serde_json::Map<String, Value>) -> Result<(), Field
         Kind::Complete => &["type", "result", "diff", "turnCount"],
         Kind::Abort => &["type", "reason"],
     };
-    only(kind.name(), &event, known)?;
+    only(kind.name(), event, known)?;
     if let Some(Value::Object(options)) = event.get("options") {
         only("options", options, &["maxTurns", "allowedTools", "model", "temperature"])?;
     }

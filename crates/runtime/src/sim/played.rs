@@ -404,7 +404,7 @@ impl PlayedWorld {
                         of,
                         main,
                         command: Some("check".to_owned()),
-                        ran: again || self.main % 2 == 0,
+                        ran: again || self.main.is_multiple_of(2),
                     }
                 }
             }

@@ -4,9 +4,12 @@
 use super::ecosystem::Tree;
 use std::path::Path;
 
+/// How the hooks of one tool are found.
+type Find = fn(&Tree, &Git) -> Option<Hooks>;
+
 /// A way to have commit hooks. The first that is found counts.
 #[rustfmt::skip]
-const TABLE: &[(&str, fn(&Tree, &Git) -> Option<Hooks>)] = &[
+const TABLE: &[(&str, Find)] = &[
     ("pre-commit", |tree, _| {
         let by = tree.first(&[".pre-commit-config.yaml", ".pre-commit-config.yml"])?;
         Some(Hooks { by: by.to_owned(), command: Some("pre-commit run --all-files".to_owned()), cache: Some("~/.cache/pre-commit") })

@@ -247,7 +247,7 @@ mod test {
     fn every_kind_of_editable_install_is_found() {
         let project = Folder::new();
         let root = project.path.canonicalize().unwrap().display().to_string();
-        let write = |file: &str, text: String| project.write(&format!("{SITE}/{file}"), &text);
+        let write = |file: &str, text: String| project.write(format!("{SITE}/{file}"), &text);
         project.write("src/pk/__init__.py", "");
         write("__editable__.a-1.pth", format!("{root}/src\n"));
         write("b.egg-link", format!("{root}\n.\n"));
@@ -274,9 +274,9 @@ mod test {
         let root = project.path.canonicalize().unwrap().display().to_string();
         let record =
             |editable| format!("{{\"dir_info\": {{\"editable\": {editable}}}, \"url\": \"file://{root}\"}}");
-        project.write(&format!("{SITE}/a-1.dist-info/direct_url.json"), &record(false));
+        project.write(format!("{SITE}/a-1.dist-info/direct_url.json"), record(false));
         check(&project, ".venv", &[".venv"], &[]);
-        project.write(&format!("{SITE}/b-1.dist-info/direct_url.json"), &record(true));
+        project.write(format!("{SITE}/b-1.dist-info/direct_url.json"), record(true));
         let expected = format!("Editable {SITE}/b-1.dist-info/direct_url.json -> ");
         check(&project, ".venv", &[".venv"], &[&expected]);
     }

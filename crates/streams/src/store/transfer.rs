@@ -159,7 +159,7 @@ pub fn export(folder: &Path, out: &mut dyn Write) -> Result<u64, TransferError> 
     out.line(&Header { format: FORMAT.to_owned(), version: VERSION, streams })?;
     for (name, key) in TABLES {
         let mut statement = view.prepare(&format!("SELECT * FROM {name} ORDER BY {key}"))?;
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let width = columns.len();
         out.line(&Line::Table { name: name.to_owned(), columns })?;
         let mut rows = statement.query(())?;
@@ -248,7 +248,7 @@ pub fn import(folder: &Path, input: &mut dyn BufRead) -> Result<u64, TransferErr
                 let own: Vec<String> = match known {
                     true => {
                         let statement = transaction.prepare(&format!("SELECT * FROM {name} LIMIT 0"))?;
-                        statement.column_names().into_iter().map(str::to_owned).collect()
+                        statement.column_names().map(str::to_owned).collect()
                     }
                     false => Vec::new(),
                 };
