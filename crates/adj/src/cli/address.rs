@@ -92,7 +92,9 @@ impl Address {
                 format!("the server at {self} does not answer: {} s were waited", limit.as_secs())
             }
             Trouble::Suspended(_) => format!("the server at {self} does not answer"),
-            Trouble::Broken(why) => format!("the server at {self} broke off: {why}"),
+            Trouble::Broken(why) | Trouble::BrokenBefore(why) => {
+                format!("the server at {self} broke off: {why}")
+            }
         };
         let hint = match method {
             Method::Get => "try again",

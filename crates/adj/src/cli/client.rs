@@ -57,6 +57,8 @@ pub(super) enum Trouble {
     /// The process is there, and a signal has stopped it.
     Suspended(u32),
     Broken(String),
+    /// The same before the request itself was sent: it can be sent again, whatever it asks for.
+    BrokenBefore(String),
     NoToken(Failure),
     /// What listens there has not shown that it is the server that the token is for: it was not sent.
     Unproven(&'static str),
@@ -109,7 +111,12 @@ impl Client {
         // It may have ended just now, and a question can be asked again: of the next one, which may be as short-lived, or
         // without one.
         for _ in 0..ASKED_AGAIN_MAX {
-            if request.method != Method::Get || !matches!(answered, Err(Trouble::Broken(_))) {
+            let again = match &answered {
+                Err(Trouble::BrokenBefore(_)) => true,
+                Err(Trouble::Broken(_)) => request.method == Method::Get,
+                _ => false,
+            };
+            if !again {
                 break;
             }
             answered = self.ask_once(request).await;
@@ -274,7 +281,9 @@ impl Client {
                      `adj stop`, then `adj run` again",
                 );
             }
-            Trouble::Broken(why) => format!("the owner of the project{who} broke off: {why}"),
+            Trouble::Broken(why) | Trouble::BrokenBefore(why) => {
+                format!("the owner of the project{who} broke off: {why}")
+            }
         };
         let hint = match (method, owner) {
             (Method::Get, Some(owner)) => {
@@ -405,7 +414,7 @@ async fn proven(
         .header("accept", "application/json")
         .body(Full::default());
     let answer = sender.send_request(asked.map_err(|error| broken(&error))?).await;
-    let answer = answer.map_err(|error| broken(&error))?;
+    let answer = answer.map_err(|error| Trouble::BrokenBefore(error.to_string()))?;
     let known = match answer.status().as_u16() {
         200 => true,
         429 | 503 => return Ok(Some(answer)),
