@@ -33,6 +33,8 @@ const LOOKS_MAX: usize = 30;
 const LOOKS_PAUSE: Duration = Duration::from_millis(100);
 /// How often a change of references begins again when its git is killed.
 const TRIES_MAX: usize = 3;
+/// The largest file of which a part is known for what git wrote before it stopped; a part of a larger one counts as the user's.
+const COMPARED_BYTES_MAX: usize = 256 << 20;
 /// Up to so many files are brought to the disk one by one; more of them, all at once.
 const SYNCED_ONE_BY_ONE_MAX: usize = 100;
 
@@ -373,17 +375,31 @@ impl Repository {
                     is_kind && has
                 })
             };
-            let begins = |entry: &Option<Entry>| {
-                let whole = entry.as_ref().and_then(|entry| contents.get(&entry.oid));
-                content.is_empty() || whole.is_some_and(|whole| whole.starts_with(&content))
+            let begins = |entry: &Option<Entry>| match entry.as_ref().map(|entry| &entry.oid) {
+                _ if content.is_empty() => Ok(true),
+                Some(oid) => match contents.get(oid) {
+                    Some(whole) => Ok(whole.starts_with(&content)),
+                    None => self.blob_begins_with(oid, &content),
+                },
+                None => Ok(false),
             };
             looks.push(match () {
                 () if is(&file.new) => Looks::AsWanted,
-                () if is(&file.old) || begins(&file.new) || begins(&file.old) => Looks::Left,
+                () if is(&file.old) || begins(&file.new)? || begins(&file.old)? => Looks::Left,
                 () => Looks::Users,
             });
         }
         Ok(looks)
+    }
+
+    /// Whether a large file begins with this content. No, if it is too large to look at.
+    fn blob_begins_with(&self, oid: &Oid, content: &[u8]) -> Result<bool, GitError> {
+        let call = self.land("comparing a large file").args(["cat-file", "blob", oid.as_str()]);
+        match call.output_max(COMPARED_BYTES_MAX).long().run() {
+            Ok(output) => Ok(output.status.success() && output.stdout.starts_with(content)),
+            Err(GitError::TooMuch { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The id that git would give a file of a checkout with this content, line endings considered.

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::at_work::AtWork;
+use super::command::Output;
 use super::identity::{Agent, By};
 use super::inspect::Entry;
 use super::names::{MERGES, check_part, check_path, tree_name};
@@ -49,16 +51,11 @@ pub struct ByRule<'a> {
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    Clean {
-        commit: Oid,
-        tree: Oid,
-    },
+    /// `unedited` is the tree as git merges it, before the landing's own edits of tickets and boxes.
+    Clean { commit: Oid, tree: Oid, unedited: Oid },
     /// No file is named where the two histories have nothing in common.
     /// `dropped` are commits that the branch was made on and main no longer has: what they brought may be what conflicts.
-    Conflict {
-        files: Vec<String>,
-        dropped: Vec<String>,
-    },
+    Conflict { files: Vec<String>, dropped: Vec<String> },
     /// Main has the tip already.
     Nothing,
 }
@@ -142,6 +139,7 @@ impl Repository {
             Some(carried) => &self.onto_main(carried, &tree, main, tip, at)?,
             None => tip,
         };
+        let unedited = tree.clone();
         if !edits.is_empty() {
             tree = self.edited(&tree, edits)?;
         }
@@ -154,7 +152,7 @@ impl Repository {
         let commit =
             self.signed(unsigned, |call| commit_tree(by.name(self, call), &tree, parents, message, at))?;
         *locked(&self.inner.newest_merge) = Some((commit.clone(), tree.clone()));
-        Ok(Merged::Clean { commit, tree })
+        Ok(Merged::Clean { commit, tree, unedited })
     }
 
     /// The files in which the tip conflicts with main; `None`: it merges. No commit is made.
@@ -294,7 +292,7 @@ impl Repository {
         let unsigned = self.commit(&tree, &parents, message, at, By::Person)?;
         let commit = self.signed(unsigned, |call| commit_tree(call, &tree, &parents, message, at))?;
         self.publish(task, branch, &commit)?;
-        Ok(Merged::Clean { commit, tree })
+        Ok(Merged::Clean { commit, unedited: tree.clone(), tree })
     }
 
     /// Whether a commit has more than one parent.
@@ -598,30 +596,45 @@ impl Repository {
                 return ended.map(|_| None);
             }
         };
-        if output.status.success() {
-            self.sync_checkout(checkout, old, merge)?;
+        if !output.status.success() {
+            return self.not_moved(checkout, old, work, output);
         }
+        self.sync_checkout(checkout, old, merge)?;
         drop(work);
         let main = self.user_reference(&self.main_reference())?;
-        if output.status.success() {
-            // Without a history to read it from, it came from where it was a moment ago.
-            let came_from = self.came_from(checkout, &self.main_reference(), &action)?;
-            if main.as_ref().is_some_and(|main| main.oid == *merge)
-                && came_from.is_none_or(|before| before == *old)
-            {
-                return Ok(None);
-            }
-            self.put_branch_back(checkout, merge, &action)?;
+        // Without a history to read it from, it came from where it was a moment ago.
+        let came_from = self.came_from(checkout, &self.main_reference(), &action)?;
+        if main.as_ref().is_some_and(|main| main.oid == *merge)
+            && came_from.is_none_or(|before| before == *old)
+        {
             return Ok(None);
         }
+        self.put_branch_back(checkout, merge, &action)?;
+        Ok(None)
+    }
+
+    /// Git did not move the checkout. It says no before it touches a file, or it stopped in the middle, as on a full disk: then
+    /// what it wrote is taken back, or the next try would take it for the user's own changes.
+    fn not_moved(
+        &self,
+        checkout: &Path,
+        old: &Oid,
+        work: AtWork,
+        output: Output,
+    ) -> Result<Option<Moved>, GitError> {
+        let main = self.user_reference(&self.main_reference())?;
         if main.is_none_or(|main| main.oid != *old) {
             // It was moved while we tried: the caller reads it again.
             return Ok(None);
         }
-        match complaint(&output.stderr, checkout) {
-            Some(answer) => Ok(Some(answer)),
-            None => Err(output.failed("moving main in a checkout", checkout.to_owned())),
+        if let Some(answer) = complaint(&output.stderr, checkout) {
+            return Ok(Some(answer));
         }
+        work.leave();
+        let failed = output.failed("moving main in a checkout", checkout.to_owned());
+        // Where that fails too, the mark stays, and the next try begins with it.
+        let _ = self.recover_work();
+        Err(failed)
     }
 
     /// What a reference was before the last move, if that was ours. The line of that move says it; the one before it may

@@ -96,7 +96,8 @@ fn more(section: &str) -> String {
              failing tests, and for those after which no fix round is left, unless main's tests were run since the task was taken\n\
              up, or since its last step.\n\n\
              The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
-             change keep their time. A merge with the files that the gate has tested is not tested again.\n\n\
+             change keep their time. A merge with the files that the gate has tested is not tested again, even if\n\
+             the landing closes a ticket or ticks a box.\n\n\
              `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"
         }
         "agents.*" => {

@@ -17,7 +17,7 @@ fn the_same_merge_has_the_same_id() {
     let main = project.repository.main_tip().unwrap();
     let once = project.repository.merge(&main, &tip, "Land", &[], AT).unwrap();
     assert_eq!(project.repository.merge(&main, &tip, "Land", &[], AT).unwrap(), once);
-    let Merged::Clean { commit, tree } = once else { panic!("{once:?}") };
+    let Merged::Clean { commit, tree, .. } = once else { panic!("{once:?}") };
     assert_eq!(project.repository.tree_of(&commit).unwrap(), tree);
     project.repository.keep("c1.1", &commit).unwrap();
     assert_eq!(project.repository.land_reference("refs/adjutant/merges/c1.1").unwrap(), Some(commit));
