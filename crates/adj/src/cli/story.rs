@@ -375,7 +375,10 @@ impl Story {
             Event::LandingDoubted(doubted) if doubted.doubted => self.wrong(
                 doubted.id.as_str(),
                 "tests in doubt",
-                format!("{}: the tests of its merge could not be run; testing main to see why", doubted.id),
+                format!(
+                    "{}: its merge does not pass the tests; testing main first: it may fail them, too",
+                    doubted.id
+                ),
             ),
             Event::MainTested(tested) => {
                 let was_red = std::mem::replace(&mut self.main_red, tested.red.is_some());

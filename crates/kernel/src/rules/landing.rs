@@ -433,7 +433,7 @@ pub(super) struct RedMerge<'a> {
 /// The merge is red: its task's own fault, or one that main's tests must tell apart first.
 pub(super) fn merge_red(d: &mut Draft, id: &TaskId, red: &RedMerge) -> Ruled {
     let RedMerge { tip, main, output, by, solved } = *red;
-    if landing_in_doubt(d, id, by)? {
+    if landing_in_doubt(d, id, by, main)? {
         return Ok(());
     }
     if by != RedBy::Environment {

@@ -155,18 +155,35 @@ fn doubtful(d: &Draft, by: RedBy, since: Option<Millis>) -> bool {
     }
 }
 
-/// The merge is tested once more after main's tests. False: it is not in doubt, or has been in doubt before.
-pub(super) fn landing_in_doubt(d: &mut Draft, id: &TaskId, by: RedBy) -> Result<bool, Refusal> {
-    // A merge that is doubted is tested again after main, which costs more than the one round that it may save.
-    if !doubtful(d, by, None) || d.task(id)?.landing_doubted {
+/// The merge with `main` is tested once more after main's tests. False: it is not in doubt, or has been in doubt before.
+pub(super) fn landing_in_doubt(
+    d: &mut Draft,
+    id: &TaskId,
+    by: RedBy,
+    main: &SmolStr,
+) -> Result<bool, Refusal> {
+    // A merge that is doubted is tested again after main, which costs more than the one round that it may save: a main that
+    // has passed its tests, or that our own landings brought there, is not doubted.
+    let untested = by == RedBy::Tests && !is_tested(d, main);
+    if !(untested || doubtful(d, by, None)) || d.task(id)?.landing_doubted {
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotTested });
     d.emit(LandingDoubted { id: id.clone(), doubted: true });
     d.emit(Queued { id: id.clone() });
-    test_main_again(d, "the tests of a merge could not be run");
+    let why = match untested {
+        true => "the tests of a merge fail, and somebody else moved main since its own were run",
+        false => "the tests of a merge could not be run",
+    };
+    test_main_again(d, why);
     Ok(true)
+}
+
+/// Whether main's tests were run at this commit, or at one from which only landings lead to it. True as well if nobody wants
+/// them to be run.
+fn is_tested(d: &Draft, main: &SmolStr) -> bool {
+    d.world.config.tests.is_none() || d.world.main_verdict().is_some_and(|verdict| verdict.main == *main)
 }
 
 /// The tests of a task could not be run, though main's are: no agent is told to mend that.

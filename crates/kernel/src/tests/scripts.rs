@@ -1721,6 +1721,28 @@ pub(super) fn a_merge_whose_tests_could_not_be_started_waits_for_main() {
     );
 }
 
+/// TestsDoubted of a merge with a main that somebody else moved: main's own tests are run first. A main that they fail on is no
+/// agent's fault; one that they pass on leaves the failure to the task.
+#[test]
+pub(super) fn a_red_merge_with_an_untested_main_waits_for_the_tests_of_main() {
+    check(
+        with_main(),
+        "ticket t1
+         fleet 1
+         main-green
+         tree
+         turn
+         done
+         green
+         approve            -> asked test_merge 1
+         merge-red t1 m9    -> task t1 REVIEW, queued t1 true, asked test_main 1, asked test_merge 0
+         main-red           -> task t1 REVIEW, queued t1 true, asked test_merge 0
+         main-at m1         -> asked test_main 1
+         main-green         -> asked test_merge 1
+         merge-red          -> task t1 IN_PROGRESS, queued t1 false",
+    );
+}
+
 /// A landing was tested as merged: main needs no test of its own after it.
 #[test]
 pub(super) fn main_that_our_landing_moved_is_known_to_pass() {
@@ -2028,6 +2050,7 @@ pub(super) const ALL: &[fn()] = &[
     a_gate_whose_tests_could_not_be_collected_is_the_agents_only_where_main_passes,
     tests_that_cannot_be_started_block_the_task_and_are_not_sent_to_the_agent,
     a_merge_whose_tests_could_not_be_started_waits_for_main,
+    a_red_merge_with_an_untested_main_waits_for_the_tests_of_main,
     main_that_our_landing_moved_is_known_to_pass,
     the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_else_has_is_not_claimed,
     a_person_assigns_a_ticket_that_is_in_progress,

@@ -188,8 +188,8 @@ impl Table {
         self.outcome("run_gate", id, Happened::GateRed { output: "1 failed".to_owned(), tip: None, by })
     }
 
-    fn merge_red(&mut self, id: &str, by: RedBy) -> Result<Reply, Refusal> {
-        let (output, main) = ("1 failed".to_owned(), SmolStr::new_static("m0"));
+    fn merge_red(&mut self, id: &str, by: RedBy, main: &str) -> Result<Reply, Refusal> {
+        let (output, main) = ("1 failed".to_owned(), SmolStr::new(main));
         self.outcome("test_merge", id, Happened::MergeRed { output, by, main, solved: false })
     }
 
@@ -473,8 +473,9 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
             table.outcome("test_merge", id, Happened::MergeGreen { merge, old, tickets })
         }
         "conflict" => table.outcome("test_merge", id, conflict(words.get(2) == Some(&"solved"))),
-        "merge-red" => table.merge_red(id, RedBy::Tests),
-        "merge-not-started" => table.merge_red(id, RedBy::Environment),
+        // The word after the task is the main that it was merged with.
+        "merge-red" => table.merge_red(id, RedBy::Tests, words.get(2).unwrap_or(&"m0")),
+        "merge-not-started" => table.merge_red(id, RedBy::Environment, "m0"),
         "main-moved" => table.outcome("move_main", id, Happened::MainMoved),
         "main-elsewhere" => table.outcome("move_main", id, Happened::MainMovedByOther),
         "in-the-way" => {

@@ -318,3 +318,26 @@ do = [ {{ run = "touch {0}/broken" }}, {{ write = "t-2.txt", text = "x\n" }}, {{
     assert_eq!(repository.task("t-2")["status"], "DONE");
     assert_eq!(repository.json("history t-2 --all").to_string().matches("start_step").count(), 1);
 }
+
+/// Somebody breaks main while a task waits for its review: the merge fails, main's own tests are run before anybody is blamed, and
+/// the task lands when main passes again.
+#[test]
+fn a_red_merge_with_a_main_that_somebody_broke_is_no_agents_fault() {
+    let repository = Repository::new("isolation-merge", WRITES, &[]);
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    repository.ok("task add One --id t-1");
+    let fleet = repository.start("run");
+    repository.wait_task("t-1", "REVIEW");
+    repository.write("broken.check", "echo assert 99 == 1; exit 1\n");
+    repository.commit("Break main");
+    repository.ok("review t-1 --approve");
+    fleet.wait_for("t-1: its merge does not pass the tests; testing main first");
+    fleet.wait_for("the tests fail on main itself");
+    assert_eq!(repository.events("sent_back"), 0, "no agent was told to mend it");
+    assert_eq!(repository.task("t-1")["status"], "REVIEW");
+    repository.git("rm --quiet broken.check");
+    repository.git("commit --quiet -m Mend");
+    repository.wait_task("t-1", "DONE");
+    fleet.stop();
+    assert_eq!(repository.json("history t-1 --all").to_string().matches("start_step").count(), 1);
+}
