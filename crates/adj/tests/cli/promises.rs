@@ -165,6 +165,7 @@ const NOTHING_LOST: &[Promise] = &[
             "a_service_that_is_away_is_waited_for_and_costs_no_error",
             "an_outage_that_goes_on_is_told_once_and_tried_by_one_run",
             "an_outage_suspends_and_the_health_command_restores",
+            "a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others",
             "a_model_that_goes_away_under_a_fleet_is_tried_by_one_alone_and_nothing_is_lost",
             "a_limit_is_waited_for_by_rooms_and_the_architect_of_which_one_goes_first",
         ],
@@ -217,6 +218,13 @@ const NOTHING_LOST: &[Promise] = &[
     (
         "Red and conflicting work beside good work",
         &["conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up"],
+    ),
+    (
+        "The machine sleeps: questions, suspensions, heartbeats, leases and steps keep their time",
+        &[
+            "time_asleep_ends_no_question_in_a_running_fleet_or_after_a_restart",
+            "time_asleep_ends_no_suspension_no_heartbeat_no_lease_and_no_step",
+        ],
     ),
     (
         "An upgrade is killed half way; an older program on a newer log",
@@ -412,6 +420,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &[
             "no_agent_starts_while_main_fails_and_a_running_fleet_notices_the_fix",
             "a_main_that_turned_red_unseen_stops_the_fleet_and_is_no_agents_fault",
+            "a_red_merge_with_a_main_that_somebody_broke_is_no_agents_fault",
         ],
     ),
     (

@@ -145,3 +145,71 @@ do = [ { ask = "Bash", argument = "git push origin main" }, { write = "{task}.tx
     repository.ok("stop");
     fleet.done();
 }
+
+/// The machine sleeps for eight hours while a run waits for a service, an agent from outside is connected and has a task, and
+/// a step works. A turn that is given after the sleep times out; none of these has.
+#[test]
+fn time_asleep_ends_no_suspension_no_heartbeat_no_lease_and_no_step() {
+    let scenario = r#"
+[[scenario]]
+task = "t-away"
+[[scenario.step]]
+do = [ { outage = 529 } ]
+[[scenario.step]]
+do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
+
+[[scenario]]
+task = "t-works"
+[[scenario.step]]
+do = [ { run = "until [ -e \"$TMPDIR/go\" ]; do sleep 0.05; done" }, { write = "{task}.txt", text = "x\n" }, { done = true } ]
+"#;
+    let shim = super::shim::Shim::new("sleep-all", SLEEP);
+    let repository = Repository::new("clock-sleep-all", scenario, &["t-works"]);
+    let limits =
+        "[limits]\nhealth_poll = \"1h\"\nsuspension = \"2h\"\nheartbeat = \"1h\"\noutside_lease = \"1h\"\n";
+    let other = "[agents.guest]\nadapter = \"script\"\ncommand = [\"scenario.toml\"]\n";
+    repository.set(&[
+        ("[test]", &format!("{limits}[test]")),
+        ("[agents.player]", &format!("{other}\n[agents.player]")),
+        ("workers = 2", "workers = 2\nstep_timeout = \"1h\""),
+    ]);
+    let slept = repository.state("slept");
+    std::fs::create_dir_all(slept.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&slept, "0").expect("a file");
+    repository.ok("task add Guest --id t-guest");
+    repository.ok("task assign t-guest guest");
+    let library = shim.library();
+    let fleet = repository.begin_with("run", &[("LD_PRELOAD", &library), ("SLEPT", &slept)]);
+    fleet.wait_for("A takes t-works");
+    let token = repository.token_by_name("guest", "specialist");
+    let connected = repository.post(&token, "/agents/guest/connect", &serde_json::json!({}));
+    assert!(connected.contains("\"state\":\"IDLE\""), "{connected}");
+    repository.ok("task move t-guest IN_PROGRESS --plan a --plan b --plan c");
+    let began =
+        repository.post(&token, "/runs", &serde_json::json!({ "task": "t-guest", "prompt": "do it" }));
+    assert!(began.starts_with("HTTP/1.1 201"), "{began}");
+    repository.ok("task add Away --id t-away");
+    fleet.wait_for("is unavailable");
+
+    std::fs::write(&slept, "28800").expect("a file");
+    // A timer that is set after the sleep is due after all that were set before it.
+    repository.ok("channel create talk --topic Well? --timeout 1s --add guest");
+    wait("the turn of the guest to time out", || {
+        repository.ok("channel history talk").contains("guest turn timed out").then_some(())
+    });
+
+    let runs = repository.json("runs");
+    let state = |task: &str| {
+        let of = |run: &&serde_json::Value| run["task"] == task;
+        runs.as_array().and_then(|runs| runs.iter().find(of)).map(|run| run["state"].clone())
+    };
+    assert_eq!(state("t-away"), Some("suspended".into()), "{runs:#}");
+    for task in ["t-works", "t-guest"] {
+        let at_work = state(task).is_some_and(|state| state == "starting" || state == "running");
+        assert!(at_work, "{task}: {runs:#}");
+    }
+    let agents = repository.json("agent ls").to_string();
+    assert!(agents.contains("guest"), "{agents}");
+    assert_eq!(repository.events("agent_gone"), 0);
+    fleet.kill();
+}

@@ -241,3 +241,32 @@ fn a_person_lets_the_architect_and_a_room_try_a_service_at_once() {
     assert_eq!(api.in_vain().len(), 4);
     fleet.stop();
 }
+
+/// The service answers nobody for longer than `limits.suspension`: the run that tries it in between gives up when the one that
+/// only waits does, and nothing is called back before the service has answered.
+#[test]
+fn a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others() {
+    let api = Api::that_goes_away(&["t-1", "t-2"], Away::Status(529), speak);
+    let repository = project("expires", &["t-1", "t-2"], &api, "");
+    repository.set(&[
+        ("health_poll = \"1s\"", "health_poll = \"1s\"\nsuspension = \"4s\""),
+        ("review = \"architect\"", "review = \"auto\""),
+    ]);
+    let fleet = repository.start("run");
+    fleet.wait_for("has not answered yet; whoever begins next tries it");
+    let expired = |run: &str| {
+        let expires = |record: &Value| record["data"]["input"]["type"] == "SUSPEND_TIMEOUT";
+        repository.log().iter().any(|record| record["data"]["id"] == run && expires(record))
+    };
+    assert!(expired("t-1.1") && expired("t-2.1"), "{:#?}", repository.json("runs"));
+    let tried = api.in_vain().iter().filter(|who| *who == "t-1").count();
+    assert!(tried >= 2, "t-1 tried it in between");
+    assert!(!fleet.lines().contains("is back"), "{}", fleet.lines());
+    api.come_back();
+    for task in ["t-1", "t-2"] {
+        repository.wait_task(task, "DONE");
+    }
+    let lines = fleet.stop();
+    assert_eq!(lines.matches("is back").count(), 1, "{lines}");
+    repository.check_main("sh tests.sh");
+}

@@ -24,13 +24,13 @@ impl Repository {
     }
 
     /// A token by an agent's name, for one that runs elsewhere. What a run has is for that run alone.
-    fn token_by_name(&self, name: &str, role: &str) -> String {
+    pub(super) fn token_by_name(&self, name: &str, role: &str) -> String {
         let made = self.json(&format!("token create --name {name} --role {role}"));
         made["token"].as_str().expect("a token").to_owned()
     }
 
     /// Asks the fleet as an agent does that has a token and no `adj`.
-    fn post(&self, token: &str, path: &str, body: &Value) -> String {
+    pub(super) fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
         let mut stream = UnixStream::connect(self.state("socket/adj.sock")).expect("the fleet runs");
         let head = format!(
