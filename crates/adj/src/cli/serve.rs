@@ -27,7 +27,7 @@ use kernel::Event;
 use runtime::clock;
 use runtime::owner::{Handle, Owner};
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -378,6 +378,8 @@ async fn serve(
     context: Context<'_>,
 ) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
+    // Before anybody is told that it is ready: a signal that came sooner would end it at once.
+    let signals = Signals::listen()?;
     observe::begin(command.listen.log);
     super::background::rotate();
     let quiet = context.globals.quiet || context.globals.json || observe::tells_json();
@@ -460,7 +462,7 @@ async fn serve(
             }
         }
     }
-    watch_over(&switches, &mut told, out, quiet, command.keep_agents).await?;
+    watch_over(&switches, signals, &mut told, out, quiet, command.keep_agents).await?;
     service_manager::tell(service_manager::STOPPING);
     stop.send_replace(true);
     serving.join_all().await;
@@ -481,15 +483,28 @@ fn warn(warning: &str) {
     }
 }
 
+/// The signals that end a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Signals { interrupt, terminate })
+    }
+}
+
 /// Prints what happens until the process is to end, and all its fleets have.
 async fn watch_over(
     switches: &[Arc<Switch>],
+    mut signals: Signals,
     told: &mut mpsc::UnboundedReceiver<String>,
     out: &mut dyn Write,
     quiet: bool,
     keep_agents: bool,
 ) -> Result<(), Failure> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut ends: JoinSet<()> = switches
         .iter()
         .map(|switch| {
@@ -508,8 +523,8 @@ async fn watch_over(
                 }
                 false
             }
-            _ = interrupt.recv() => true,
-            _ = terminate.recv() => {
+            _ = signals.interrupt.recv() => true,
+            _ = signals.terminate.recv() => {
                 // As if it had crashed, which agents survive: whoever comes next finds them.
                 if keep_agents {
                     break;

@@ -136,6 +136,7 @@ fn where_systemd_does_not_answer_it_is_said_what_to_run() {
 fn notified(here: &Repository, options: &str) -> (UnixDatagram, Server) {
     let path = here.dir().join(".git/notify");
     let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
     let mut command = here.command(&format!("serve --port 0 --json {options}"));
     command.env("NOTIFY_SOCKET", &path).stderr(Stdio::null());
     let server = Server::begin(command, &here.state("token"), None);
