@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kernel::rooms::Seat;
 use machines::names::TaskId;
@@ -28,6 +29,9 @@ const NAMES_MAX: u32 = 9;
 const PROJECT: &str = ".project";
 /// How much of a hash tells one seat from another: with its name the path would be too long.
 const SEAT_HASH_BYTES: usize = 6;
+
+/// How long the temporary files of a project that cannot be found stay.
+const GONE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Layout {
     /// Everybody's temporary files of this user, in all projects. Agents are shown only their own part.
@@ -83,21 +87,26 @@ impl Layout {
         fs::set_permissions(&base, fs::Permissions::from_mode(0o700))?;
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let record = self.temporary_of_tasks().join(PROJECT);
-        if !record.exists() {
-            fs::write(&record, self.state().as_os_str().as_bytes())?;
-        }
+        // Its time says when the project last used the folder.
+        fs::write(&record, self.state().as_os_str().as_bytes())?;
         Ok(folder)
     }
 
     /// Removes the temporary files of this user's projects that are gone: by the record of where a project was, in a folder
-    /// that is still there. A disk that is not mounted takes its projects along, and says nothing about them.
+    /// that is still there, and only if nobody used them for `GONE_AFTER`. A project may be on a disk that is not mounted now, or
+    /// mounted for another process only.
     pub fn remove_temporary_of_gone(&self) -> io::Result<()> {
         let base = self.temporary();
         if !is_ours(&base) {
             return Ok(());
         }
         for entry in fs::read_dir(&base).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let Ok(state) = fs::read(entry.join(PROJECT)) else { continue };
+            let record = entry.join(PROJECT);
+            let Ok(state) = fs::read(&record) else { continue };
+            let used = record.metadata().and_then(|found| found.modified());
+            if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago < GONE_AFTER)) {
+                continue;
+            }
             let state = PathBuf::from(OsString::from_vec(state));
             if !state.is_absolute() || entry == self.temporary_of_tasks() || state.symlink_metadata().is_ok()
             {

@@ -371,7 +371,7 @@ exec "$@"
     let mut probe = Command::new("unshare");
     probe.args(command.get_args());
     if !tried(probe) {
-        println!("not tried: this machine gives no mounts of one's own");
+        crate::not_tried("this machine gives no mounts of one's own");
         return None;
     }
     command.arg(plain.get_program()).args(plain.get_args());
@@ -531,4 +531,29 @@ fn bare_repositories_odd_paths_and_other_peoples_folders_are_told_plainly() {
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(said.contains("belongs to root, and nobody else can use it"), "{said}");
     }
+}
+
+/// Temporary files of projects that are gone for a day are removed. Those of one that was used lately stay: it may be on a disk that
+/// this process does not see.
+#[test]
+fn temporary_files_of_projects_that_are_gone_are_removed_after_a_day() {
+    let repository = Repository::new("places-gone", PLAIN, &[]);
+    let beside = repository.temp("x").parent().expect("a folder of the project").with_file_name("of-others");
+    let of_project = |name: &str, days: u64| {
+        let folder = beside.with_file_name(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("t-1")).expect("a folder");
+        let gone = repository.dir().join("gone/.git/adjutant");
+        std::fs::write(folder.join(".project"), gone.as_os_str().as_encoded_bytes()).expect("a record");
+        let record =
+            std::fs::File::options().append(true).open(folder.join(".project")).expect("it is there");
+        let used = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        record.set_modified(used).expect("a time");
+        folder
+    };
+    let (old, young) = (of_project("old", 2), of_project("young", 0));
+    repository.ok("task add One --id p-1");
+    repository.ok("run --until-idle");
+    assert!(!old.exists(), "it was used two days ago");
+    assert!(young.join("t-1").exists(), "it was used just now");
+    std::fs::remove_dir_all(young).expect("it goes");
 }
