@@ -17,12 +17,10 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 	@$(CARGO) run --quiet -p adj -- demo
 
 test: ## Run every test, and compare the printed pages and snapshots
-	$(CARGO) test --workspace
-	$(CARGO) test --workspace --features adj/otel --test cli -- ops::otel
+	scripts/test.sh
 
 quick: ## Run every test but those that start a fleet or play thousands of simulated lives
-	$(CARGO) test --workspace --lib --bins -- --skip whatever_goes_wrong
-	$(CARGO) test --workspace --test cli -- --skip fleet::
+	scripts/test.sh quick
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples

@@ -38,7 +38,7 @@ impl Way {
 fn ways() -> Vec<Way> {
     let views = views();
     if !views.contains(&Way::Bubblewrap) {
-        println!("not tried with bubblewrap: {}", sandbox::support_by(Namespaces::Bubblewrap).what);
+        crate::not_tried(&sandbox::support_by(Namespaces::Bubblewrap).what);
     }
     [Way::Landlock].into_iter().chain(views).collect()
 }
@@ -126,7 +126,7 @@ fn is_denied_in(script: &str, ways: &[Way]) {
         String::from_utf8_lossy(&project.kept.err())
     );
     if sandbox::support().level == Level::None {
-        println!("not tried: there is no sandbox here");
+        crate::not_tried("there is no sandbox here");
         return;
     }
     for &way in ways {
@@ -444,7 +444,7 @@ fn one_thing_is_tried() {
 #[test]
 fn root_keeps_only_what_work_on_files_takes() {
     if !nix::unistd::geteuid().is_root() || sandbox::support().level == Level::None {
-        println!("not tried: this is not root, or there is no sandbox here");
+        crate::not_tried("this is not root, or there is no sandbox here");
         return;
     }
     for way in ways() {
@@ -474,7 +474,7 @@ fn root_keeps_only_what_work_on_files_takes() {
 #[test]
 fn a_program_listens_at_its_own_ports_and_where_the_system_lets_it_choose() {
     if sandbox::support().abi < 4 {
-        println!("not tried: this kernel's Landlock holds no ports");
+        crate::not_tried("this kernel's Landlock holds no ports");
         return;
     }
     // Free a moment ago, and nobody's who knows them.
@@ -503,7 +503,7 @@ fn what_is_unmounted_outside_is_unmounted_for_programs_too() {
     use nix::sched::{CloneFlags, unshare};
     if !nix::unistd::geteuid().is_root() || Way::Namespaces.support().is_none() || sandbox::support().abi < 2
     {
-        println!("not tried: this is not root, or there are no namespaces or no Landlock here");
+        crate::not_tried("this is not root, or there are no namespaces or no Landlock here");
         return;
     }
     // A thread with mounts of its own, which what it starts shares, as programs share those of a machine.

@@ -945,7 +945,7 @@ do = [
     let _ = std::fs::remove_file(beside("said"));
     // Nobody may mount anything here: then there is no disk that could be filled.
     let Some(ran) = ran.ok().filter(|ran| ran.status.code() != Some(77)) else {
-        println!("not tried: no disk can be made here");
+        crate::not_tried("no disk can be made here");
         let _ = std::fs::remove_dir_all(&copy);
         return;
     };

@@ -121,7 +121,7 @@ fn without_namespaces(repository: &Repository, line: &str) -> Option<Ran> {
 #[test]
 fn tests_see_nothing_of_the_checkout_but_what_is_linked_or_declared() {
     if support().level == Level::None {
-        println!("not tried: there is no sandbox here");
+        crate::not_tried("there is no sandbox here");
         return;
     }
     let bubblewrap =

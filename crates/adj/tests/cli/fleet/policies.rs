@@ -711,7 +711,7 @@ fn the_live_view_says_when_a_service_with_a_known_reset_is_tried_again() {
     ]);
     script.current_dir(repository.dir()).stdin(std::process::Stdio::null());
     script.stdout(std::process::Stdio::null()).env("TERM", "xterm");
-    let Ok(mut script) = script.spawn() else { return println!("not tried: there is no `timeout`") };
+    let Ok(mut script) = script.spawn() else { return crate::not_tried("there is no `timeout`") };
     let shown = wait("when it is tried again", || {
         if script.try_wait().expect("it can be asked").is_some() {
             return Some(String::new());
@@ -720,7 +720,7 @@ fn the_live_view_says_when_a_service_with_a_known_reset_is_tried_again() {
         seen.split("next try in ").nth(1).map(|rest| rest.chars().take(8).collect::<String>())
     });
     if shown.is_empty() {
-        return println!("not tried: there is no `script`");
+        return crate::not_tried("there is no `script`");
     }
     repository.ok("stop");
     script.wait().expect("it ends");

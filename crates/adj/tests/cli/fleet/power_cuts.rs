@@ -416,7 +416,7 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
     let tickets = ["d-1", "d-2", "d-3", "d-4"];
     for landings in 0..tickets.len() {
         let Some(disk) = Disk::new(&landings.to_string()) else {
-            println!("not tried: no file system can be mounted here");
+            crate::not_tried("no file system can be mounted here");
             return;
         };
         let repository = Repository { dir: disk.folder.join("mounted/project") };

@@ -77,7 +77,7 @@ const KEYS: &[&str] = &[
 #[test]
 fn credentials_are_hidden_from_agents_and_tests() {
     if support().level == Level::None {
-        println!("not tried: there is no sandbox here");
+        crate::not_tried("there is no sandbox here");
         return;
     }
     let home = Home::new("reach-hide", KEYS);
@@ -108,7 +108,7 @@ fn credentials_are_hidden_from_agents_and_tests() {
 #[test]
 fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
     if support().abi < 4 {
-        println!("not tried: this kernel's Landlock holds no ports");
+        crate::not_tried("this kernel's Landlock holds no ports");
         return;
     }
     let free =
@@ -146,7 +146,7 @@ fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
 #[test]
 fn nothing_outside_the_tree_is_changed_in_any_way_and_sockets_are_out_of_sight() {
     if !support().namespaces {
-        println!("not tried: there are no namespaces here");
+        crate::not_tried("there are no namespaces here");
         return;
     }
     use std::os::unix::fs::PermissionsExt;
@@ -205,7 +205,7 @@ fn bubblewrap_holds_agents_and_tests_as_our_own_namespaces_do() {
     if !by_bubblewrap.namespaces {
         assert!(doctor.contains("sandbox.namespaces is \"bubblewrap\", and "), "{doctor}");
         assert!(ran.code != 0 && ran.stderr.contains("cannot be closed here"), "{}", ran.stderr);
-        println!("not tried: {}", by_bubblewrap.what);
+        crate::not_tried(&by_bubblewrap.what);
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -285,7 +285,7 @@ fn strict_lets_nothing_be_read_but_system_tree_and_declared_places() {
             "{}",
             ran.stderr
         );
-        println!("not tried: the sandbox is not whole here");
+        crate::not_tried("the sandbox is not whole here");
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -305,7 +305,7 @@ fn tests_have_no_network_where_the_settings_say_so() {
     let ran = repository.adj("run --until-idle");
     if !support().namespaces {
         assert!(ran.stderr.contains("the network of tests cannot be closed here"), "{}", ran.stderr);
-        println!("not tried: there are no namespaces here");
+        crate::not_tried("there are no namespaces here");
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -329,7 +329,7 @@ fn a_system_without_namespaces_is_said_with_what_is_not_held() {
     };
     // Where nobody may make the first one either, the other tests have seen it.
     let Some(doctor) = without("doctor") else {
-        println!("not tried: nobody can make a namespace in which no more can be made");
+        crate::not_tried("nobody can make a namespace in which no more can be made");
         return;
     };
     let said = "no namespaces (user.max_user_namespaces does not allow one more), so modes, owners and times";
@@ -352,7 +352,7 @@ fn a_system_without_namespaces_is_said_with_what_is_not_held() {
 #[test]
 fn an_agent_in_a_worktree_moves_its_own_branch_and_no_other() {
     if support().level == Level::None {
-        println!("not tried: there is no sandbox here");
+        crate::not_tried("there is no sandbox here");
         return;
     }
     let tries = "{ run = 'tries() { name=$1; shift; if \"$@\" 2>/dev/null; then echo \"yes $name\"; else echo \"no $name\"; fi >> tried.txt; }; \

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs the tests of the workspace: all, or with `quick` as first argument those that neither start a fleet nor play long
+# simulations. Other arguments go to the test runner: names, or `-E 'test(…)'` for nextest.
+#
+# Most tests start a fleet and wait, so with nextest three run at a time for each core. As root they get a folder in memory,
+# which is unmounted when they end; tests that are about a disk make one of their own. ADJ_TEST_DIR names another folder.
+# With cargo-nextest each test is a process of its own and its time is printed; without it `cargo test` runs the same tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${ADJ_TEST_DIR:-}
+
+if [ -z "$folder" ] && [ "$(id -u)" -eq 0 ] && [ -z "${ADJ_IN_MEMORY:-}" ]; then
+  folder=/tmp/adj-tests
+  mkdir -p "$folder"
+  if unshare --mount mount -t tmpfs -o mode=1777 adj-tests "$folder" 2>/dev/null; then
+    # The mount is seen by what runs in here alone, and goes with it.
+    exec env ADJ_IN_MEMORY=1 unshare --mount bash -c \
+      'mount -t tmpfs -o mode=1777 adj-tests "$1" && shift && export TMPDIR=/tmp/adj-tests && exec "$@"' \
+      bash "$folder" bash "$PWD/scripts/test.sh" "$@"
+  fi
+  folder=
+fi
+if [ -n "$folder" ]; then
+  export TMPDIR=$folder
+fi
+
+features=(--workspace --features adj/otel)
+quick=
+if [ "${1:-}" = quick ]; then
+  quick=1
+  shift
+fi
+if cargo nextest --version >/dev/null 2>&1; then
+  if [ -n "$quick" ]; then
+    set -- -E 'not test(/^fleet::/) and not test(whatever_goes_wrong)' "$@"
+  fi
+  exec cargo nextest run "${features[@]}" --test-threads "${ADJ_TEST_THREADS:-$((3 * $(nproc)))}" "$@"
+fi
+echo "cargo-nextest is not installed, so tests share a process and no times are printed (cargo install --locked cargo-nextest)"
+skipped=()
+if [ -n "$quick" ]; then
+  skipped=(--skip fleet:: --skip whatever_goes_wrong)
+fi
+exec cargo test "${features[@]}" "$@" -- "${skipped[@]}"
