@@ -1023,7 +1023,7 @@ impl<'t> Stage<'t> {
             (Status::Blocked, Some(B::LostWorkers)) => {
                 &[Fault::KeeperLost, Fault::TreeGone, Fault::OutsideAgent]
             }
-            (Status::Blocked, Some(B::Landing)) => &[Fault::NeverLands],
+            (Status::Blocked, Some(B::Landing)) => &[Fault::NeverLands, Fault::ConflictIgnored],
             (Status::Blocked, Some(B::ReviewCycles)) => {
                 &[Fault::ReviewByPerson, Fault::OddMoves, Fault::Architect, Fault::Rooms]
             }
