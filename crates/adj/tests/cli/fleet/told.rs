@@ -282,3 +282,71 @@ fn clones_of_rooms_are_in_a_folder_that_is_not_hidden_and_those_of_before_are_mo
     repository.adj("run --until-idle");
     assert!(!old.exists() && new.join("room+talk+anna").is_dir());
 }
+
+/// Numbers in names count as numbers, and more than one task is said in the plural.
+#[test]
+fn tasks_are_listed_in_the_order_of_their_numbers_and_several_of_them_wait() {
+    let repository = Repository::new("natural", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    for id in ["t-2", "t-10"] {
+        repository.ticket(id, &["t-1"]);
+    }
+    repository.commit("Two more");
+    repository.set(&[("review = \"auto\"", "review = \"human\"")]);
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("t-2, t-10 wait for t-1, which is in REVIEW"), "{}", ran.stdout);
+    let waiting = repository.ok("waiting");
+    assert!(waiting.contains("t-1, t-2, t-10"), "{waiting}");
+}
+
+/// A stuck worker is replaced if there is something left to do, and only then.
+#[test]
+fn no_worker_is_made_when_no_work_is_left() {
+    let red = r#"{ write = "{task}.check", text = "false\n" }, { commit = "Do {task}" }, { done = true }"#;
+    let repository = Repository::new("no-more", &scenario(&[red]), &["t-1"]);
+    repository.set(&[("workers = 2", "workers = 1\nmax_fix_rounds = 0")]);
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("t-1 is BLOCKED"), "{}", ran.stdout);
+    let workers = repository.json("ps");
+    assert_eq!(workers.as_array().map(Vec::len), Some(1), "{workers}");
+}
+
+/// Without a budget nobody needs to hear of each step without a price; the summary counts them.
+#[test]
+fn prices_that_are_unknown_are_told_in_the_summary_where_there_is_no_budget() {
+    let repository = Repository::new("no-prices", "", &["t-1"]);
+    let command = r#"adapter = "command"
+command = ["sh", "-c", "echo x > t-1.txt && echo DONE"]"#;
+    repository.set(&[("adapter = \"script\"\ncommand = [\"scenario.toml\"]", command)]);
+    let ran = repository.adj("run --until-idle");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("without a price") && ran.stdout.contains("unknown"), "{}", ran.stdout);
+}
+
+/// The step that runs is the one in the table and in the words beside it.
+#[test]
+fn ps_counts_the_step_that_runs() {
+    let repository = Repository::new("ps-step", &scenario(&["{ hang = true }"]), &["t-1"]);
+    let fleet = repository.start("run");
+    let row = wait("a step", || {
+        let ps = repository.ok("ps");
+        ps.lines().find(|line| line.contains("step 1, turn")).map(str::to_owned)
+    });
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[1..5], ["A", "working", "t-1", "1"], "{row}");
+    repository.ok("stop --now");
+    fleet.stop();
+}
+
+/// Containers and services often set no variable with the user's name; the system knows it.
+#[test]
+fn a_person_is_called_by_their_user_name() {
+    let repository = project("user", &[]);
+    repository.ok("channel create talk");
+    let mut post = repository.command("channel post talk Hello");
+    for name in ["ADJ_USER", "USER", "LOGNAME"] {
+        post.env_remove(name);
+    }
+    assert!(post.output().unwrap().status.success());
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).unwrap().expect("it has a name").name;
+    assert_eq!(repository.said(), [format!("human:{user}: Hello")]);
+}
