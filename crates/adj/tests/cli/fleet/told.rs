@@ -340,7 +340,7 @@ fn ps_counts_the_step_that_runs() {
 /// Containers and services often set no variable with the user's name; the system knows it.
 #[test]
 fn a_person_is_called_by_their_user_name() {
-    let repository = project("user", &[]);
+    let repository = project("user", &[("anna", "{ say = \"PASS\" }")]);
     repository.ok("channel create talk");
     let mut post = repository.command("channel post talk Hello");
     for name in ["ADJ_USER", "USER", "LOGNAME"] {
