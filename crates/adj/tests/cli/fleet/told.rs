@@ -204,6 +204,24 @@ fn why_says_for_how_long_tests_run_and_how_to_watch_them() {
     fleet.stop();
 }
 
+/// The live view has the words of `adj ps`: a worker is `done` while its tests run, and that they do stands beside it.
+#[test]
+fn the_live_view_has_the_words_of_ps() {
+    let repository = Repository::new("live-words", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    let go = repository.dir().join(".git/go");
+    let tests = format!("test ! -e t-1.txt || while [ ! -e {0} ]; do sleep 0.05; done", go.display());
+    repository.write("base.check", &format!("{tests}\n"));
+    repository.commit("Slow tests");
+    repository.set(&[("[test]", "[sandbox]\nmode = \"off\"\n[test]")]);
+    let live = repository.on_terminal("run");
+    live.wait_for("tests running");
+    live.wait_for("A       done ");
+    assert!(repository.ok("ps").contains("done"), "{}", repository.ok("ps"));
+    std::fs::write(&go, "").unwrap();
+    live.wait_for("t-1 landed");
+    live.stop();
+}
+
 /// A fleet that has nothing to begin does not count main's tests, which it has not run, as a failure.
 #[test]
 fn an_idle_fleet_does_not_show_mains_tests_as_a_failure() {
