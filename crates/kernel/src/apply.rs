@@ -599,7 +599,10 @@ impl World {
                 channel.quiet = imbl::OrdSet::new();
                 channel.late = imbl::OrdSet::new();
             }),
-            Event::RoomStalls(e) => self.edit_channel(&e.channel, |channel| channel.stalled = true),
+            Event::RoomStalls(e) => self.edit_channel(&e.channel, |channel| {
+                channel.stalled = true;
+                channel.ending = e.ending;
+            }),
             Event::TurnShifted(e) => self.edit_channel(&e.channel, |channel| channel.turn_shifted(e)),
 
             Event::SeatTaken(e) => {

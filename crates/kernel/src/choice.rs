@@ -84,6 +84,7 @@ choices! {
     CleanUpWorker { worker: WorkerName } = "clean_up_worker", "removes its tree; its work is saved";
     CleanUpByForce { worker: WorkerName } = "clean_up_by_force", "ends its process and removes its tree; its work is saved";
     PeekWorker { worker: WorkerName } = "peek_worker", "shows what it does";
+    WatchTests { task: TaskId } = "watch_tests", "shows what the tests have printed so far";
     ShowDiff { task: TaskId } = "show_diff", "shows what it changes";
     OpenTree { task: TaskId } = "open_tree", "opens a shell in its tree; what you commit there is its work";
     ShowHistory { task: TaskId } = "show_history", "says what happened to it";

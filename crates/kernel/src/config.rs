@@ -349,11 +349,16 @@ impl From<Role> for machines::machine::Role {
     }
 }
 
+/// The service of agents that name none.
+pub(crate) fn shared_service() -> ServiceName {
+    ServiceName::new("agents").expect("a constant")
+}
+
 impl Config {
     /// The service that an agent depends on; one that names none has the one that all such agents share.
     pub fn service_of(&self, name: &AgentName) -> ServiceName {
         let known = self.agents.get(name).and_then(|agent| agent.service.clone());
-        known.unwrap_or_else(|| ServiceName::new("agents").expect("a constant"))
+        known.unwrap_or_else(shared_service)
     }
 
     pub fn agent(&self, name: &AgentName) -> Agent {

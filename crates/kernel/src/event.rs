@@ -404,9 +404,11 @@ events! {
         #[serde(default, skip_serializing_if = "is_default")] about: About,
     } in |e| of_channel(&e.name);
     ChannelClosed = "channel_closed" { name: ChannelName, at: Millis, by: SmolStr } in |e| of_channel(&e.name);
+    /// `from`: where its place stood when it was removed before; absent where it was never there, or was not connected then.
     MemberAdded = "member_added" {
         channel: ChannelName, agent: AgentName,
         #[serde(default, skip_serializing_if = "OwnTimes::is_none")] times: OwnTimes,
+        #[serde(default, skip_serializing_if = "Option::is_none")] from: Option<turn::State>,
     } in |e| of_channel(&e.channel);
     MemberRemoved = "member_removed" { channel: ChannelName, agent: AgentName } in |e| of_channel(&e.channel);
     /// An agent joins the ring of those who take turns, or leaves it.
@@ -440,8 +442,12 @@ events! {
     MemberRests = "member_rests" { channel: ChannelName, agent: AgentName } in |e| of_channel(&e.channel);
     /// Nobody is given the turn before somebody says something, or somebody has.
     RoomRests = "room_rests" { channel: ChannelName, rests: bool } in |e| of_channel(&e.channel);
-    /// Nobody of those in the queue can be given the turn as things stand.
-    RoomStalls = "room_stalls" { channel: ChannelName } in |e| of_channel(&e.channel);
+    /// Nobody of those in the queue can be given the turn as things stand. `ending`: only a program that is still coming to its
+    /// end is in the way.
+    RoomStalls = "room_stalls" {
+        channel: ChannelName,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] ending: bool,
+    } in |e| of_channel(&e.channel);
     /// Adjutant was not there: a turn or a wait goes on with the time that it had left.
     TurnShifted = "turn_shifted" { channel: ChannelName, agent: AgentName, by: Millis } in |e| of_channel(&e.channel);
 

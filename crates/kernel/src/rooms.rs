@@ -57,6 +57,12 @@ pub struct Channel {
     /// Somebody is in the queue, and nobody of them can be given the turn as things stand.
     #[serde(default)]
     pub stalled: bool,
+    /// It is stalled, and only by a program that is still coming to its end.
+    #[serde(default)]
+    pub ending: bool,
+    /// Where the places of those who were removed stood then.
+    #[serde(default)]
+    pub left: OrdMap<AgentName, turn::State>,
     /// When the turn was given to somebody last.
     #[serde(default)]
     pub granted: Millis,
@@ -370,7 +376,9 @@ impl Channel {
         if !self.members.contains(&e.agent) {
             self.members.push_back(e.agent.clone());
         }
-        self.places.entry(e.agent.clone()).or_default();
+        let place = self.places.entry(e.agent.clone()).or_default();
+        place.state = e.from.unwrap_or(place.state);
+        self.left.remove(&e.agent);
         self.expected.insert(e.agent.clone());
         if e.times.is_none() {
             self.own_times.remove(&e.agent);
@@ -382,7 +390,9 @@ impl Channel {
 
     pub(crate) fn member_removed(&mut self, agent: &AgentName) {
         self.members.retain(|member| member != agent);
-        self.places.remove(agent);
+        if let Some(place) = self.places.remove(agent) {
+            self.left.insert(agent.clone(), place.state);
+        }
         self.own_times.remove(agent);
         self.heard.remove(agent);
         for set in [&mut self.expected, &mut self.resting, &mut self.skipped] {
@@ -415,6 +425,7 @@ impl Channel {
             Some(agent) => {
                 self.posted = false;
                 self.stalled = false;
+                self.ending = false;
                 self.last = Some(agent.clone());
                 self.skipped.remove(agent);
             }

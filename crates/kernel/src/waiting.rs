@@ -294,11 +294,12 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Millis) -> O
         return None;
     }
     let error = health.error.as_deref();
+    let name = why::service_words(service);
     let (kind, who, text) = match health.refused {
         true => (
             Kind::RefusedCredentials,
             Decider::Person,
-            format!("{service} does not accept the credentials ({})", error.unwrap_or("no answer")),
+            format!("{name} does not accept the credentials ({})", error.unwrap_or("no answer")),
         ),
         false => {
             let error = error.map(|error| format!(" ({error})")).unwrap_or_default();
@@ -308,7 +309,7 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Millis) -> O
                 Some(_) => "; the next try is due".to_owned(),
                 None => String::new(),
             };
-            (Kind::Outage, Decider::Service, format!("{service} is unavailable{error}{again}"))
+            (Kind::Outage, Decider::Service, format!("{name} is unavailable{error}{again}"))
         }
     };
     let needs = |task: &Task| {
@@ -785,7 +786,9 @@ fn held_up(world: &World, tasks: impl IntoIterator<Item = TaskId>) -> Vec<TaskId
         open.extend(behind.filter(not_begun).cloned());
         held.insert(id);
     }
-    held.into_iter().collect()
+    let mut held: Vec<TaskId> = held.into_iter().collect();
+    held.sort_by(|one, other| crate::natural(one.as_str(), other.as_str()));
+    held
 }
 
 fn first_line(text: &str) -> &str {

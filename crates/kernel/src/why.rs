@@ -58,6 +58,12 @@ pub fn last_line(output: &str) -> String {
     line.trim_matches(frame).chars().take(CHARS_MAX).collect()
 }
 
+/// What an output begins with and what it comes to, in one line: its first line, and the one that says most.
+pub fn first_and_last(output: &str) -> String {
+    let (first, last) = (first_line(output), last_line(output));
+    if last.is_empty() || first.contains(&last) { first.to_owned() } else { format!("{first}: {last}") }
+}
+
 /// Whether anybody carries anything out.
 fn fleet_running(world: &World) -> Guard {
     let running = world.fleet_running;
@@ -105,6 +111,17 @@ pub fn main_tests(world: &World) -> Option<Guard> {
     Some(Guard { output, ..guard(Condition::MainTests, world.main_is_green(), detail).next(next) })
 }
 
+/// Main's tests that have not been run stand in nobody's way while there is no task that an agent could begin.
+fn not_needed_yet(world: &World, guard: &mut Guard) {
+    let unknown = world.main_verdict().is_none() && world.main.under_way.is_none();
+    if guard.guard == Condition::MainTests && !guard.holds && unknown && world.claimable.is_empty() {
+        guard.holds = true;
+        guard.lasts = false;
+        guard.next.clear();
+        guard.detail = "main's own tests are run before the next agent starts".to_owned();
+    }
+}
+
 /// What keeps an agent's workers from claiming anything at all.
 pub fn fleet_guards(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
     fleet_guards_at(world, agent, day, None)
@@ -133,7 +150,8 @@ fn fleet_guards_at(world: &World, agent: &AgentName, day: i64, now: Option<Milli
         ),
         match world.probing(&service).filter(|_| health.is_some_and(|health| health.healthy)) {
             Some(first) => {
-                let detail = format!("`{first}` tries `{service}` first, which was unavailable");
+                let detail =
+                    format!("`{first}` tries {} first, which was unavailable", service_words(&service));
                 guard(Condition::ServiceHealthy, false, detail)
             }
             None => Guard {
@@ -202,7 +220,8 @@ fn service_there(
     now: Option<Millis>,
 ) -> Guard {
     let ill = health.filter(|health| !health.healthy);
-    let detail = ill.map_or_else(|| format!("`{service}` answers"), |ill| away(world, service, ill, now));
+    let answers = || format!("{} answers", service_words(service));
+    let detail = ill.map_or_else(answers, |ill| away(world, service, ill, now));
     let next = ill.filter(|ill| ill.refused).map(|_| Choice::RetryServices);
     guard(condition, ill.is_none(), detail).next(next)
 }
@@ -210,9 +229,10 @@ fn service_there(
 /// A service that is away: what it answered, since when, and when it is tried again.
 fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Millis>) -> String {
     let error = health.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let name = service_words(service);
     let mut text = match health.refused {
-        true => format!("`{service}` does not accept the credentials{error}"),
-        false => format!("`{service}` is unavailable{error}"),
+        true => format!("{name} does not accept the credentials{error}"),
+        false => format!("{name} is unavailable{error}"),
     };
     if let Some(now) = now {
         text.push_str(&format!(", for {}", duration(now - health.since)));
@@ -227,6 +247,14 @@ fn away(world: &World, service: &ServiceName, health: &Health, now: Option<Milli
         text.push_str("; set the key or log in");
     }
     text
+}
+
+/// A service as people know it: the one that agents share unless the settings name another is the API of their model.
+pub fn service_words(service: &ServiceName) -> String {
+    match *service == crate::config::shared_service() {
+        true => "the model API".to_owned(),
+        false => service.to_string(),
+    }
 }
 
 /// When a service that is away is tried again: at its reset where that is known, else with the health polls.
@@ -342,9 +370,9 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         guard(
             Condition::ServiceBack,
             task.waits_for.is_none(),
-            task.waits_for
-                .as_ref()
-                .map_or("it waits for none".to_owned(), |service| format!("it waits for `{service}`")),
+            task.waits_for.as_ref().map_or("it waits for none".to_owned(), |service| {
+                format!("it waits for {}", service_words(service))
+            }),
         ),
     ];
     guards.extend(agent_configured(world, task));
@@ -535,8 +563,11 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
         | (BlockReason::Stuck | BlockReason::Environment, Some(SentBack::Gate(output))) => {
             (output.clone(), true)
         }
+        // A program that fails says why in its last lines, on either of its outputs.
         (BlockReason::Stuck | BlockReason::Limit, _) => {
-            (world.run_of(&task.id)?.machine.inner().last_error.clone()?.message, false)
+            let message = world.run_of(&task.id)?.machine.inner().last_error.clone()?.message;
+            let printed = message.trim().lines().count() > 1;
+            (message, printed)
         }
         (BlockReason::Loop | BlockReason::ToolFailures | BlockReason::Environment, _) => {
             let said = task.comments.iter().rev().find(|comment| comment.is(CommentKind::Blocked));
@@ -545,9 +576,7 @@ fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
         _ => return None,
     };
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_end_matches('.').to_owned();
-    let last = last_line(&text);
-    let line =
-        if !printed || last.is_empty() || first.contains(&last) { first } else { format!("{first}: {last}") };
+    let line = if printed { first_and_last(&text) } else { first };
     // Where every line of it stands in that one, it has been said.
     let said = |part: &str| line.contains(part.trim().trim_end_matches('.'));
     let more = Some(last_lines(&text)).filter(|lines| printed && !lines.lines().all(said));
@@ -799,8 +828,15 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         let waits = !guards.iter().all(|guard| guard.holds) || run.is_suspended();
         let state = format!("run.{} ({})", run.machine.name(), run.id);
         guards.push(guard(Condition::RunState, run.is_live() || waits, state));
-        if let Some(step) = run.step.as_ref().and_then(|step| Some((step, world.effects.get(step)?))) {
-            guards.push(guard(Condition::UnderWay, true, format!("{} ({})", step.1.kind(), step.0)));
+        if let Some((id, effect)) = run.step.as_ref().and_then(|step| Some((step, world.effects.get(step)?)))
+        {
+            guards.push(match effect.as_ref() {
+                crate::Effect::RunGate { .. } => Guard {
+                    next: vec![Choice::WatchTests { task: run.task.clone() }],
+                    ..guard(Condition::TestsUnderWay, true, tests_running(worker.last_step_at, now))
+                },
+                effect => guard(Condition::UnderWay, true, format!("{} ({id})", effect.kind())),
+            });
         }
         if let Some(suspension) = run.machine.suspension() {
             let service = ServiceName::new(&suspension.service).ok();
@@ -808,7 +844,8 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
             // With `restore = "all"` every service must be back.
             let ill = health.filter(|(_, health)| !health.healthy);
             let ill = ill.or_else(|| world.health.iter().find(|(_, health)| !health.healthy));
-            let was_away = format!("`{}` was unavailable", suspension.service);
+            let name = service.as_ref().map_or_else(|| suspension.service.to_string(), service_words);
+            let was_away = format!("{name} was unavailable");
             guards.push(match ill {
                 Some((service, health)) => {
                     service_there(world, Condition::ServiceThere, service, Some(health), Some(now))
@@ -821,7 +858,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
     if let Some(left) = backoff.and_then(|id| world.effects.get(id)).and_then(|effect| effect.left(now)) {
         let error = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
         let error = error.and_then(|run| run.machine.inner().last_error.as_ref());
-        let error = error.map(|error| format!("{}; ", first_line(&error.message))).unwrap_or_default();
+        let error = error.map(|error| format!("{}; ", first_and_last(&error.message))).unwrap_or_default();
         let next = next_try(now.saturating_add(left), now);
         guards.push(guard(Condition::BackoffOver, false, format!("{error}{next}")));
     }
@@ -829,6 +866,7 @@ pub fn of_worker(world: &World, name: &WorkerName, now: Millis) -> Option<Vec<Gu
         State::Idle => {
             guards.push(fleet_running(world));
             guards.extend(fleet_guards_at(world, &worker.agent, day_of(now), Some(now)));
+            guards.iter_mut().for_each(|guard| not_needed_yet(world, guard));
             guards.push(guard(
                 Condition::WorkThere,
                 !world.claimable.is_empty(),
@@ -868,6 +906,7 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     for (service, health) in &world.health {
         guards.push(service_there(world, Condition::ServiceHealthy, service, Some(health), Some(now)));
     }
+    guards.iter_mut().for_each(|guard| not_needed_yet(world, guard));
     let is_open = |task: &&std::sync::Arc<Task>| !task.is_final();
     let open = world.tasks.values().filter(is_open).count();
     guards.push(
@@ -890,6 +929,13 @@ pub fn of_fleet(world: &World, now: Millis) -> Vec<Guard> {
     }
     guards.sort_by_key(|guard| guard.holds);
     guards
+}
+
+/// Tests that began when the agent's last step ended.
+fn tests_running(since: Option<Millis>, now: Millis) -> String {
+    since.map_or("tests running".to_owned(), |since| {
+        format!("tests running {} s", (now - since).max(0) / 1000)
+    })
 }
 
 fn first_line(text: &str) -> &str {

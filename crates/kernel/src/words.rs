@@ -245,6 +245,8 @@ machines::wire_enum! {
         WorkerState = "workerState",
         RunState = "runState",
         UnderWay = "underWay",
+        /// Its tests run now.
+        TestsUnderWay = "testsUnderWay",
         BackoffOver = "backoffOver",
         NotStuck = "notStuck",
     }
@@ -288,6 +290,7 @@ impl Condition {
             Condition::WorkerState => "worker",
             Condition::RunState => "run",
             Condition::UnderWay => "under way",
+            Condition::TestsUnderWay => "tests under way",
             Condition::BackoffOver => "back-off",
             Condition::NotStuck => "stuck",
         }

@@ -85,6 +85,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::CleanUpWorker { worker } => vec!["adj", "cleanup", worker.as_str()],
         Choice::CleanUpByForce { worker } => vec!["adj", "cleanup", worker.as_str(), "--force"],
         Choice::PeekWorker { worker } => vec!["adj", "peek", worker.as_str()],
+        Choice::WatchTests { task } => vec!["adj", "logs", task.as_str(), "--tests"],
         Choice::ShowDiff { task } => vec!["adj", "diff", task.as_str()],
         Choice::OpenTree { task } => vec!["adj", "shell", task.as_str()],
         Choice::ShowHistory { task } => vec!["adj", "history", task.as_str()],

@@ -28,6 +28,8 @@ const STATE: &str = "adjutant";
 const LOG: &str = "adjutant.db";
 /// The repository that is ours alone.
 pub const LAND: &str = "land.git";
+/// What agents keep that speak outside of any task, beside folders that are named after tasks: no task's name begins with a dot.
+const PRIVATE_SEATS: &str = ".seats";
 /// Where output, input and end of steps and tests lie.
 pub const STEPS: &str = "steps";
 
@@ -114,9 +116,9 @@ impl Layout {
         self.sessions_of_seats().join(Layout::seat_name(seat))
     }
 
-    /// What agents in all seats keep.
+    /// What agents in all seats keep, where no task's name can be.
     pub fn sessions_of_seats(&self) -> PathBuf {
-        self.sessions().join(SEATS)
+        self.sessions().join(PRIVATE_SEATS)
     }
 
     /// The name of a seat's folders. No part of a seat has a `+` in it.

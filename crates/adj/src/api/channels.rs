@@ -332,12 +332,18 @@ fn is_for(entry: &Entry, agent: &AgentName) -> bool {
 }
 
 fn is_wanted(entry: &Entry, all: bool, wanted: Option<&str>) -> bool {
-    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement);
+    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement) || is_warning(entry);
     let has = |text: &Option<String>, wanted: &str| {
         text.as_ref().is_some_and(|text| text.to_lowercase().contains(wanted))
     };
     let found = wanted.is_none_or(|wanted| has(&entry.text, wanted) || (said && has(&entry.by, wanted)));
     (said || all) && found
+}
+
+/// The channel's own note that an agent answered and did not end its turn.
+pub fn is_warning(entry: &Entry) -> bool {
+    let warns = |text: &String| text.ends_with(turn::WITHOUT_TURN_COMPLETE);
+    entry.event == EntryKind::Notice && entry.text.as_ref().is_some_and(warns)
 }
 
 fn entry(call: &Call, world: &World, name: &ChannelName, record: &Record) -> Option<Entry> {
@@ -434,6 +440,8 @@ pub fn told(record: &Record) -> Option<Entry> {
             let event = if e.rests { EntryKind::Rests } else { EntryKind::Wakes };
             Entry { event, ..empty }
         }
+        // A program that is coming to its end is in nobody's way.
+        Event::RoomStalls(e) if e.ending => return None,
         Event::RoomStalls(_) => Entry { event: EntryKind::Stalls, ..empty },
         _ => return None,
     };

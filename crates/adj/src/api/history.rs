@@ -228,7 +228,11 @@ fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
         if world.apply(&event).is_err() {
             return ControlFlow::Break(());
         }
-        let words = told.words(&world, &event).or_else(|| told.deed(&world, &event, &record.actor));
+        // What a turn waits for is over when its history is read: what happened is told, not what could be done.
+        let of_turn = matches!(event, Event::TurnMoved(_));
+        let deed = of_turn.then(|| told.deed(&world, &event, &record.actor)).flatten();
+        let words = deed.or_else(|| told.words(&world, &event));
+        let words = words.or_else(|| told.deed(&world, &event, &record.actor));
         let mut about = About::of(&world, &now, &record.stream, &event);
         if let Some(task) = &about.task {
             match &about.worker {

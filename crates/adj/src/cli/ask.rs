@@ -19,7 +19,8 @@ Example:
   adj ask 'Tabs or spaces?'
   adj ask --task c-abc1 --wait 'Which of the two parsers is meant?'
 
-The question is listed by `adj waiting` until somebody answers it with `adj answer`. An agent asks about its own task. Its \
+A person answers in words; what needs only a yes or a no is asked by itself and gets `adj approve`. The question is listed by \
+`adj waiting` until somebody answers it with `adj answer`. An agent asks about its own task. Its \
 task keeps its status, but no further step of its run begins before the question is answered; an answer that nobody waited \
 for comes with the next step.")]
 pub struct Ask {
@@ -39,7 +40,7 @@ Example:
   adj answer r7 'Spaces, four of them.'
   adj answer r9 --abandon 'Not this year.'
 
-A question is answered once. To what the architect could not decide, the architect goes on with what you say. `--abandon` gives \
+For questions in words; `adj approve` and `adj deny` decide tool calls, budgets and limits. A question is answered once. To what the architect could not decide, the architect goes on with what you say. `--abandon` gives \
 a request up: nobody waits for it any more. `adj requests` lists the open ones.")]
 pub struct Answer {
     /// Request, as `adj waiting` and `adj requests` list it

@@ -135,6 +135,7 @@ fn event_words(entry: &Entry) -> Option<String> {
         (entry.to.as_deref().unwrap_or_default(), entry.trigger.as_deref().unwrap_or_default());
     Some(match entry.event {
         EntryKind::Announcement => entry.text.clone()?,
+        EntryKind::Notice if crate::api::channels::is_warning(entry) => format!("⚠️ {}", entry.text.clone()?),
         EntryKind::Joined => format!("{agent} joined"),
         EntryKind::Left => format!("{agent} left"),
         EntryKind::Closed => "the channel is closed".to_owned(),
@@ -144,7 +145,6 @@ fn event_words(entry: &Entry) -> Option<String> {
             ("ACTIVE", "turn_granted") => format!("{agent} has the turn"),
             ("ACTIVE", _) => format!("{agent} goes on"),
             ("WAITING", _) => format!("{agent} waits"),
-            (_, "wait_timeout") => format!("{agent} waited too long and lost the turn"),
             _ => return None,
         },
         _ => return None,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// Where to begin, and the exit codes: the end of `adj --help`.
 pub const HELP: &str = "\
-To start: `adj demo`. In your own repository: `adj init`, `adj doctor`, `adj run`.
+To start: `adj demo`. In a repository: `adj init`, `adj doctor`, `adj run`.
 
 Exit codes:
   0  success

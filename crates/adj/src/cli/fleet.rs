@@ -68,7 +68,7 @@ pub fn ps(context: Context) -> Result<(), Failure> {
                     name,
                     status,
                     task,
-                    dash(whole.map(|whole| whole.step_count)),
+                    dash(whole.map(step)),
                     thousands(tokens),
                     cost,
                     dash(since.map(|since| text::age(since))),
@@ -163,6 +163,11 @@ fn architect_words(architect: &Architect) -> Option<String> {
     Some(visible(&words.join(", ")))
 }
 
+/// The step that a worker is at: the one that runs, or the last one.
+fn step(worker: &worker::WorkerWhole) -> u32 {
+    worker.step_count + u32::from(matches!(worker.activity, Activity::Step))
+}
+
 /// A terminal with fewer columns gets fewer columns of the table.
 const NARROW: usize = 70;
 
@@ -189,7 +194,7 @@ fn doing(name: &str, worker: Option<&worker::WorkerWhole>) -> (String, bool) {
         },
         Activity::Stuck => (format!("adj why {name}, adj retry {name}"), true),
         Activity::Step => {
-            let (step, turn) = (worker.step_count + 1, worker.turn.unwrap_or(0));
+            let (step, turn) = (step(worker), worker.turn.unwrap_or(0));
             let last = worker.last_action.as_ref().map_or(String::new(), |last| format!(": {last}"));
             (format!("step {step}, turn {turn}{last}"), false)
         }
@@ -315,7 +320,9 @@ Example:
   adj approve q12 --note 'only this once'
   adj approve q12 --always        do not ask again for this call in this task
   adj approve q12 --raise 20      add 20 turns to a turn limit, or 20 dollars to a budget
-  adj approve q12 --complete      at the turn limit: check the work as it is";
+  adj approve q12 --complete      at the turn limit: check the work as it is
+
+Says yes to a tool call, a budget or a limit. A question in words gets `adj answer`, finished work `adj review --approve`.";
 
 pub const DENY_HELP: &str = "\
 Example:

@@ -8,10 +8,13 @@ use super::waiting::to_continue;
 use super::{Context, Exit, Failure};
 use crate::api::Problem;
 use crate::api::types::history::{Checked, Item, Query, Record, Told, Transition, Verified};
+use crate::api::types::waiting::Offered;
 use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
 use crate::log_file;
 use clap::Args;
+use kernel::words::Condition;
 use machines::Wire;
+use runtime::command_line;
 use runtime::owner::VERSION;
 use runtime::transfer::{self, TransferError};
 use serde::Serialize;
@@ -177,7 +180,14 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
             writeln!(out, "{}", text::hanging(&label, &visible(&to_continue(&guard.detail, &guard.next))))?;
         }
     } else if bad.is_empty() && !matches!(why, Explained::Fleet(_)) {
-        writeln!(out, "{} nothing stands in the way", paint.green("✓"))?;
+        // What its tests do now, where they run, is all that it waits for.
+        match good.iter().find(|guard| guard.guard == Condition::TestsUnderWay) {
+            Some(guard) => {
+                let label = format!("{} ", paint.green("✓"));
+                writeln!(out, "{}", text::hanging(&label, &visible(&to_watch(guard))))?;
+            }
+            None => writeln!(out, "{} nothing stands in the way", paint.green("✓"))?,
+        }
     }
     if let Explained::Fleet(FleetWhy { tasks, .. }) = &why {
         let all_bad: Vec<&String> = bad.iter().map(|guard| &guard.detail).collect();
@@ -213,6 +223,12 @@ pub fn why(command: &Why, context: Context) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Something that is under way, and the command that shows it.
+fn to_watch(guard: &Guard) -> String {
+    let shows = |next: &Offered| format!("; `{}` {}", command_line::command(&next.choice), next.text);
+    format!("{}{}", guard.detail, guard.next.first().map(shows).unwrap_or_default())
 }
 
 /// What `adj why` was asked about.

@@ -16,6 +16,7 @@ mod desk;
 mod download;
 mod failure;
 mod fleet;
+mod help;
 mod hosted;
 mod internal;
 mod issues;
@@ -381,7 +382,7 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
 fn told_once(mut command: clap::Command) -> clap::Command {
     // Global options reach the subcommands only when the tree is built.
     command.build();
-    command.mut_subcommands(brief)
+    help::grouped(command.mut_subcommands(brief))
 }
 
 fn brief(command: clap::Command) -> clap::Command {
@@ -411,6 +412,11 @@ fn meant(error: &clap::Error) -> Option<String> {
     let before: Vec<String> = std::env::args().skip(1).take_while(|argument| argument != wrong).collect();
     let below = before.iter().rev().find_map(|name| cli.find_subcommand(name));
     let known: Vec<&str> = below.unwrap_or(&cli).get_subcommands().map(clap::Command::get_name).collect();
+    if below.is_none()
+        && let Some(here) = help::also_called(wrong)
+    {
+        return Some(here.to_owned());
+    }
     let near = runtime::settings::nearest(wrong, known)?;
     Some(below.map_or_else(|| format!("adj {near}"), |below| format!("adj {} {near}", below.get_name())))
 }

@@ -631,7 +631,10 @@ fn understood<A: DeserializeOwned>(answer: Value) -> Result<A, Failure> {
 fn user() -> String {
     let names = ["ADJ_USER", "USER", "LOGNAME"];
     let name = names.iter().find_map(|name| super::set_variable(name));
-    name.filter(|name| machines::names::check(name).is_ok()).unwrap_or_else(|| "local".to_owned())
+    // Services and containers often set none of them.
+    let known = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    let name = name.or_else(known).filter(|name| machines::names::check(name).is_ok());
+    name.unwrap_or_else(|| "local".to_owned())
 }
 
 pub fn shown(path: &Path) -> String {

@@ -27,7 +27,8 @@ Example:
   adj diff c-abc1
   adj merge c-abc1
 
-Approves the commit that is printed. If the branch changes afterwards, the task needs a new approval. `adj queue` shows \
+The same as `adj review c-abc1 --approve`, for work that you have read already; `adj review` shows it first. Approves the \
+commit that is printed. If the branch changes afterwards, the task needs a new approval. `adj queue` shows \
 its place, and `adj run` merges it.")]
 pub struct Merge {
     /// Task in REVIEW, or the worker that finished it
@@ -79,7 +80,7 @@ Example:
   adj review c-abc1 --changes 'the error message must name the file'
   adj review c-abc1 --room review-1 --add anna --reviewer ben
 
-Approved work is queued for merging (`adj queue`). With --changes the agent gets the text and continues to work.")]
+Approved work is queued for merging (`adj queue`); `adj merge` approves without showing anything. With --changes the agent gets the text and continues to work.")]
 pub struct Review {
     /// Task, or the worker that works on it or finished it [default: list all that wait for a review]
     #[arg(value_name = "TASK|WORKER")]

@@ -43,7 +43,8 @@ Example:
   adj pause t-1
   adj resume t-1 --feedback 'Use the existing parser.'
 
-The agent is stopped and its working tree is kept. `adj waiting` lists the run until you resume or abort it.")]
+The agent is stopped and its working tree is kept. `adj waiting` lists the run until you resume it; `adj abort` ends it for \
+good.")]
 pub struct Pause {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]
@@ -76,7 +77,8 @@ pub struct Resume {
 Example:
   adj abort t-1 --reason 'wrong approach'
 
-The agent is stopped and its work is saved: `adj salvage list`. The task is BLOCKED until you retry or assign it.")]
+The agent is stopped and its work is saved: `adj salvage list`. The task is BLOCKED until you retry or assign it; `adj task \
+cancel` ends the task itself, `adj kill` frees a worker that has no run or is stuck.")]
 pub struct Abort {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]

@@ -316,11 +316,8 @@ impl<'o> Screen<'o> {
     fn worker(&self, world: &World, worker: &kernel::world::Worker, now: i64, width: usize) -> String {
         use worker::State;
         let (paint, state) = (self.paint, worker.machine.status);
-        // Its agent says that it is done; whether it is, the tests say.
-        let (symbol, name) = match state {
-            State::Done => ("…", "testing"),
-            state => (worker::symbol(state), state.name()),
-        };
+        // The words of `adj ps`: what a worker that is done waits for stands behind its task.
+        let (symbol, name) = (worker::symbol(state), state.name());
         let doing = story::doing(world, worker, now);
         let what = worker.machine.task.as_ref().map_or(String::new(), |id| {
             let room = (width.saturating_sub(19) / 2).clamp(8, 60);

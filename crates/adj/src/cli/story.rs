@@ -8,7 +8,7 @@ use kernel::config::Review;
 use kernel::event::{Event, SaidKind};
 use kernel::specs::SpecState;
 use kernel::waiting::{Facts, Kind, Waiting};
-use kernel::why::{last_line, last_lines};
+use kernel::why::{first_and_last, last_line, last_lines, service_words};
 use kernel::words::{GateCause, LandingEnd, RequestKind};
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
@@ -214,11 +214,12 @@ impl Story {
                     return None;
                 }
                 let error = error.map(|error| error.message).unwrap_or_default();
-                let error = error.lines().next().unwrap_or_default();
+                let error = first_and_last(&error);
                 // Its last words stand in the line above.
                 let last = self.heard.strip_prefix(&format!("{who} {task}: ")).unwrap_or_default();
                 let brief = error.strip_suffix(last).filter(|brief| !last.is_empty() && !brief.is_empty());
-                let error = brief.map_or(error, |brief| brief.trim_end_matches([':', ' '])).to_owned();
+                let error =
+                    brief.map_or(error.as_str(), |brief| brief.trim_end_matches([':', ' '])).to_owned();
                 self.wrong(task.as_str(), "failed step", format!("{who}'s step on {task} failed: {error}"))
             }
             Event::WorkerLost(lost) => self.wrong(
@@ -240,11 +241,12 @@ impl Story {
                     && seen.probe.is_some()
                     && !self.healthy.contains_key(seen.service.as_str()) =>
             {
-                let text = format!("{} did not accept the credentials; trying them again", seen.service);
+                let name = service_words(&seen.service);
+                let text = format!("{name} did not accept the credentials; trying them again");
                 Some((Tone::Plain, text))
             }
             Event::HealthSeen(seen) => {
-                let (name, known) = (&seen.service, seen.service.to_string());
+                let (name, known) = (service_words(&seen.service), seen.service.to_string());
                 // Nobody waits for it any more, and nobody has heard from it: whoever begins next will tell.
                 if seen.healthy && seen.probe.is_some() {
                     let away = self.healthy.get(&known) == Some(&false);
@@ -255,7 +257,7 @@ impl Story {
                 let error = seen.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
                 match (before, seen.healthy) {
                     (true, false) if seen.refused => {
-                        self.meets(name.as_str(), "outage");
+                        self.meets(seen.service.as_str(), "outage");
                         let text = format!(
                             "{name} does not accept the credentials{error}; nothing is begun until it does, then adj retry --all"
                         );
@@ -268,10 +270,10 @@ impl Story {
                         };
                         let text =
                             format!("{name} is unavailable{error}: its runs wait and are tried again {when}");
-                        self.wrong(name.as_str(), "outage", text)
+                        self.wrong(seen.service.as_str(), "outage", text)
                     }
                     (false, true) => {
-                        self.survives(name.as_str());
+                        self.survives(seen.service.as_str());
                         Some((Tone::Good, format!("{name} is back: runs go on where they were")))
                     }
                     _ => None,
@@ -279,6 +281,10 @@ impl Story {
             }
             Event::GatePassed(passed) => {
                 let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
+                // The commit of an undo is made by rule: no tests have run yet, and nobody waits.
+                if world.task(id).is_some_and(|task| task.undoes.is_some()) && world.run_of(id).is_none() {
+                    return None;
+                }
                 let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
                 if passed.tip.is_some() && before == passed.tip.as_ref() {
                     let text = "nothing has changed since changes were asked for";
@@ -508,6 +514,10 @@ impl Story {
             Event::ChannelSaid(said) if said.kind == SaidKind::Announcement => {
                 Some((Tone::Wrong, format!("{}: {}", said.channel, said.text)))
             }
+            Event::ChannelSaid(said) if said.text.ends_with(machines::turn::WITHOUT_TURN_COMPLETE) => {
+                Some((Tone::Wrong, format!("{}: ⚠️ {}", said.channel, said.text)))
+            }
+            Event::TurnMoved(moved) => turn_waits(world, moved),
             Event::RequestForPerson(left) => {
                 let asked = world.requests.get(&left.id)?;
                 let (id, what) = (&asked.id, asked.kind.noun());
@@ -658,6 +668,10 @@ impl Story {
                 plain(format!("{} was removed from {}", removed.agent, removed.channel))
             }
             Event::TurnMoved(moved) => plain(turn_words(moved)?),
+            Event::MemberSkipped(skipped) => plain(match skipped.skipped {
+                true => format!("the next turn of {} in {} is to be skipped", skipped.agent, skipped.channel),
+                false => format!("the turn of {} in {} was skipped", skipped.agent, skipped.channel),
+            }),
             Event::AgentSwitched(switched) => {
                 let done = if switched.enabled { "enabled" } else { "disabled" };
                 let why = note(switched.reason.as_deref().unwrap_or_default());
@@ -675,6 +689,49 @@ impl Story {
             _ => None,
         }
     }
+}
+
+/// A turn that stands still, or a member that gets none any more: why, and how it continues.
+fn turn_waits(world: &World, moved: &kernel::event::TurnMoved) -> Option<(Tone, String)> {
+    use machines::turn::{Event as Turn, WaitReason};
+    let (agent, channel) = (&moved.agent, &moved.channel);
+    let resume = format!("adj turn resume {channel} --as {agent}");
+    let within = |seconds: u32| kernel::why::duration(i64::from(seconds) * 1000);
+    Some(match &moved.input {
+        Turn::WaitRequested { because: WaitReason::Service, note: what, .. } => {
+            let why = note(what.as_deref().unwrap_or_default());
+            let text =
+                format!("{channel}: {agent} waits in its turn{why}; it continues when the service is back");
+            (Tone::Wrong, text)
+        }
+        Turn::WaitRequested { wait_seconds, note: what, .. } => {
+            let why = note(what.as_deref().unwrap_or_default());
+            let left = within(*wait_seconds);
+            let text = format!(
+                "{channel}: {agent} waits in its turn{why}; it loses the turn in {left}, or: {resume}"
+            );
+            (Tone::You, text)
+        }
+        Turn::Interrupt { wait_seconds, .. } => {
+            let left = within(*wait_seconds);
+            let text = format!(
+                "{channel}: {agent} waits in its turn: a person interrupted it; it loses the turn in {left}, or: {resume}"
+            );
+            (Tone::You, text)
+        }
+        // The channel itself says so, unless it was told not to.
+        Turn::WaitTimeout if world.channel(channel).is_none_or(|room| !room.config.announce_timeouts) => {
+            (Tone::Wrong, format!("{channel}: {agent} waited too long and lost its turn"))
+        }
+        Turn::Disconnects { .. } => {
+            let back = match world.disabled.contains_key(agent) {
+                true => format!("adj agent enable {agent}"),
+                false => format!("adj channel add {channel} {agent}"),
+            };
+            (Tone::You, format!("{channel}: {agent} is OFFLINE and gets no turn: {back}"))
+        }
+        _ => return None,
+    })
 }
 
 /// What happened to a turn in a channel. What the channel is told anyway stands there.
@@ -698,7 +755,6 @@ fn turn_words(moved: &kernel::event::TurnMoved) -> Option<String> {
         }
         Turn::Interrupt { .. } => format!("{agent} was interrupted in {channel} by a person"),
         Turn::WaitResolved { .. } => format!("{agent} continues its turn in {channel}"),
-        Turn::WaitTimeout => format!("{agent} waited too long in {channel} and lost the turn"),
         Turn::HumanOverride { to: State::Active, .. } => {
             format!("a person gave {agent} its turn in {channel} back")
         }
@@ -708,6 +764,7 @@ fn turn_words(moved: &kernel::event::TurnMoved) -> Option<String> {
         | Turn::AgentStops
         | Turn::Assigned
         | Turn::RemovedFromChannel
+        | Turn::WaitTimeout
         | Turn::Timeout { .. } => return None,
     })
 }

@@ -114,8 +114,8 @@ Example:
 Example:
   adj task cancel c-abc1
 
-Commits stay on the task's branch (see `adj task show c-abc1`) until trash.age has passed. Uncommitted changes are \
-saved: `adj salvage list`.")]
+Nobody works on it any more; `adj abort` and `adj kill` only end the agent, and the task can be retried. Commits stay on the \
+task's branch (see `adj task show c-abc1`) until trash.age has passed. Uncommitted changes are saved: `adj salvage list`.")]
     Cancel {
         /// Task, or the worker that works on it
         #[arg(value_name = "TASK|WORKER")]

@@ -42,7 +42,8 @@ Example:
   adj kill A
 
 Commits stay on the worker's branch, such as agent/A-c-abc1. Uncommitted changes are saved: `adj salvage list`. The \
-task is BLOCKED until you assign it again.")]
+task is BLOCKED until you assign it again. `adj abort` ends one run, with a reason for the history; `adj stop` stops the \
+whole fleet.")]
 pub struct Kill {
     /// Worker that is ready, working or stuck, or its task
     #[arg(value_name = "WORKER|TASK")]
@@ -72,7 +73,7 @@ pub struct Retry {
 Example:
   adj cleanup A --force
 
-The worker becomes idle; `adj clean` removes workers too. `adj salvage list` shows where the work is saved.")]
+One worker, which becomes idle; `adj clean` removes every worker with its tree. `adj salvage list` shows where the work is saved.")]
 pub struct Cleanup {
     /// Worker, or its task
     #[arg(value_name = "WORKER|TASK")]
@@ -93,7 +94,8 @@ pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
     let Worker { line, .. } = named::worker(&project, &command.name)?;
     let quiet = context.globals.json || context.globals.quiet;
     act(&project, &line.name, "kill", &Nothing {}, "saves what it wrote", context)?;
-    if !line.branch.is_empty() && !quiet {
+    // Before its tree is made there is no branch, and nothing that could be saved.
+    if !line.branch.is_empty() && line.status != machines::worker::State::Ready && !quiet {
         eprintln!(
             "hint: what it committed is on branch `{}`; what it did not is in `adj salvage list`",
             visible(&line.branch)
@@ -239,7 +241,7 @@ Example:
   adj clean --yes
   adj clean --trash
 
-The content of each working tree is saved first; `adj salvage list` shows where. Tasks and history are kept.
+Every worker goes; `adj cleanup A` removes the tree of one and keeps the worker. The content of each tree is saved first; `adj salvage list` shows where. Tasks and history are kept.
 
 The trash contains files of removed working trees that git does not store, such as ignored files.")]
 pub struct Clean {
@@ -383,7 +385,8 @@ Example:
   adj stop
 
 Running tool calls have up to 30 seconds (fleet.stop_timeout) to finish; then they are aborted, and the agent is told \
-when it continues. All work is kept: `adj run` continues from there.")]
+when it continues. All work is kept: `adj run` continues from there. `adj pause t-1` stops the agent of one task and leaves \
+the fleet running.")]
 pub struct Stop {
     /// Abort running steps at once
     #[arg(long)]

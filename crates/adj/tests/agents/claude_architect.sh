@@ -15,7 +15,7 @@ coder() {
 }
 table='{"key":"table","title":"Add the table","acceptance":["there is a table"]'
 form='{"key":"form","title":"Add the form","acceptance":["it stands on the table"],"dependsOn":["table"]}'
-serve "[$(lead 'I look.' "{\"name\":\"Read\",\"input\":{\"file_path\":\"$project.agents/.seats/architect/tests.sh\"}}")
+serve "[$(lead 'I look.' "{\"name\":\"Read\",\"input\":{\"file_path\":\"$project.agents/rooms/architect/tests.sh\"}}")
         $(lead 'Two stories.' "$(tool submit_stories "{\"stories\":[$table,\"dependsOn\":[\"form\"]},$form]}")")
         $(lead 'Not in a circle, then.' "$(tool submit_stories "{\"stories\":[$table},$form]}")")
         $(lead 'They are on the board.')

@@ -12,7 +12,7 @@ of() {
     for reply in "$@"; do printf '{"for":"%s",%s},' "$who" "$reply"; done
 }
 calls() { printf '"tools":[{"name":"%s","input":%s}]' "$1" "$2"; }
-look() { printf '"until":"%s",%s' "$work/go" "$(calls Read "{\"file_path\":\"$project.agents/.seats/$1/tests.sh\"}")"; }
+look() { printf '"until":"%s",%s' "$work/go" "$(calls Read "{\"file_path\":\"$project.agents/rooms/$1/tests.sh\"}")"; }
 build() { calls Bash "{\"command\":\"echo true > $1.check && git add -A && git commit -q -m work\",\"description\":\"d\"}"; }
 done_='"text":"It is there.\nDONE"'
 stories='{"stories":[{"key":"table","title":"Add the table"},{"key":"form","title":"Add the form","dependsOn":["table"]}]}'

@@ -7,7 +7,7 @@ claude=$(claude_program)
 credentials() { ANTHROPIC_BASE_URL=$(cat "$work/url") ANTHROPIC_API_KEY=sk-none "$@"; }
 
 serve "[{\"for\":\"You are \`anna\`\",\"until\":\"$work/look\",\"text\":\"I look.\",
-         \"tools\":[{\"name\":\"Read\",\"input\":{\"file_path\":\"$project.agents/.seats/room+talk+anna/base.check\"}}]},
+         \"tools\":[{\"name\":\"Read\",\"input\":{\"file_path\":\"$project.agents/rooms/room+talk+anna/base.check\"}}]},
         {\"for\":\"You are \`anna\`\",\"until\":\"$work/speak\",\"text\":\"Milk it is.\"},
         {\"for\":\"You are \`ben\`\",\"text\":\"So be it.\"},
         {\"for\":\"You are \`anna\`\",\"text\":\"PASS\"},{\"for\":\"You are \`ben\`\",\"text\":\"PASS\"}]"
@@ -30,7 +30,7 @@ commit "two agents"
 # The process of the program that speaks for an agent.
 speaks() {
     for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/cwd")" = "$project.agents/.seats/room+talk+$1" ] || continue
+        [ "$(readlink "$process/cwd")" = "$project.agents/rooms/room+talk+$1" ] || continue
         [ "$(readlink "$process/exe")" != "$claude" ] || echo "${process#/proc/}"
     done 2>/dev/null
 }

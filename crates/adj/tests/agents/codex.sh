@@ -185,5 +185,5 @@ wait "$running" || true
 cat "$project"/.git/adjutant/steps/*/out >"$work/said"
 grep -F '"item/completed"' "$work/said" | grep -F 'cat base.check' | grep -qF '"exitCode":0' || fail "it reads without being allowed to"
 grep -F '"item/completed"' "$work/said" | grep -F 'touch made' | grep -qF '"declined"' || fail "it changes nothing"
-[ ! -e "$project.agents/.seats/room+talk+coder/made" ] || fail "nothing was made"
+[ ! -e "$project.agents/rooms/room+talk+coder/made" ] || fail "nothing was made"
 ok "it talks in a room: it looks by commands, and changes nothing"

@@ -48,6 +48,39 @@ fn a_wrong_command_line_is_one_document_where_json_was_asked_for() {
     assert_eq!(problem["hint"], "did you mean `adj machine`?");
 }
 
+/// Words of other tools lead to what does the same here; what only looks alike is not offered instead.
+#[test]
+fn a_word_that_other_tools_have_leads_to_the_command_that_does_it_here() {
+    for (word, command) in
+        [("d", "adj run"), ("dashboard", "adj run"), ("status", "adj ps"), ("room", "adj channel")]
+    {
+        let ran = adj(word);
+        assert_eq!(ran.code, 2, "{word}");
+        assert!(
+            ran.stderr.contains(&format!("\nhint: did you mean `{command}`?\n")),
+            "{word}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("doctor"), "{word}: {}", ran.stderr);
+    }
+}
+
+/// Groups, each with its commands, in lines that a terminal of 80 columns does not break.
+#[test]
+fn the_list_of_commands_is_in_groups_and_fits_80_columns() {
+    let help = adj("--help").stdout;
+    let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:?}");
+    let groups = help.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).count();
+    assert!(groups > 8, "{help}");
+    let commands = adj("internal commands").stdout;
+    let first = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    for command in commands.lines().map(first).collect::<BTreeSet<String>>() {
+        let listed = help.lines().filter(|line| line.starts_with(&format!("  {command} "))).count();
+        assert_eq!(listed, 1, "{command}: {help}");
+    }
+}
+
 #[test]
 fn the_version_is_printed() {
     assert_eq!(adj("--version").stdout, format!("adj {}\n", env!("CARGO_PKG_VERSION")));

@@ -247,7 +247,7 @@ pub(crate) fn carry_out_turn(
             turn::Effect::Announce { notice } => {
                 let config = &channel_of(d, &channel)?.config;
                 let wanted = match notice {
-                    turn::Notice::TimedOut => config.announce_timeouts,
+                    turn::Notice::TimedOut | turn::Notice::Forfeited => config.announce_timeouts,
                     turn::Notice::Disconnected | turn::Notice::NoAgents => config.announce_disconnects,
                 };
                 if wanted {

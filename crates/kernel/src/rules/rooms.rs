@@ -149,7 +149,12 @@ pub(crate) fn add_member(
         return Err(Refusal::new(409, "TOO_MANY", format!("`{name}` has {MEMBERS_MAX} members already")));
     }
     d.rule(Rule::MemberAdded);
-    d.emit(MemberAdded { channel: name.clone(), agent: agent.clone(), times });
+    // Its place goes on from where it stood when it was removed, so that no row begins elsewhere than the last one ended.
+    let from = channel_of(d, name)?.left.get(agent).copied().filter(|state| *state != turn::State::Offline);
+    d.emit(MemberAdded { channel: name.clone(), agent: agent.clone(), times, from });
+    if from == Some(turn::State::Idle) && !is_there(d, agent) {
+        d.move_turn(name, agent, &turn::Event::AgentStops, Caller::SYSTEM)?;
+    }
     join(d, name, agent)?;
     let state =
         channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
@@ -158,8 +163,7 @@ pub(crate) fn add_member(
 
 /// A member that is there takes its place in the ring.
 pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
-    let there = d.world.is_hosted(agent) || d.world.agents.contains_key(agent);
-    if !there || d.world.disabled.contains_key(agent) {
+    if !is_there(d, agent) {
         return Ok(());
     }
     if channel_of(d, name)?.state_of(agent) == Some(turn::State::Offline) {
@@ -168,8 +172,18 @@ pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Rule
     let channel = channel_of(d, name)?;
     if channel.expected.contains(agent) && channel.state_of(agent) == Some(turn::State::Idle) {
         d.move_turn(name, agent, &turn::Event::Assigned, Caller::SYSTEM)?;
+        // Whoever rested because it was alone is not alone any more, unless there is nothing to talk about.
+        if channel_of(d, name)?.ring.contains(agent) {
+            rejoin_resting(d, name)?;
+        }
     }
     Ok(())
+}
+
+/// Whether an agent can take turns at all: it is started by us, or has connected, and nobody has disabled it.
+fn is_there(d: &Draft, agent: &AgentName) -> bool {
+    let there = d.world.is_hosted(agent) || d.world.agents.contains_key(agent);
+    there && !d.world.disabled.contains_key(agent)
 }
 
 pub(crate) fn remove_member(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Result<Reply, Refusal> {
@@ -566,7 +580,7 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
     let count = channel.ring.len();
     let round: Vec<AgentName> =
         (0..count).filter_map(|step| channel.ring.get((start + step) % count).cloned()).collect();
-    let mut stalls = false;
+    let (mut stalls, mut ending) = (false, true);
     for agent in round {
         let channel = channel_of(d, name)?;
         if channel.state_of(&agent) != Some(turn::State::Queued) {
@@ -580,17 +594,19 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
         if channel.quiet.contains(&agent) {
             continue;
         }
-        if !can_begin(d, name, &agent) || !is_free(d, name, &agent) {
-            stalls = true;
+        let begins = can_begin(d, name, &agent);
+        if !begins || !is_free(d, name, &agent) {
+            (stalls, ending) = (true, ending && begins);
             continue;
         }
         let timeout_seconds = channel.timeout_seconds(&agent);
         let event = turn::Event::TurnGranted { at: d.at(), timeout_seconds };
         return d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop);
     }
-    if stalls && !channel_of(d, name)?.stalled {
+    let channel = channel_of(d, name)?;
+    if stalls && (!channel.stalled || (channel.ending && !ending)) {
         d.rule(Rule::RoomStalls);
-        d.emit(RoomStalls { channel: name.clone() });
+        d.emit(RoomStalls { channel: name.clone(), ending });
     }
     Ok(())
 }
@@ -685,7 +701,7 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
             let resets_at = away.resets_at.filter(|reset| *reset > at);
             let until = service::suspended_until(d, who, away.service, resets_at);
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
-            let note = Some(format!("{} is unavailable", away.service));
+            let note = Some(format!("{} is unavailable", crate::why::service_words(away.service)));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
             d.move_turn(name, agent, &event, OWN_BY_SYSTEM).map(drop)
         }

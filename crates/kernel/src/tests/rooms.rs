@@ -164,9 +164,9 @@ fn a_wait_keeps_the_turn() {
            a human_override at to=QUEUED by-ann -> a QUEUED, timer off, held by nobody, rests
            a says=hello by-ann -> human:ann: "hello", woken, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
-           a rings -> timer off, a QUEUED, held by nobody, late, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a rings -> timer off, a QUEUED, held by nobody, late, announcement "⏱️ a waited too long and lost its turn", a ACTIVE, held by a, timer 60 s, turn "it is your turn"
            a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s
-           a rings -> timer off, a QUEUED, held by nobody, rests"#,
+           a rings -> timer off, a QUEUED, held by nobody, announcement "⏱️ a waited too long and lost its turn", rests"#,
     );
 }
 

@@ -340,7 +340,7 @@ pub(super) fn a_service_that_nothing_can_ask_is_tried_by_one_run_alone() {
     assert_eq!((health(&table).since, health(&table).healthy), (first.since, false), "it is the same outage");
     let why = crate::why::of_task(&table.world, &task("t1"), now + 5_000).unwrap();
     let away = &why.iter().find(|guard| guard.guard == crate::words::Condition::ServiceThere).unwrap().detail;
-    assert!(away.starts_with("`model` is unavailable (529 overloaded), for "), "{away}");
+    assert!(away.starts_with("model is unavailable (529 overloaded), for "), "{away}");
     assert!(away.contains("; tried again in "), "{away}");
     check(
         table,
@@ -391,7 +391,7 @@ pub(super) fn a_service_that_nobody_waits_for_is_tried_by_whoever_begins_next() 
     );
     let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
     let first = &why.iter().find(|guard| guard.guard.name() == "serviceHealthy").unwrap().detail;
-    assert_eq!(first, "`t1.1` tries `model` first, which was unavailable");
+    assert_eq!(first, "`t1.1` tries model first, which was unavailable");
     let again = "tree t1        -> asked start_step 1
          outage t1      -> run t1.1 suspended, run t2.1 error
          poll
@@ -416,7 +416,7 @@ pub(super) fn credentials_that_are_refused_stop_the_agents_claims_and_count_no_e
     assert_eq!(table.world.worker(&worker("A")).unwrap().machine.errors, 0);
     let why = crate::why::of_task(&table.world, &task("t2"), table.now).unwrap();
     let away = &why.iter().find(|guard| guard.guard.name() == "serviceHealthy").unwrap().detail;
-    assert!(away.starts_with("`model` does not accept the credentials (401 invalid x-api-key)"), "{away}");
+    assert!(away.starts_with("model does not accept the credentials (401 invalid x-api-key)"), "{away}");
     check(table, "retry-task t1 -> run t1.1 starting, asked start_step 1");
 }
 

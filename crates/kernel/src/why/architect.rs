@@ -30,7 +30,9 @@ pub(super) fn stands(world: &World, asked: &Request) -> Option<(String, Option<C
     let queued = format!("`{id}` is at place {place} of the architect's queue");
     let architect = world.architect.as_ref();
     if let Some(suspension) = architect.and_then(|architect| architect.suspension()) {
-        let why = format!("{queued}, and the architect is suspended: {} is unavailable", suspension.service);
+        let name = machines::names::ServiceName::new(&suspension.service).ok();
+        let name = name.map_or_else(|| suspension.service.to_string(), |name| super::service_words(&name));
+        let why = format!("{queued}, and the architect is suspended: {name} is unavailable");
         return Some((why, Some(Choice::RetryServices)));
     }
     let inner = architect.map(|architect| architect.inner());

@@ -36,7 +36,7 @@ const TABLE: &[Row<Turn>] = &[
     row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline, OWN_OR_SYSTEM),
     row(Active,  Interrupt,          &[InterruptMode], &[PauseTurn, SetWaitTimeout],                             Waiting, HUMAN_OR_SYSTEM),
     row(Waiting, WaitResolved,       &[],              &[ResumeTurn],                                            Active,  OWN_OR_PEOPLE),
-    row(Waiting, WaitTimeout,        &[],              &[EndTurn, GrantNext],                                    Queued,  SYSTEM),
+    row(Waiting, WaitTimeout,        &[],              &[EndTurn, AnnounceForfeit, GrantNext],                   Queued,  SYSTEM),
     row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn],                                            Active,  HUMAN),
     row(Waiting, HumanOverride,      &[ToQueued],      &[EndTurn, GrantNext],                                    Queued,  HUMAN),
     row(Waiting, RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
@@ -105,6 +105,7 @@ crate::wire_enum! {
         LogLoss = "logLoss",
         LogTimeout = "logTimeout",
         AnnounceTimeout = "announceTimeout",
+        AnnounceForfeit = "announceForfeit",
         AnnounceLoss = "announceLoss",
     }
 }
@@ -288,6 +289,7 @@ crate::wire_enum! {
     pub enum Notice {
         Disconnected = "⚠️ [Agent] disconnected, skipping turn",
         TimedOut = "⏱️ [Agent] turn timed out",
+        Forfeited = "⏱️ [Agent] waited too long and lost its turn",
         NoAgents = "⚠️ No agents available in this channel",
     }
 }
@@ -456,6 +458,7 @@ impl Machine for Turn {
                 });
             }
             AnnounceTimeout => effects.push(Effect::Announce { notice: Notice::TimedOut }),
+            AnnounceForfeit => effects.push(Effect::Announce { notice: Notice::Forfeited }),
             AnnounceLoss => effects.push(Effect::Announce { notice: Notice::Disconnected }),
         }
     }

@@ -122,7 +122,7 @@ fn a_wait_keeps_the_turn_and_the_time_that_it_had_left() {
          TURN_COMPLETE among-others -> refused NOT_ALLOWED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
          resolved 100 -> ACTIVE [stopTimers, startTimer 140000]
          wait 130 for 300 -> WAITING [stopTimers, startTimer 430000]
-         wait_timeout -> QUEUED [stopTimers, freeTurn, grantNext]",
+         wait_timeout -> QUEUED [stopTimers, freeTurn, announce ⏱️ [Agent] waited too long and lost its turn, grantNext]",
     );
 }
 
@@ -197,6 +197,7 @@ fn announcements_are_worded_as_documented() {
         [
             "⚠️ [Agent] disconnected, skipping turn",
             "⏱️ [Agent] turn timed out",
+            "⏱️ [Agent] waited too long and lost its turn",
             "⚠️ No agents available in this channel"
         ]
     );

@@ -16,7 +16,7 @@ use kernel::rooms::Seat;
 use machines::names::TaskId;
 use sha2::{Digest, Sha256};
 
-use super::{Layout, SEATS};
+use super::{Layout, PRIVATE_SEATS};
 use crate::hex::hex;
 
 /// A temporary directory with a longer path than this leaves too little for a socket's name.
@@ -58,7 +58,7 @@ impl Layout {
     /// Temporary files of an agent that speaks outside of any task.
     pub fn temp_of_seat(&self, seat: &Seat) -> PathBuf {
         let name = hex(&Sha256::digest(seat.to_string().as_bytes())[..SEAT_HASH_BYTES]);
-        self.temporary_of_tasks().join(SEATS).join(name)
+        self.temporary_of_tasks().join(PRIVATE_SEATS).join(name)
     }
 
     /// The name of a task's folder there.

@@ -17,7 +17,9 @@ use crate::files;
 /// Where merges are tested, among the trees. A task's tree is named `<worker>-<task>`, so none is called so.
 pub const LANDING: &str = "landing";
 /// Where agents look at the project that speak outside of any task, among the trees.
-pub const SEATS: &str = ".seats";
+pub const SEATS: &str = "rooms";
+/// What the same folder was called before: some tests refuse paths with a hidden part.
+const SEATS_BEFORE: &str = ".seats";
 /// What was removed, among the trees.
 pub const TRASH: &str = "trash";
 
@@ -132,7 +134,9 @@ impl Layout {
             && self.at(&record.wanted) == wanted
             && record.from.is_none()
         {
-            return Ok(Settled { path: self.at(&record.trees), said: Vec::new() });
+            let path = self.at(&record.trees);
+            self.rename_seats(&path);
+            return Ok(Settled { path, said: Vec::new() });
         }
         let from = match &recorded {
             Some(Record { from: Some(from), .. }) => Some(self.at(from)),
@@ -333,20 +337,31 @@ impl Layout {
         entries.filter_map(name).collect()
     }
 
+    /// The clones of agents that speak outside of any task get the name that they have now, once none of them is at work. What
+    /// cannot be renamed is left; such a clone is made anew before each reply.
+    fn rename_seats(&self, trees: &Path) {
+        let (old, new) = (trees.join(SEATS_BEFORE), trees.join(SEATS));
+        let is_ours = old.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if is_ours && new.symlink_metadata().is_err() && !before::is_at_work(&self.steps()) {
+            let _ = fs::rename(&old, &new);
+        }
+    }
+
     /// Moves what is ours from one folder to the other, and says how many trees that were.
     fn move_trees(&self, from: &Path, to: &Path) -> io::Result<usize> {
         let mut names = self.names();
         if *from != self.root.join(BEFORE) {
-            names.extend([LANDING, SEATS, TRASH].map(str::to_owned));
+            names.extend([LANDING, SEATS, SEATS_BEFORE, TRASH].map(str::to_owned));
         }
         let mut moved = 0;
         for name in names {
             let (old, new) = (from.join(&name), to.join(&name));
             if old.symlink_metadata().is_ok() && new.symlink_metadata().is_err() {
                 fs::rename(&old, &new)?;
-                moved += usize::from(![LANDING, SEATS, TRASH].contains(&name.as_str()));
+                moved += usize::from(![LANDING, SEATS, SEATS_BEFORE, TRASH].contains(&name.as_str()));
             }
         }
+        self.rename_seats(to);
         // Only an empty one goes: whatever else is in it is not ours.
         let _ = fs::remove_dir(from);
         Ok(moved)

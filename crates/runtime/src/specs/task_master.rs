@@ -214,10 +214,8 @@ fn add(list: &mut List, source: &Source, tag: &str, task: &Task<'_>, parent: Opt
         state,
         after,
         priority,
-        mark: place.map(|place| Mark {
-            path: source.path.clone(),
-            line: line_at(&source.text, place.start).to_owned(),
-        }),
+        mark: place
+            .map(|place| Mark { path: source.path.clone(), line: marked(&source.text, &place).to_owned() }),
         path: source.path.clone(),
         number,
         key,
@@ -274,6 +272,18 @@ fn line_of(text: &str, at: usize) -> usize {
 fn line_at(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     super::boxes::without_end(text[start..].split_inclusive('\n').next().unwrap_or_default())
+}
+
+/// What a mark is known by: its line, or the status alone where several entries share the line, which then changes with each
+/// of them.
+fn marked<'t>(text: &'t str, place: &Range<usize>) -> &'t str {
+    let line = line_at(text, place.start);
+    if is_shared(line) { &text[place.clone()] } else { line }
+}
+
+/// Whether more than one entry has its status on a line.
+fn is_shared(line: &str) -> bool {
+    line.matches("\"status\"").count() > 1
 }
 
 /// The entry with this key: the task, or the parent and its subtask.
@@ -336,7 +346,9 @@ pub fn tick(tick: &Tick<'_>) -> Ticked {
     if task.is_over() {
         return Ticked::Before;
     }
-    if line_at(text, place.start) != tick.mark.line {
+    // Marks of before have the whole line, also where the entries beside this one have changed it since.
+    let shared = is_shared(&tick.mark.line) && state(&task.status()) == State::Open;
+    if marked(text, &place) != tick.mark.line && !shared {
         return Ticked::No("its status was changed since");
     }
     set.push(place);

@@ -205,6 +205,7 @@ fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
     repository.ok("spec submit login.md");
     let running = repository.start("run");
     wait_state(&repository, "ERROR");
+    running.wait_for("✗ the architect has stopped (no answer in time): adj retry architect");
     let shown = repository.ok("architect");
     assert!(shown.contains("architect.ERROR"), "{shown}");
     let waiting = repository.ok("waiting");

@@ -362,7 +362,7 @@ fn credentials_that_are_refused_stop_the_fleet_once_and_are_no_failed_steps() {
     let repository = Repository::new("ends-key", &text, &["t-1", "t-2", "t-3"]);
     repository.set(&[("workers = 2", "workers = 1")]);
     let lines = waits_for_a_person(&repository);
-    assert_eq!(lines.matches("✗ agents does not accept the credentials").count(), 1, "{lines}");
+    assert_eq!(lines.matches("✗ the model API does not accept the credentials").count(), 1, "{lines}");
     assert!(!lines.contains("failed:"), "{lines}");
     assert!(lines.contains("adj retry --all"), "{lines}");
     assert_eq!(repository.task("t-2")["status"], "INBOX");
@@ -381,8 +381,8 @@ fn a_fleet_that_is_started_again_tries_refused_credentials_at_once() {
     let repository = Repository::new("ends-key-set", &text, &["t-1"]);
     waits_for_a_person(&repository);
     let again = waits_for_a_person(&repository);
-    assert!(again.contains("agents did not accept the credentials; trying them again"), "{again}");
-    assert_eq!(again.matches("✗ agents does not accept the credentials").count(), 1, "{again}");
+    assert!(again.contains("the model API did not accept the credentials; trying them again"), "{again}");
+    assert_eq!(again.matches("✗ the model API does not accept the credentials").count(), 1, "{again}");
     repository.ok("run --until-idle");
     repository.check(&["t-1"], "sh tests.sh");
 }

@@ -157,7 +157,7 @@ END
         git add anna.toml adjutant.toml && git -c user.name=a -c user.email=a@b commit -qm Anna
         begin
         "$adj" channel create talk --topic Well? --timeout 10m --add anna > /dev/null || fail "no room"
-        seat='agents/.seats/room+talk+anna'
+        seat='agents/rooms/room+talk+anna'
         within 60 '[ -e "$seat/middle" ]'
         : > "$seat/go.new"; fill; mv "$seat/go.new" "$seat/go"
         within 60 'grep -q "anna in talk: what the agent prints cannot be kept, so it waits" "$said"'

@@ -69,7 +69,7 @@ impl Live<'_> {
 
     /// Stops the fleet by Ctrl-C, which the terminal passes on as a key.
     #[track_caller]
-    fn stop(mut self) {
+    pub(super) fn stop(mut self) {
         self.press(CTRL_C);
         self.wait_for("same-terminal");
     }

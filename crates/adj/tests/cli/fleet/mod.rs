@@ -54,6 +54,7 @@ mod standstill;
 mod stopping;
 mod tail;
 mod tickets;
+mod told;
 mod waiting;
 mod way_in;
 mod webhooks;
@@ -166,7 +167,7 @@ impl Repository {
         let entries = std::fs::read_dir(self.trees()).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> =
-            names.filter(|name| !["landing", "trash", ".seats"].contains(&name.as_str())).collect();
+            names.filter(|name| !["landing", "trash", "rooms"].contains(&name.as_str())).collect();
         names.sort();
         names
     }

@@ -101,7 +101,7 @@ fn two_agents_and_a_person_talk_and_then_the_room_rests() {
     }
     assert_eq!(repository.said().len(), 3, "silence is a legal turn, and nobody speaks without end");
     // Its own clone, at main, of which nothing is landed.
-    let clone = repository.tree(".seats/room+talk+ben");
+    let clone = repository.tree("rooms/room+talk+ben");
     assert_eq!(std::fs::read_to_string(clone.join("base.check")).unwrap(), "true\n");
     // Their sessions go on.
     repository.talk(&["channel", "post", "talk", "Really?"]);
@@ -267,7 +267,7 @@ fn a_message_reaches_claude_in_the_middle_of_its_turn() {
         said.as_array().unwrap().iter().find(|entry| entry["text"] == "And milk?").unwrap()["receipts"][0]["receipt"].clone()
     };
     wait("a message that is delivered", || (receipt(&repository) == "delivered").then_some(()));
-    std::fs::write(repository.tree(".seats/room+talk+coder/go"), "").unwrap();
+    std::fs::write(repository.tree("rooms/room+talk+coder/go"), "").unwrap();
     repository.wait_said("Milk it is.");
     repository.wait_rest();
     assert_eq!(repository.events("start_reply"), 1, "it was told in the turn that it had");
@@ -350,7 +350,7 @@ fn codex_looks_around_in_a_room_and_changes_nothing() {
         .collect();
     let expected = [("completed", "true"), ("declined", "")];
     assert_eq!(ended, expected.map(|(status, said)| (status.to_owned(), said.to_owned())), "{printed}");
-    assert!(!repository.tree(".seats/room+talk+coder/made.txt").exists());
+    assert!(!repository.tree("rooms/room+talk+coder/made.txt").exists());
     fleet.stop();
 }
 

@@ -130,7 +130,7 @@ fn a_run_that_waited_for_its_service_as_long_as_the_settings_say_frees_its_worke
     ]);
     let running = repository.start("run");
     running.wait_for("model is unavailable");
-    assert!(!running.lines().contains("agents is unavailable"), "it is the service of this agent");
+    assert!(!running.lines().contains("the model API is unavailable"), "it is the service of this agent");
     wait("workers that are free", || {
         let workers = repository.json("ps");
         workers.as_array()?.iter().all(|worker| worker["status"] == "idle").then_some(())

@@ -535,7 +535,11 @@ impl Claude {
             }
         }
         if let Some(denied) = result["permission_denials"].as_array().filter(|denied| !denied.is_empty()) {
-            self.notice(format!("{} calls were refused", denied.len()), out);
+            let refused = match denied.len() {
+                1 => "1 call was refused".to_owned(),
+                count => format!("{count} calls were refused"),
+            };
+            self.notice(refused, out);
         }
         self.result = Some(result.clone());
         self.finish(out);
