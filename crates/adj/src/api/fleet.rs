@@ -161,8 +161,7 @@ pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
 
 pub fn workers(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Workers, Problem> {
     let world = call.world();
-    let all = world.workers.values().map(|worker| shown(call, &world, worker)).collect();
-    let Page { items, next } = paging.page(all);
+    let Page { items, next } = paging.page_of(world.workers.values(), |worker| shown(call, &world, worker));
     Ok(Workers { items, fleet_running: world.fleet_running, next })
 }
 
