@@ -22,6 +22,7 @@ use machines::names::{ApprovalId, TaskId};
 use machines::task::{
     Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, TaskType, WorkPlan,
 };
+use runtime::git::DiffWish;
 use serde_json::Value;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -433,10 +434,11 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let Worked { said, millis } = history::worked(call, &id)?;
     // What can be said is said, also where git has no answer.
     let commits = call.site.host.commits(task).unwrap_or_default();
-    let (diff_stat, moved_branch, diff_problem) = match call.site.host.diff(task, true) {
-        Ok(diff) => (Some(diff.diff), diff.moved, None),
-        Err(problem) => (None, None, Some(problem.detail)),
-    };
+    let (diff_stat, moved_branch, diff_problem) =
+        match call.site.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
+            Ok(diff) => (Some(diff.diff), diff.moved, None),
+            Err(problem) => (None, None, Some(problem.detail)),
+        };
     let task = whole(call, &world, task);
     Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
 }

@@ -265,8 +265,9 @@ impl Host for Fake {
         Ok(vec![run(Some("worktree-create")), run(None), run(None)])
     }
 
-    fn diff(&self, task: &kernel::world::Task, stat: bool) -> Result<Diff, Problem> {
-        Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id), moved: None })
+    fn diff(&self, task: &kernel::world::Task, wish: &runtime::git::DiffWish) -> Result<Diff, Problem> {
+        let diff = format!("{} {}", task.id, wish.stat);
+        Ok(Diff { base: "b".into(), tip: "t".into(), diff, cut: None, moved: None })
     }
 
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
