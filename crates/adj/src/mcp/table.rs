@@ -157,11 +157,19 @@ impl Tool {
                 !is_architects && (in_channel || !MEMBERS.contains(&self.name))
             }
         };
-        self.who.contains(&caller.role) && fits
+        self.who.contains(&caller.role) && fits && !self.only_changes_for(caller)
+    }
+
+    /// It changes something, and the caller's token is for reading.
+    fn only_changes_for(&self, caller: &Caller) -> bool {
+        caller.reads_only && self.effect == Changes
     }
 
     /// Why it is not for a caller whose role may use it.
     pub fn is_for_whom(&self, caller: &Caller) -> String {
+        if self.only_changes_for(caller) {
+            return format!("this token is for reading, and `{}` changes something", self.name);
+        }
         let whom = match (ARCHITECTS.contains(&self.name), caller.seat.as_deref()) {
             (true, _) => "the architect",
             (_, Some("architect")) => "agents that are at work on a task or in a channel",
