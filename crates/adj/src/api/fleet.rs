@@ -50,6 +50,8 @@ pub struct FleetStatus {
     pub url: Option<String>,
     /// Where it listens itself, where that is not the address by which it is found.
     pub listens: Option<String>,
+    /// What is wrong with its port, where the system may give that to another program.
+    pub shared_port: Option<String>,
     pub since: Millis,
     /// How many workers it was asked to run.
     pub workers: u32,

@@ -609,6 +609,12 @@ pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<
     };
     findings.extend(call.site.host.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     findings.extend(agents_missing(call));
+    findings.extend(call.site.control.and_then(|control| control.status().shared_port).map(|text| Finding {
+        level: Level::Warning,
+        subject: "port".to_owned(),
+        text,
+        hint: None,
+    }));
     Ok(paging.page(findings))
 }
 

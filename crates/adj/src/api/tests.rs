@@ -463,6 +463,7 @@ impl Control for std::sync::Arc<Running> {
             pid: 7,
             url: None,
             listens: None,
+            shared_port: None,
             since: 0,
             workers: 3,
             sandbox: None,

@@ -78,6 +78,8 @@ pub struct Front {
     pub sessions: Arc<Sessions>,
 }
 
+    /// What is wrong with its port, where the system may give that to another program.
+    pub shared_port: Option<String>,
 impl Switch {
     /// With its fleet off. `notices` gets what people should hear and the log does not hold.
     pub fn new(
@@ -315,6 +317,7 @@ impl Control for Arc<Switch> {
             since: self.since,
             workers: 0,
             sandbox: None,
+            shared_port: self.front.get().and_then(|front| front.shared_port.clone()),
             tests: Vec::new(),
         };
         match &*self.lock() {

@@ -229,13 +229,18 @@ pub async fn front(
     let sessions = Arc::new(sessions);
     for switch in switches {
         let (url, listens) = (listening.url.clone(), listening.listens.clone());
-        switch.listens_at(Front { url, listens, sessions: sessions.clone() });
+        let shared_port = shared_port.clone();
+        switch.listens_at(Front { url, listens, sessions: sessions.clone(), shared_port });
     }
     if wish.open {
         warnings
             .push("--auth none: whoever reaches this address on this machine may do everything".to_owned());
     }
     if wish.behind_proxy && wish.public.is_none() {
+    // A port that the system has just chosen is nobody's in particular.
+    let shared_port =
+        (wish.port != 0).then(|| runtime::workplace::system_ports::given_to_anyone(wish.port)).flatten();
+    warnings.extend(shared_port.clone());
         let own = listening.url.trim_start_matches("http://");
         warnings.push(format!(
             "--behind-proxy without --public-url: a request whose Host is the proxy's name is answered with 421, only {own} \
