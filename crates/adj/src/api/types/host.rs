@@ -14,10 +14,12 @@ pub struct DiffQuery {
     pub stat: bool,
     /// Only this file or folder of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[^/\x00][^\x00]*$"))]
     pub path: Option<String>,
     /// The longest patch that is wanted, in bytes: from 1024 to 4194304, which it is where this is left out. Of a longer one
     /// only the files are listed.
     #[serde(default, rename = "maxBytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1024, max = 4_194_304))]
     pub max_bytes: Option<u32>,
 }
 
