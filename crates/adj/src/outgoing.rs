@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,9 +29,30 @@ pub async fn connect(secure: bool, name: &str, port: u16) -> io::Result<Stream> 
 
 /// A certificate that the system trusts has said who is there when this returns.
 pub async fn connect_securely(name: &str, port: u16) -> io::Result<Stream> {
-    let stream = connect_in_the_clear(name, port).await?;
+    secured(name, connect_in_the_clear(name, port).await?).await
+}
+
+/// The same over a connection that is there already.
+async fn secured(name: &str, stream: TcpStream) -> io::Result<Stream> {
     let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
     Ok(Box::new(connector()?.connect(name, stream).await?))
+}
+
+/// TLS for the webhooks of streams, by what the system trusts.
+pub struct SystemTls;
+
+impl streams::Tls for SystemTls {
+    fn connect(
+        &self,
+        name: String,
+        stream: TcpStream,
+    ) -> Pin<Box<dyn Future<Output = io::Result<streams::Connected>> + Send>> {
+        Box::pin(async move {
+            stream.set_nodelay(true)?;
+            let stream: streams::Connected = Box::new(secured(&name, stream).await?);
+            Ok(stream)
+        })
+    }
 }
 
 /// Nobody has said who is there.

@@ -12,7 +12,7 @@ use machines::names::{AgentName, TaskId};
 use machines::{Millis, Wire};
 use runtime::agents::{self, AdapterKind, EntryKind};
 use runtime::doctor::{self, Doctor, DoctorError};
-use runtime::git::{ByRule, Merged, Oid, Repository, RestoreTo};
+use runtime::git::{ByRule, DiffWish, Merged, Oid, Patch, Repository, RestoreTo};
 use runtime::in_force::{self, Valid};
 use runtime::keeper;
 use runtime::layout::Layout;
@@ -182,7 +182,7 @@ impl Host for RealHost {
         Ok(revoked.as_ref().map(token_line))
     }
 
-    fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem> {
+    fn diff(&self, task: &Task, wish: &DiffWish) -> Result<Diff, Problem> {
         let tip = task.landed.as_ref().map(|landed| landed.tip.clone());
         let tip = tip.or_else(|| task.place.as_ref().and_then(|place| place.tip.clone()));
         let tip = tip.as_deref().and_then(Oid::new).ok_or_else(|| {
@@ -194,18 +194,11 @@ impl Host for RealHost {
         // Of what has landed, main from before is what it changed.
         let landed = task.landed.as_ref();
         let landed = landed.and_then(|landed| Some((Oid::new(&landed.old_main)?, Oid::new(&landed.merge)?)));
-        let (main, diff) = match landed {
-            Some((old, merge)) => {
-                let diff = repository.diff_landed(&tip, &old, &merge, stat);
-                (old, diff)
-            }
-            None => {
-                let main = repository.main_tip().map_err(of_git)?;
-                let diff =
-                    if stat { repository.diff_stat(&tip, &main) } else { repository.diff(&tip, &main) };
-                (main, diff)
-            }
+        let (main, merge) = match landed {
+            Some((old, merge)) => (old, Some(merge)),
+            None => (repository.main_tip().map_err(of_git)?, None),
         };
+        let diff = repository.diff_of(&tip, &main, merge.as_ref(), wish);
         let branch = task.place.as_ref().filter(|_| task.landed.is_none()).map(|place| place.branch.clone());
         let moved = match branch {
             Some(branch) => repository.moved_by_user(&task.id, &branch, &tip).map_err(of_git)?,
@@ -216,7 +209,8 @@ impl Host for RealHost {
             commit: commit.short().to_owned(),
             commits,
         });
-        Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: diff.map_err(of_git)?, moved })
+        let Patch { text, cut } = diff.map_err(of_git)?;
+        Ok(Diff { base: main.to_string(), tip: tip.to_string(), diff: text, cut, moved })
     }
 
     fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem> {

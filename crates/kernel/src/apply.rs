@@ -391,6 +391,7 @@ impl World {
                 if self.day_approval.as_ref() == Some(&e.id) {
                     self.day_approval = None;
                 }
+                self.undecided.remove(&e.id);
                 let approval = self.approvals.get_mut(&e.id).ok_or_else(|| no("approval", &e.id))?;
                 Arc::make_mut(approval).decided =
                     Some(Decided { by: e.by.clone(), at: e.at, decision: e.decision, note: e.note.clone() });
@@ -424,6 +425,7 @@ impl World {
                     for_person: false,
                 };
                 self.requests.insert(e.id.clone(), Arc::new(request));
+                self.unanswered.insert(e.id.clone());
                 Ok(())
             }
             Event::RequestAnswered(e) => {
@@ -434,6 +436,7 @@ impl World {
                     abandoned: e.abandoned,
                     reply: e.reply.clone(),
                 };
+                self.unanswered.remove(&e.id);
                 self.edit_request(&e.id, |request| request.answer = Some(given))
             }
             Event::AnswerTold(e) => self.edit_request(&e.id, |request| request.told = true),
@@ -712,8 +715,9 @@ impl World {
             new_key.map(|key| self.claimable.insert(key));
         }
         if status != new_status {
-            *self.counts.entry(status).or_default() -= 1;
-            *self.counts.entry(new_status).or_default() += 1;
+            let order = task.order;
+            self.by_status.entry(status).or_default().remove(&order);
+            self.by_status.entry(new_status).or_default().insert(order, id.clone());
             // Whoever waits for one try waits for all of them.
             let others: Vec<TaskId> =
                 self.other_tries(&self.tasks[id]).map(|other| other.id.clone()).collect();
@@ -933,7 +937,7 @@ impl World {
             self.dependents.entry(on.clone()).or_default().insert(e.id.clone());
         }
         self.claim_key(&task).map(|key| self.claimable.insert(key));
-        *self.counts.entry(task.status()).or_default() += 1;
+        self.by_status.entry(task.status()).or_default().insert(order, e.id.clone());
         self.tasks.insert(e.id.clone(), Arc::new(task));
         // A dependency that was missing, or counted by its ticket, is a task now.
         self.refresh_dependents(&e.id);
@@ -1137,6 +1141,7 @@ impl World {
             call: e.what.clone(),
         };
         self.approvals.insert(e.id.clone(), Arc::new(approval));
+        self.undecided.insert(e.id.clone());
         Ok(())
     }
 

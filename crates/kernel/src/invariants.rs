@@ -533,12 +533,22 @@ impl Check<'_> {
             format!("idle is {:?}", world.idle)
         });
         for status in Status::ALL {
-            let count = world.tasks.values().filter(|task| task.status() == *status).count();
-            let kept = world.counts.get(status).copied().unwrap_or(0) as usize;
-            self.that(Invariant::IndexesAgree, count == kept, || {
-                format!("{count} tasks are {status}, {kept} are counted")
+            let there = world.tasks.values().filter(|task| task.status() == *status);
+            let there: BTreeMap<u64, &TaskId> = there.map(|task| (task.order, &task.id)).collect();
+            let kept = world.by_status.get(status).into_iter().flatten();
+            let agrees = there.iter().map(|(order, id)| (order, *id)).eq(kept);
+            self.that(Invariant::IndexesAgree, agrees, || {
+                format!("the tasks that are {status} are {there:?}, not {:?}", world.by_status.get(status))
             });
         }
+        let undecided = world.approvals.iter().filter(|(_, approval)| approval.decided.is_none());
+        self.that(Invariant::IndexesAgree, undecided.map(|(id, _)| id).eq(world.undecided.iter()), || {
+            format!("undecided is {:?}", world.undecided)
+        });
+        let unanswered = world.requests.iter().filter(|(_, request)| request.answer.is_none());
+        self.that(Invariant::IndexesAgree, unanswered.map(|(id, _)| id).eq(world.unanswered.iter()), || {
+            format!("unanswered is {:?}", world.unanswered)
+        });
         for (timer, effect) in &world.timers {
             let same = matches!(world.effects.get(effect).map(AsRef::as_ref), Some(Effect::Timer { timer: there, .. }) if there == timer);
             self.that(Invariant::IndexesAgree, same, || format!("timer {timer:?} has no effect `{effect}`"));

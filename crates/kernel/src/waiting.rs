@@ -18,7 +18,7 @@ use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::turn::{self, WaitReason};
 use machines::worker::State;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 machines::wire_enum! {
     pub enum Kind {
@@ -191,15 +191,9 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
     list.extend(main_tests(world));
     list.extend(full_disk(world));
     list.extend(world.health.iter().filter_map(|(service, health)| away(world, service, health, now)));
-    let open = world.approvals.values().filter(|approval| approval.decided.is_none());
-    list.extend(open.map(|approval| question(world, approval)));
-    let for_people = |request: &&std::sync::Arc<Request>| {
-        let with_architect = world.config.architect.is_some() && world.is_queued(&request.id);
-        world.is_open_request(request) && (!with_architect || request.for_person)
-    };
-    let requests = world.requests.values().filter(for_people);
+    list.extend(world.open_approvals().map(|approval| question(world, approval)));
     list.extend(stopped_architect(world));
-    list.extend(requests.map(|request| asked(world, request)));
+    list.extend(requests_for_people(world).map(|request| asked(world, request)));
     list.extend(world.channels.iter().filter_map(|(name, channel)| paused_turn(name, channel)));
     list.extend(world.channels.iter().flat_map(|(name, channel)| lost_members(world, name, channel)));
     list.extend(world.disabled.iter().filter_map(|(agent, disabled)| agent_disabled(world, agent, disabled)));
@@ -217,6 +211,29 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
         of(one).cmp(&of(other)).then_with(by_name).then_with(|| one.about.cmp(&other.about))
     });
     list
+}
+
+/// The requests that a person is to answer.
+fn requests_for_people(world: &World) -> impl Iterator<Item = &Request> {
+    let with_architect = |request: &Request| world.config.architect.is_some() && world.is_queued(&request.id);
+    world.open_requests().filter(move |request| request.for_person || !with_architect(request))
+}
+
+/// Since when something about each of these tasks waits for a person: what `waiting` says of them, without the rest.
+pub fn for_people_since(world: &World, tasks: &[&Task]) -> BTreeMap<TaskId, Millis> {
+    let wanted: BTreeSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
+    let asked = world.open_approvals().map(|approval| (approval.task.clone(), Some(approval.asked_at)));
+    let requested = requests_for_people(world).map(|request| (request.task.clone(), Some(request.asked_at)));
+    let turns = world.channels.iter().filter_map(|(name, channel)| paused_turn(name, channel));
+    let stuck = world.workers.values().filter_map(|worker| stuck_alone(world, worker));
+    let own = tasks.iter().flat_map(|task| of_task(world, task));
+    let others = turns.chain(stuck).chain(own).filter(Waiting::needs_someone);
+    let mut since = BTreeMap::new();
+    for (task, at) in asked.chain(requested).chain(others.map(|item| (item.about.task, item.since))) {
+        let (Some(task), Some(at)) = (task.filter(|task| wanted.contains(task)), at) else { continue };
+        since.entry(task).and_modify(|first: &mut Millis| *first = at.min(*first)).or_insert(at);
+    }
+    since
 }
 
 impl Waiting {
@@ -350,7 +367,8 @@ fn question(world: &World, approval: &Approval) -> Waiting {
     };
     // One question about the money of all is answered for each task that has come to wait for it.
     let waits = |task: &Task| task.approval.as_ref() == Some(&approval.id);
-    let waiting = world.tasks.values().filter(|task| waits(task)).map(|task| task.id.clone());
+    let waiting = world.tasks_in(&[Status::NeedsApproval], 0).filter(|task| waits(task));
+    let waiting = waiting.map(|task| task.id.clone());
     let mut held: Vec<TaskId> = waiting.chain(approval.task.clone()).collect();
     if approval.task.is_none() {
         held.extend(match (approval.scope, &approval.agent) {

@@ -380,7 +380,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
     if let Some(ticket) = world.ticket_of(task).filter(|_| !task.is_final()) {
         guards.extend(ticket_guards(task, ticket));
     }
-    let started = world.counts.get(&Status::InProgress).copied().unwrap_or(0);
+    let started = world.count_of(Status::InProgress) as u32;
     if let Some(cap) = world.config.policy.cap_in_progress.filter(|_| status != Status::InProgress) {
         guards.push(guard(
             Condition::StatusCap,

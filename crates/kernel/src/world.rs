@@ -21,6 +21,8 @@ use machines::task::{ApprovalCause, Status};
 use machines::{architect, run, task, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -110,8 +112,12 @@ pub struct World {
     pub idle: OrdSet<WorkerName>,
     /// Every timer's effect, by what it is for.
     pub timers: OrdMap<crate::Timer, EffectId>,
-    /// Tasks by status, for caps.
-    pub counts: OrdMap<Status, u32>,
+    /// Tasks by status, for caps, and in the order in which they came, for lists that are read in pages.
+    pub by_status: OrdMap<Status, OrdMap<u64, TaskId>>,
+    /// The approvals that nobody has decided.
+    pub undecided: OrdSet<ApprovalId>,
+    /// The requests that nobody has answered.
+    pub unanswered: OrdSet<RequestId>,
 }
 
 /// IN_PROGRESS without a lease first, then ASSIGNED, then INBOX; then priority, then age: by the day of its making, and
@@ -970,6 +976,44 @@ impl World {
         self.tasks.get(id).map(Arc::as_ref)
     }
 
+    /// How many tasks have a status.
+    pub fn count_of(&self, status: Status) -> usize {
+        self.by_status.get(&status).map_or(0, OrdMap::len)
+    }
+
+    /// The tasks that have one of these statuses and came after number `after`, as they came. Each is looked for only
+    /// when it is asked for: a page of a long list costs as much as the page.
+    pub fn tasks_in<'w>(
+        &'w self,
+        statuses: &[Status],
+        after: u64,
+    ) -> impl Iterator<Item = &'w Task> + use<'w> {
+        let later = (Bound::Excluded(after), Bound::Unbounded);
+        let of = |status: &Status| Some(self.by_status.get(status)?.range(later).peekable());
+        let wanted: BTreeSet<Status> = statuses.iter().copied().collect();
+        let mut columns: Vec<_> = wanted.iter().filter_map(of).collect();
+        std::iter::from_fn(move || {
+            let next = |column: &mut std::iter::Peekable<_>| -> Option<u64> {
+                column.peek().map(|(order, _): &(&u64, &TaskId)| **order)
+            };
+            let heads = columns.iter_mut().enumerate().filter_map(|(at, column)| Some((next(column)?, at)));
+            let (_, first) = heads.min()?;
+            columns[first].next()
+        })
+        .filter_map(|(_, id)| self.task(id))
+    }
+
+    /// The approvals that wait for a decision.
+    pub fn open_approvals(&self) -> impl Iterator<Item = &Approval> {
+        self.undecided.iter().filter_map(|id| self.approvals.get(id)).map(Arc::as_ref)
+    }
+
+    /// The requests that wait for an answer.
+    pub fn open_requests(&self) -> impl Iterator<Item = &Request> {
+        let asked = self.unanswered.iter().filter_map(|id| self.requests.get(id)).map(Arc::as_ref);
+        asked.filter(|request| self.is_open_request(request))
+    }
+
     pub fn worker(&self, name: &WorkerName) -> Option<&Worker> {
         self.workers.get(name).map(Arc::as_ref)
     }
@@ -1060,8 +1104,7 @@ impl World {
 
     /// The question that a run's agent has asked and that nobody has answered: no step of the run begins before that.
     pub fn open_question(&self, run: &RunId) -> Option<&Request> {
-        let asked = self.requests.values().map(AsRef::as_ref);
-        asked.into_iter().find(|asked| asked.run.as_ref() == Some(run) && self.is_open_request(asked))
+        self.open_requests().find(|asked| asked.run.as_ref() == Some(run))
     }
 
     /// What main's own tests said under the settings that are in force.

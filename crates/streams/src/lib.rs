@@ -24,6 +24,7 @@ mod subscriptions;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod write;
 
 use std::path::Path;
@@ -40,6 +41,7 @@ pub use source::{Feed, FeedError, Items, Source};
 pub use stall::Stall;
 pub use store::OpenError;
 pub use store::transfer::{Checked, FORMAT as EXPORT_FORMAT, TransferError, export, import, verify};
+pub use tls::{Connected, Connection, Tls};
 
 use problem::Problem;
 use store::Store;
@@ -84,8 +86,10 @@ pub struct Options {
     pub live_readers_max: usize,
     /// The origin whose pages may use the answers, or `*`: none.
     pub allow_origin: Option<String>,
-    /// Whether webhooks may go to this machine itself over plain HTTP: no.
-    pub loopback_webhooks: bool,
+    /// Whether webhooks may go to this machine itself, over plain HTTP too, and to private networks: no.
+    pub local_webhooks: bool,
+    /// Where TLS for webhooks comes from; without it, https is refused.
+    pub tls: Option<Arc<dyn Tls>>,
     /// Streams that are fed by the program.
     pub source: Option<Arc<dyn Source>>,
 }
@@ -105,7 +109,8 @@ impl Default for Options {
             memory: Memory::new(memory::BYTES_MAX),
             live_readers_max: 10_000,
             allow_origin: None,
-            loopback_webhooks: false,
+            local_webhooks: false,
+            tls: None,
             source: None,
         }
     }
@@ -140,7 +145,9 @@ impl Streams {
     pub fn open(folder: &Path, options: Options) -> Result<Streams, OpenError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let (store, deliveries) = Store::open(folder)?;
-        runtime.spawn(subscriptions::webhook::deliver(deliveries, store.jobs(), store.keys.clone()));
+        let (keys, tls, local) = (store.keys.clone(), options.tls.clone(), options.local_webhooks);
+        let sending = subscriptions::webhook::Sending { keys, tls, local };
+        runtime.spawn(subscriptions::webhook::deliver(deliveries, store.jobs(), sending));
         let room = BODIES_KIB.max(2 * kib(options.body_limit));
         Ok(Streams(Arc::new(Inner {
             store,

@@ -1,5 +1,7 @@
 //! PUT, POST and DELETE.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
@@ -124,11 +126,26 @@ pub async fn body<B: Upload>(
     let kept = if expected > limit { 0 } else { expected };
     let permits = u32::try_from(kib(kept)).unwrap_or(u32::MAX);
     let room = inner.room.clone().acquire_many_owned(permits).await.map_err(Problem::failed)?;
-    match tokio::time::timeout(inner.options.body_timeout, collected(request.into_body(), kept, limit)).await
-    {
+    let whole = tokio::time::timeout(inner.options.body_timeout, collected(request.into_body(), kept, limit));
+    let whole = tokio::select! {
+        biased;
+        whole = whole => whole,
+        // Nothing of it was begun: whoever sends it can send it again.
+        () = stopped(inner) => return Err(Problem::new(503, "STOPPING", "the server stops; send it again")),
+    };
+    match whole {
         Err(_) => Err(Problem::new(408, "BODY_TOO_SLOW", "the body did not come in time")),
         Ok(body) => Ok((body?, room)),
     }
+}
+
+/// What is on its way when the server stops has this long to come.
+const STOPPING_GRACE: Duration = Duration::from_millis(250);
+
+async fn stopped(inner: &Inner) {
+    let mut stopping = inner.stopping.subscribe();
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+    tokio::time::sleep(STOPPING_GRACE).await;
 }
 
 /// Gathers a body of at most `most` bytes. A larger one is read to its end, within reason: a client that is still writing

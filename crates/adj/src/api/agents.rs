@@ -13,7 +13,7 @@ pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Agen
     let world = call.world();
     let known = world.config.agents.keys().chain(world.agents.keys());
     let names: BTreeSet<&AgentName> = known.collect();
-    Ok(paging.page(names.into_iter().map(|name| shown(call, &world, name)).collect()))
+    Ok(paging.page_of(names, |name| shown(call, &world, name)))
 }
 
 /// The same as connecting by name.

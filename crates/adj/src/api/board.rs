@@ -22,6 +22,7 @@ use machines::names::{ApprovalId, TaskId};
 use machines::task::{
     Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, TaskType, WorkPlan,
 };
+use runtime::git::DiffWish;
 use serde_json::Value;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -41,19 +42,15 @@ pub fn list(
     };
     let assignee = query.assignee.as_deref();
     let world = call.world();
-    let wanted = |task: &&Task| {
-        task.order > after
-            && statuses.contains(&task.status())
-            && assignee.is_none_or(|assignee| task.machine.assignee_ids.iter().any(|id| id == assignee))
+    let is_for = |task: &&Task| {
+        looked_at();
+        assignee.is_none_or(|assignee| task.machine.assignee_ids.iter().any(|id| id == assignee))
     };
-    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(wanted).collect();
-    tasks.sort_by_key(|task| task.order);
-    let next = (tasks.len() > limit).then(|| tasks[limit - 1].order.to_string());
-    // Who waits since when is asked of the one list of what waits.
-    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), call.request.at);
-    let for_people = list.iter().filter(|item| item.needs_someone());
-    let since: BTreeMap<&TaskId, i64> =
-        for_people.filter_map(|item| Some((item.about.task.as_ref()?, item.since?))).collect();
+    // One more than the page holds: whether there is another page.
+    let mut tasks: Vec<&Task> = world.tasks_in(&statuses, after).filter(is_for).take(limit + 1).collect();
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    let since = kernel::waiting::for_people_since(&world, &tasks);
     let line = |task: &Task| {
         let proposed = task.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
         let held = match proposed {
@@ -63,7 +60,19 @@ pub fn list(
         let for_you_since = since.get(&task.id).copied().map(time);
         TaskLine { held, for_you_since, ..view::task_line(&world, task) }
     };
-    Ok(Page { items: tasks.into_iter().take(limit).map(line).collect(), next })
+    let next = tasks.last().filter(|_| more).map(|last| last.order.to_string());
+    Ok(Page { items: tasks.into_iter().map(line).collect(), next })
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many tasks `list` has looked at, for the test of what a page costs.
+    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+fn looked_at() {
+    #[cfg(test)]
+    LOOKED_AT.with(|count| count.set(count.get() + 1));
 }
 
 pub fn board(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<types::task::Board, Problem> {
@@ -335,21 +344,17 @@ pub fn approvals(
     _: Nothing,
 ) -> Result<Page<Approval>, Problem> {
     let world = call.world();
-    let mut asked: Vec<ApprovalId> = match query.all {
-        true => world.approvals.keys().cloned().collect(),
-        false => {
-            let list = kernel::waiting::waiting(&world, &Default::default(), call.request.at);
-            list.into_iter().filter_map(|item| item.about.approval).collect()
-        }
+    let mut asked: Vec<&kernel::world::Approval> = match query.all {
+        true => world.approvals.values().map(AsRef::as_ref).collect(),
+        false => world.open_approvals().collect(),
     };
     let person = call.request.actor.is_human();
-    asked.retain(|id| {
-        let task = world.approvals[id].task.as_ref().and_then(|id| world.task(id));
+    asked.retain(|asked| {
+        let task = asked.task.as_ref().and_then(|id| world.task(id));
         person || task.is_some_and(|task| call.sees(&world, task))
     });
-    asked.sort_by_key(|id| world.approvals[id].asked_at);
-    let items = asked.iter().map(|id| view::approval(&world.approvals[id])).collect();
-    Ok(Page::of(items, query.after, query.limit))
+    asked.sort_by_key(|asked| asked.asked_at);
+    Ok(Page::made_of(asked, query.after, query.limit, view::approval))
 }
 
 pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Result<Approval, Problem> {
@@ -403,20 +408,23 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
     };
     let first = landing.and_then(|landing| world.task(&landing.task));
     let queued = world.queue.values().filter_map(|id| world.task(id));
-    let held_up = world.tasks.values().map(AsRef::as_ref).filter(|task: &&Task| task.held_up.is_some());
+    let held_up: BTreeMap<&TaskId, &Task> = world
+        .tasks_in(&[Status::Review], 0)
+        .filter(|task| task.held_up.is_some())
+        .map(|task| (&task.id, task))
+        .collect();
     let Page { items, next } =
-        paging.page(first.into_iter().chain(queued).chain(held_up).map(line).collect());
+        paging.page_of(first.into_iter().chain(queued).chain(held_up.into_values()), line);
     Ok(Queue { items, landing: landing.map(|landing| landing.task.to_string()), next })
 }
 
 /// What waits for a person's review, the most urgent first.
 pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Shown>, Problem> {
     let world = call.world();
-    let waits =
-        |task: &&Task| task.status() == Status::Review && task.approved.is_none() && call.sees(&world, task);
-    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
+    let waits = |task: &&Task| task.approved.is_none() && call.sees(&world, task);
+    let mut tasks: Vec<&Task> = world.tasks_in(&[Status::Review], 0).filter(waits).collect();
     tasks.sort_by_key(|task| (task.priority, task.order));
-    Ok(paging.page(tasks.iter().map(|task| whole(call, &world, task)).collect()))
+    Ok(paging.page_of(tasks, |task| whole(call, &world, task)))
 }
 
 /// All that a reviewer wants to know of a task before the diff.
@@ -426,10 +434,11 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let Worked { said, millis } = history::worked(call, &id)?;
     // What can be said is said, also where git has no answer.
     let commits = call.site.host.commits(task).unwrap_or_default();
-    let (diff_stat, moved_branch, diff_problem) = match call.site.host.diff(task, true) {
-        Ok(diff) => (Some(diff.diff), diff.moved, None),
-        Err(problem) => (None, None, Some(problem.detail)),
-    };
+    let (diff_stat, moved_branch, diff_problem) =
+        match call.site.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
+            Ok(diff) => (Some(diff.diff), diff.moved, None),
+            Err(problem) => (None, None, Some(problem.detail)),
+        };
     let task = whole(call, &world, task);
     Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
 }

@@ -41,6 +41,7 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Caller, Probl
         kind,
         name: call.request.actor.id().to_string(),
         role: call.request.actor.role(),
+        reads_only: call.request.reads_only,
         run: run.map(|run| run.to_string()),
         seat: call.request.seat.as_ref().map(ToString::to_string),
         task,

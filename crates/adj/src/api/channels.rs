@@ -22,8 +22,7 @@ pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Ch
     let world = call.world();
     let open = world.channels.iter().filter(|(_, channel)| query.all || !channel.is_closed());
     let own = open.filter(|(name, channel)| is_part_of(name, channel, call.request));
-    let items = own.map(|(name, channel)| shown(call, &world, name, channel)).collect();
-    Ok(Page::of(items, query.after, query.limit))
+    Ok(Page::made_of(own, query.after, query.limit, |(name, channel)| shown(call, &world, name, channel)))
 }
 
 /// Whether the caller may know what is said there.

@@ -50,6 +50,8 @@ pub struct FleetStatus {
     pub url: Option<String>,
     /// Where it listens itself, where that is not the address by which it is found.
     pub listens: Option<String>,
+    /// What is wrong with its port, where the system may give that to another program.
+    pub shared_port: Option<String>,
     pub since: Millis,
     /// How many workers it was asked to run.
     pub workers: u32,
@@ -161,8 +163,7 @@ pub fn as_seen_from_here(call: &Call, mut guards: Vec<Guard>) -> Vec<Guard> {
 
 pub fn workers(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Workers, Problem> {
     let world = call.world();
-    let all = world.workers.values().map(|worker| shown(call, &world, worker)).collect();
-    let Page { items, next } = paging.page(all);
+    let Page { items, next } = paging.page_of(world.workers.values(), |worker| shown(call, &world, worker));
     Ok(Workers { items, fleet_running: world.fleet_running, next })
 }
 

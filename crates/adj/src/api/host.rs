@@ -13,7 +13,7 @@ use super::types::host::{
 };
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
-use super::{Call, Problem, board, channels, fleet, name, time};
+use super::{Call, Problem, board, channels, fleet, name, time, wrong};
 use kernel::World;
 use kernel::rooms::Seat;
 use kernel::world::Task;
@@ -21,6 +21,7 @@ use machines::Millis;
 use machines::names::{AgentName, ChannelName, EffectId, TaskId, WorkerName};
 use machines::worker;
 use runtime::agents::AdapterKind;
+use runtime::git::{DIFF_BYTES_MAX, DiffWish};
 use serde_json::Value;
 
 pub use super::types::host::{
@@ -29,13 +30,15 @@ pub use super::types::host::{
 
 /// A long poll waits this long at most; then its page is empty and the caller asks again.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
+/// The least that a patch can be limited to, in bytes.
+const DIFF_BYTES_MIN: usize = 1024;
 /// How long one look waits: between two it is seen whether the worker has anything in hand still.
 const WAIT_SLICE: Duration = Duration::from_millis(300);
 
 /// What there is beside the log. Every method may block, and says what was wrong as a problem that people can read.
 pub trait Host: Send + Sync {
     /// What the task's branch would bring into main: the patch, or only its files with counts.
-    fn diff(&self, task: &Task, stat: bool) -> Result<Diff, Problem>;
+    fn diff(&self, task: &Task, wish: &DiffWish) -> Result<Diff, Problem>;
 
     /// The commits of the task's branch that main does not have, oldest first.
     fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem>;
@@ -159,6 +162,8 @@ pub struct Diff {
     pub base: String,
     pub tip: String,
     pub diff: String,
+    /// The limit that the patch is longer than, in bytes: then `diff` is only its summary.
+    pub cut: Option<usize>,
     /// The task's branch, where a person has put commits on it that are not in the tip and do not land with it.
     pub moved: Option<MovedBranch>,
 }
@@ -271,8 +276,28 @@ pub struct Span {
 pub(super) fn diff(call: &Call, id: TaskId, query: DiffQuery, _: Nothing) -> Result<TaskDiff, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let Diff { base, tip, diff, moved } = call.site.host.diff(task, query.stat)?;
-    Ok(TaskDiff { task: id.to_string(), base, tip, diff, moved })
+    let DiffQuery { stat, path, max_bytes } = query;
+    if path.as_deref().is_some_and(|path| path.is_empty() || path.starts_with('/') || path.contains('\0')) {
+        return Err(wrong(
+            "path",
+            "`path` is a file or folder of the repository, such as src/main.rs".to_owned(),
+        ));
+    }
+    let bytes_max = max_bytes.map_or(DIFF_BYTES_MAX, |bytes| bytes as usize);
+    if !(DIFF_BYTES_MIN..=DIFF_BYTES_MAX).contains(&bytes_max) {
+        let message = format!("`maxBytes` is a number from {DIFF_BYTES_MIN} to {DIFF_BYTES_MAX}");
+        return Err(wrong("maxBytes", message));
+    }
+    let wish = DiffWish { stat, paths: path.into_iter().collect(), bytes_max };
+    let Diff { base, tip, diff, cut, moved } = call.site.host.diff(task, &wish)?;
+    let message = cut.map(|limit| {
+        format!(
+            "the diff is longer than {limit} bytes, so only its files are listed: `path` shows one file or folder of them \
+             (`adj diff {id} PATH`), and `git diff {base}...{tip}` in the repository shows all of it"
+        )
+    });
+    let cut_at = cut.map(|limit| limit as u64);
+    Ok(TaskDiff { task: id.to_string(), base, tip, diff, cut_at, message, moved })
 }
 
 fn saved(salvage: Salvage) -> Saved {
@@ -584,6 +609,12 @@ pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<
     };
     findings.extend(call.site.host.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     findings.extend(agents_missing(call));
+    findings.extend(call.site.control.and_then(|control| control.status().shared_port).map(|text| Finding {
+        level: Level::Warning,
+        subject: "port".to_owned(),
+        text,
+        hint: None,
+    }));
     Ok(paging.page(findings))
 }
 

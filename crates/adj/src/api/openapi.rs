@@ -121,6 +121,8 @@ struct Operation {
     subject: &'static str,
     parameters: Value,
     body: Value,
+    /// Whether there is anything that it must bring; without a body it is taken as `{}`.
+    body_required: bool,
     answer: Value,
 }
 
@@ -137,11 +139,14 @@ impl Operation {
         parameters.extend(query_parameters(&query));
         let body = (route.body)(sent).to_value();
         let empty = body["$ref"].as_str().is_some_and(|name| name.ends_with("/Nothing"));
+        let whole = resolved(&body, sent.definitions());
+        let body_required = whole["properties"].is_null() || whole["required"].is_array();
         let body = if empty { Value::Null } else { body };
         Operation {
             subject,
             parameters: parameters.into(),
             body,
+            body_required,
             answer: (route.answer)(answered).to_value(),
         }
     }
@@ -188,7 +193,7 @@ impl Operation {
         });
         if !self.body.is_null() {
             let content = content(&self.body, "application/json");
-            operation["requestBody"] = json!({"required": true, "content": content});
+            operation["requestBody"] = json!({"required": self.body_required, "content": content});
         }
         operation
     }

@@ -36,14 +36,13 @@ pub fn awaited_until<T>(call: &Call, deadline: Instant, found: impl Fn(&World) -
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Request>, Problem> {
     let world = call.world();
-    let mut asked: Vec<&world::Request> = world.requests.values().map(AsRef::as_ref).collect();
-    asked.retain(|asked| {
-        let sees = call.request.actor.is_human() || sees(call, &world, asked);
-        sees && (query.all || world.is_open_request(asked))
-    });
+    let mut asked: Vec<&world::Request> = match query.all {
+        true => world.requests.values().map(AsRef::as_ref).collect(),
+        false => world.open_requests().collect(),
+    };
+    asked.retain(|asked| call.request.actor.is_human() || sees(call, &world, asked));
     asked.sort_by_key(|asked| asked.asked_at);
-    let items = asked.into_iter().map(|asked| shown(&world, asked)).collect();
-    Ok(Page::of(items, query.after, query.limit))
+    Ok(Page::made_of(asked, query.after, query.limit, |asked| shown(&world, asked)))
 }
 
 fn sees(call: &Call, world: &World, asked: &world::Request) -> bool {

@@ -21,7 +21,7 @@ pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Ru
     let task = query.task.as_deref();
     let wanted = world.runs.values().filter(|run| task.is_none_or(|task| run.task.as_str() == task));
     let wanted = wanted.filter(|run| world.task(&run.task).is_none_or(|task| call.sees(&world, task)));
-    Ok(Page::of(wanted.map(|run| view::run(&world, run)).collect(), query.after, query.limit))
+    Ok(Page::made_of(wanted, query.after, query.limit, |run| view::run(&world, run)))
 }
 
 pub fn show(call: &Call, id: RunId, _: Nothing, _: Nothing) -> Result<Run, Problem> {

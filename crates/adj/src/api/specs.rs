@@ -15,7 +15,7 @@ pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Spec
     let world = call.world();
     let mut specs: Vec<&specs::Spec> = world.specs.values().map(AsRef::as_ref).collect();
     specs.sort_by_key(|spec| spec.at);
-    Ok(paging.page(specs.into_iter().map(|spec| line(&world, spec)).collect()))
+    Ok(paging.page_of(specs, |spec| line(&world, spec)))
 }
 
 pub fn submit(call: &Call, (): (), _: Nothing, new: NewSpec) -> Result<Spec, Problem> {

@@ -265,8 +265,9 @@ impl Host for Fake {
         Ok(vec![run(Some("worktree-create")), run(None), run(None)])
     }
 
-    fn diff(&self, task: &kernel::world::Task, stat: bool) -> Result<Diff, Problem> {
-        Ok(Diff { base: "b".into(), tip: "t".into(), diff: format!("{} {stat}", task.id), moved: None })
+    fn diff(&self, task: &kernel::world::Task, wish: &runtime::git::DiffWish) -> Result<Diff, Problem> {
+        let diff = format!("{} {}", task.id, wish.stat);
+        Ok(Diff { base: "b".into(), tip: "t".into(), diff, cut: None, moved: None })
     }
 
     fn salvage(&self) -> Result<Vec<Salvage>, Problem> {
@@ -462,6 +463,7 @@ impl Control for std::sync::Arc<Running> {
             pid: 7,
             url: None,
             listens: None,
+            shared_port: None,
             since: 0,
             workers: 3,
             sandbox: None,
@@ -557,4 +559,43 @@ fn steps_of_unknown_price_are_counted_for_task_worker_agent_and_run() {
         assert_eq!(cost["total"]["unpricedSteps"], 1);
     }
     assert_eq!(site.get("/workers/A").1["unpricedSteps"], 1);
+}
+
+/// A page is made of what is in it, however long the list is.
+#[test]
+fn a_page_of_tasks_looks_at_no_more_tasks_than_it_shows() {
+    let site = TestSite::new();
+    for number in 0..500 {
+        site.post("/tasks", json!({"title": format!("{number}")}));
+    }
+    for number in [3, 300, 480] {
+        site.post(&format!("/tasks/t-{number}/transitions"), json!({"to": "CANCELED"}));
+    }
+    let looked = |path: &str| {
+        super::board::LOOKED_AT.with(|count| count.set(0));
+        let (status, page) = site.get(path);
+        assert_eq!(status, 200, "{page}");
+        let titles: Vec<String> = page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect();
+        (super::board::LOOKED_AT.with(std::cell::Cell::get), titles, page["next"].clone())
+    };
+    let (first, ids, next) = looked("/tasks?limit=10");
+    assert_eq!((first, ids.len(), ids[0].as_str(), ids[9].as_str()), (11, 10, "t-1", "t-10"));
+    let (second, ids, _) = looked(&format!("/tasks?limit=10&after={}", next.as_str().unwrap()));
+    assert_eq!((second, ids[0].as_str(), ids[9].as_str()), (11, "t-11", "t-20"));
+    let (of_status, ids, next) = looked("/tasks?limit=10&status=CANCELED");
+    assert_eq!(
+        (of_status, ids, next),
+        (3, ["t-3", "t-300", "t-480"].map(str::to_owned).to_vec(), Value::Null)
+    );
+    // Those of several statuses come in the order in which the tasks came.
+    let (_, ids, _) = looked("/tasks?limit=3&status=CANCELED,INBOX");
+    assert_eq!(ids, ["t-1", "t-2", "t-3"]);
+    // The last page says that it is the last.
+    let (looked_at, ids, next) = looked("/tasks?limit=500");
+    assert_eq!((looked_at, ids.len(), next), (500, 500, Value::Null));
 }

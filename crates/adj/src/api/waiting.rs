@@ -7,7 +7,7 @@ use super::{Call, Problem, time};
 pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Waiting>, Problem> {
     let (world, now) = (call.world(), call.request.at);
     let list = kernel::waiting::waiting(&world, &call.site.host.facts(), now);
-    Ok(paging.page(list.into_iter().map(Waiting::from).collect()))
+    Ok(paging.page_of(list, Waiting::from))
 }
 
 impl From<kernel::waiting::Waiting> for Waiting {

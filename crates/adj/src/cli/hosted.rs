@@ -68,6 +68,8 @@ pub struct StreamSettings {
     pub client_timeout: Duration,
     /// Nobody is asked for a token.
     pub open: bool,
+    /// Webhooks may go to this machine and to private networks.
+    pub local_webhooks: bool,
 }
 
 /// The address of a server, and who may come by a link.
@@ -76,6 +78,8 @@ pub struct Front {
     /// Where it listens, where that is another address.
     pub listens: Option<String>,
     pub sessions: Arc<Sessions>,
+    /// What is wrong with its port, where the system may give that to another program.
+    pub shared_port: Option<String>,
 }
 
 impl Switch {
@@ -126,7 +130,8 @@ impl Switch {
             body_timeout: settings.client_timeout,
             // Whoever asks nobody for a token serves a test suite.
             allow_origin: settings.open.then(|| "*".to_owned()),
-            loopback_webhooks: settings.open,
+            local_webhooks: settings.open || settings.local_webhooks,
+            tls: Some(Arc::new(crate::outgoing::SystemTls)),
             memory: crate::server::memory(),
             source: Some(Arc::new(FromLog(feeds))),
             ..streams::Options::default()
@@ -312,6 +317,7 @@ impl Control for Arc<Switch> {
             pid: std::process::id(),
             url,
             listens: self.front.get().and_then(|front| front.listens.clone()),
+            shared_port: self.front.get().and_then(|front| front.shared_port.clone()),
             since: self.since,
             workers: 0,
             sandbox: None,

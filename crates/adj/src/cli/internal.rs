@@ -187,6 +187,7 @@ impl Control for Idle {
             pid,
             url: None,
             listens: None,
+            shared_port: None,
             since: self.since,
             workers: 0,
             sandbox: None,

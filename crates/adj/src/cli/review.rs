@@ -371,11 +371,15 @@ fn told(task: &Task, context: Context) -> Result<(), Failure> {
 #[command(after_help = "\
 Example:
   adj diff c-abc1 --stat
+  adj diff c-abc1 src/main.rs
   adj diff c-abc1 | less")]
 pub struct Diff {
     /// Task, or the worker that works on it
     #[arg(value_name = "TASK|WORKER")]
     task: String,
+    /// Show only this file or folder
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
     /// Show only the changed files and the number of changed lines
     #[arg(long)]
     stat: bool,
@@ -384,10 +388,13 @@ pub struct Diff {
 pub fn diff(command: &Diff, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let id = named::task(&project, &command.task)?.line.id;
-    let query = DiffQuery { stat: command.stat };
+    let query = DiffQuery { stat: command.stat, path: command.path.clone(), max_bytes: None };
     let diff: TaskDiff = project.get_with(&format!("/tasks/{id}/diff"), &query)?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&diff))?);
+    }
+    if let Some(message) = &diff.message {
+        eprintln!("warning: {}", text::visible(message));
     }
     let diff = diff.diff;
     if diff.is_empty() && !context.globals.quiet {

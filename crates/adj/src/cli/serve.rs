@@ -99,6 +99,9 @@ pub struct Listen {
     /// Seconds that a client may take to send a body, or take nothing of an answer, before it is cut off
     #[arg(long, value_name = "SECONDS", default_value_t = CLIENT_TIMEOUT, value_parser = clap::value_parser!(u64).range(1..=300))]
     client_timeout: u64,
+    /// Let webhooks of streams reach this machine, over plain http too, and private networks
+    #[arg(long)]
+    local_webhooks: bool,
 }
 
 const LONG_POLL: u64 = 25;
@@ -108,6 +111,7 @@ const CLIENT_TIMEOUT: u64 = server::CLIENT_TIMEOUT.as_secs();
 pub struct Wished {
     listen: Wish,
     long_poll: Duration,
+    local_webhooks: bool,
     /// How the server tells what happens.
     pub log: LogForm,
 }
@@ -118,6 +122,7 @@ impl Wished {
             long_poll: self.long_poll,
             client_timeout: self.listen.client_timeout,
             open: self.listen.open,
+            local_webhooks: self.local_webhooks,
         }
     }
 }
@@ -152,7 +157,8 @@ impl Listen {
             open: self.auth == Auth::None,
             client_timeout: Duration::from_secs(self.client_timeout),
         };
-        Wished { listen, long_poll: Duration::from_secs(self.long_poll), log: self.log }
+        let (long_poll, local_webhooks) = (Duration::from_secs(self.long_poll), self.local_webhooks);
+        Wished { listen, long_poll, local_webhooks, log: self.log }
     }
 
     /// The same, as it would be typed; what is as it is without saying so is left out.
@@ -186,6 +192,9 @@ impl Listen {
         }
         if self.behind_proxy {
             line.push("--behind-proxy".to_owned());
+        }
+        if self.local_webhooks {
+            line.push("--local-webhooks".to_owned());
         }
         line
     }
@@ -227,9 +236,14 @@ pub async fn front(
     let listening = tcp::listen(wish).await.map_err(cannot)?;
     let (sessions, mut warnings) = Sessions::open(switches.iter().map(|switch| switch.folder().to_owned()));
     let sessions = Arc::new(sessions);
+    // A port that the system has just chosen is nobody's in particular.
+    let shared_port =
+        (wish.port != 0).then(|| runtime::workplace::system_ports::given_to_anyone(wish.port)).flatten();
+    warnings.extend(shared_port.clone());
     for switch in switches {
         let (url, listens) = (listening.url.clone(), listening.listens.clone());
-        switch.listens_at(Front { url, listens, sessions: sessions.clone() });
+        let shared_port = shared_port.clone();
+        switch.listens_at(Front { url, listens, sessions: sessions.clone(), shared_port });
     }
     if wish.open {
         warnings

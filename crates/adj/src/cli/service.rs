@@ -147,6 +147,13 @@ RestartSec=2
 TimeoutStopSec=120
 # Each connection, and each step of an agent, has files open.
 LimitNOFILE=524288
+# A core file would hold tokens and keys. A program that wants one raises its own limit.
+LimitCORE=0:infinity
+# Files of main come into the checkout as a shell would write them; the folder of tokens and log has its own mode.
+UMask=0022
+# An agent or a test that runs out of memory ends by itself; the server and the other agents do not end with it.
+OOMPolicy=continue
+# Nothing more is restricted here: docs/operations.md says why.
 
 [Install]
 WantedBy={wanted}

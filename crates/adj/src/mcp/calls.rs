@@ -238,10 +238,15 @@ pub fn show_task(desk: &Desk, input: Input) -> Answer {
 }
 
 pub fn show_diff(desk: &Desk, input: Input) -> Answer {
-    let inputs::OneTask { task } = read(input)?;
+    let inputs::ShowDiff { task, path } = read(input)?;
     let task = named("task", &desk.task(task)?)?;
-    Ok(desk.get(&format!("/tasks/{task}/diff"), Vec::new())?.into())
+    let mut query = vec![("maxBytes", DIFF_BYTES_MAX.to_string())];
+    query.extend(path.map(|path| ("path", path)));
+    Ok(desk.get(&format!("/tasks/{task}/diff"), query)?.into())
 }
+
+/// The longest patch that a model is shown at once.
+const DIFF_BYTES_MAX: usize = 256 << 10;
 
 pub fn create_task(desk: &Desk, input: Input) -> Answer {
     Ok(desk.send(Post, "/tasks", Value::Object(input))?.into())

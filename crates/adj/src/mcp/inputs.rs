@@ -32,6 +32,17 @@ pub struct OneTask {
     pub task: Option<String>,
 }
 
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowDiff {
+    /// The task's id, such as t-1. An agent at work may leave it out: then it is its own task.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// Only this file or folder of the repository, such as src/main.rs.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
 /// A move as its route takes it, and the task that is moved.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MoveTask {

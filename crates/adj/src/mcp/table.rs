@@ -60,8 +60,8 @@ fn table() -> Vec<Tool> {
             "List the tasks of the project with their status. Long lists come in pages: send `next` as `after` for the next one."),
         tool::<inputs::OneTask>(       "show_task",    ALL,         Reads,   calls::show_task,    "Show a task",
             "Show a task: what it says, its plan, status, branch, review, comments and cost, and where it may be moved. Of a task that is not its own an agent is told what stands on the board."),
-        tool::<inputs::OneTask>(       "show_diff",    ALL,         Reads,   calls::show_diff,    "Show what a task changes",
-            "Show what the work on a task would change in main, as a patch. An agent sees its own work, what it reviews, and what is reviewed in a channel that it is in."),
+        tool::<inputs::ShowDiff>(      "show_diff",    ALL,         Reads,   calls::show_diff,    "Show what a task changes",
+            "Show what the work on a task would change in main, as a patch. Of a patch that is too long only the files are listed: `path` shows one file or folder of it. An agent sees its own work, what it reviews, and what is reviewed in a channel that it is in."),
         tool::<types::task::Add>(      "create_task",  NOT_INTERNS, Changes, calls::create_task,  "Create a task",
             "Add a task to the inbox. What an agent adds is a proposal: a person accepts it before anybody works on it."),
         tool::<inputs::MoveTask>(      "move_task",    LEADS,       Changes, calls::move_task,    "Move a task",
@@ -157,11 +157,19 @@ impl Tool {
                 !is_architects && (in_channel || !MEMBERS.contains(&self.name))
             }
         };
-        self.who.contains(&caller.role) && fits
+        self.who.contains(&caller.role) && fits && !self.only_changes_for(caller)
+    }
+
+    /// It changes something, and the caller's token is for reading.
+    fn only_changes_for(&self, caller: &Caller) -> bool {
+        caller.reads_only && self.effect == Changes
     }
 
     /// Why it is not for a caller whose role may use it.
     pub fn is_for_whom(&self, caller: &Caller) -> String {
+        if self.only_changes_for(caller) {
+            return format!("this token is for reading, and `{}` changes something", self.name);
+        }
         let whom = match (ARCHITECTS.contains(&self.name), caller.seat.as_deref()) {
             (true, _) => "the architect",
             (_, Some("architect")) => "agents that are at work on a task or in a channel",

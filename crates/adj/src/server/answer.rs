@@ -246,8 +246,13 @@ async fn asked(
         }
     }
     let only_asks = api::routes::only_asks(&request)?;
-    let mut body =
-        json_body(request.method, &parts.headers, body, connection.house.door.client_timeout()).await?;
+    let within = connection.house.door.client_timeout();
+    let mut body = tokio::select! {
+        biased;
+        body = json_body(request.method, &parts.headers, body, within) => body?,
+        // Nothing of it was begun: whoever sends it can send it again.
+        () = stopped(connection.stopping.clone()) => return Err(stopping()),
+    };
     hide(&mut body, &place.served.tokens);
     let request = Request { body, ..request };
     Ok(match only_asks {

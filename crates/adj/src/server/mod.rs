@@ -87,7 +87,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// What is being answered when the owner stops is given this long, and what is being sent this long: whoever reads slowly
 /// comes back to the next owner.
 const GRACE: Duration = Duration::from_secs(5);
-const SENDING_GRACE: Duration = Duration::from_millis(500);
+const SENDING_GRACE: Duration = Duration::from_millis(400);
 /// How often it is looked whether an answer is ready meanwhile.
 const GRACE_LOOK: Duration = Duration::from_millis(20);
 /// A connection keeps about so much of what is to be sent, and takes no longer head of a request.
@@ -306,8 +306,12 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
                 if let (Ok(place), Knock::Ready(stream, ..)) =
                     (turned_away.clone().try_acquire_owned(), knock)
                 {
+                    let mut stopping = stopping.clone();
                     connections.spawn(async move {
-                        turn_away(stream).await;
+                        tokio::select! {
+                            () = turn_away(stream) => {}
+                            _ = stopping.wait_for(|stopped| *stopped) => {}
+                        }
                         drop(place);
                     });
                 }
@@ -325,7 +329,12 @@ async fn let_in(knock: Knock, connection: Connection) {
     match knock {
         Knock::Ready(stream, ..) => talk(stream, connection).await,
         Knock::Tls(stream, tls) => {
-            let agreed = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await;
+            let mut stopping = connection.stopping.clone();
+            let agreed = tokio::select! {
+                agreed = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)) => agreed,
+                // Nothing was asked yet.
+                _ = stopping.wait_for(|stopped| *stopped) => return,
+            };
             if let Ok(Ok(stream)) = agreed {
                 talk(Box::new(stream), connection).await;
             }

@@ -35,7 +35,7 @@ const GATHER: Duration = Duration::from_millis(100);
 /// What waits may change without a record: a file, a clock.
 const LOOK: Duration = Duration::from_secs(30);
 /// What was not sent when the process ends is given this long, and then waits for the next one.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// The one who tells, until it is told to end.
 pub struct Telling {

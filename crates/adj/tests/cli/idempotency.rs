@@ -153,4 +153,16 @@ fn what_a_move_brings_is_checked_and_what_came_of_it_is_shown() {
         (&completion["approvalId"], &completion["decisionNote"]),
         (&json!(question), &json!("all of it is there"))
     );
+
+    // Who approves and says nothing has said nothing.
+    here.ok(&["task", "add", "q", "--id", "c-4"]);
+    moved("c-4", json!({"to": "ASSIGNED", "assigneeIds": ["coder"]}));
+    moved("c-4", json!({"to": "IN_PROGRESS", "workPlan": {"bullets": ["a", "b", "c"]}}));
+    assert_eq!(moved("c-4", review).status, 200);
+    assert_eq!(post("/tasks/c-4/review", json!({"approve": true})).status, 200);
+    let records = here.json(&["history", "c-4", "--all"]);
+    let approved = records.as_array().unwrap().iter().find(|record| record["kind"] == "task_approved");
+    assert_eq!(approved.unwrap_or_else(|| panic!("{records}"))["data"]["note"], "", "{records}");
+    let completion = here.json(&["task", "show", "c-4"])["completion"].clone();
+    assert_eq!(completion["decisionNote"], "no note was given", "{completion}");
 }

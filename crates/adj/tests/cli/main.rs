@@ -28,6 +28,7 @@ mod secrets;
 mod server;
 mod serving;
 mod sim;
+mod subscriptions;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -383,6 +383,126 @@ fn outside(here: &Repository, name: &str, token: &str) -> Client {
     Client::initialized(command)
 }
 
+/// Over standard input and output and over HTTP: what a reader is offered changes nothing, and what it calls is refused.
+#[test]
+fn a_readers_token_is_offered_only_the_tools_that_read() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    let server = Server::start(&here, &[]);
+    let reader = token(&here, "rea", "reader");
+    let reading = names(&[
+        "list_tasks",
+        "show_task",
+        "show_diff",
+        "channel_read",
+        "list_channels",
+        "show_channel",
+        "why",
+        "waiting",
+        "cost",
+    ]);
+    let mut command = here.command(&["mcp"]);
+    command.env("ADJ_TOKEN", &reader);
+    let mut client = Client::initialized(command);
+    assert_eq!(client.tools(), reading);
+    for (tool, input) in [
+        ("create_task", json!({ "title": "y" })),
+        ("move_task", json!({ "task": "c-1", "to": "CANCELED" })),
+        ("approve", json!({ "task": "c-1" })),
+        ("deny", json!({ "task": "c-1", "note": "no" })),
+        ("answer", json!({ "question": "r1", "answer": "no" })),
+        ("channel_post", json!({ "channel": "talk", "text": "hello" })),
+    ] {
+        let (refused, text, _) = client.call(tool, input);
+        assert!(refused && text.contains("this token is for reading"), "{tool}: {text}");
+    }
+    let (refused, text, shown) = client.call("show_task", json!({ "task": "c-1" }));
+    assert!(!refused && shown["allowedTransitions"] == json!([]), "{text}");
+    client.end();
+    let visitor = Visitor { server: &server, token: reader };
+    let listed = visitor.lists_tools(None);
+    let list =
+        listed.text.lines().find_map(|line| line.strip_prefix("data: {")).map(|rest| format!("{{{rest}"));
+    let list: Value = serde_json::from_str(&list.unwrap_or(listed.text.clone())).unwrap();
+    let offered = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("{list}"));
+    let offered: BTreeSet<String> =
+        offered.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(offered, reading);
+    let call = json!({ "name": "create_task", "arguments": { "title": "y" } });
+    let refused =
+        visitor.post(None, &json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call }));
+    assert!(refused.text.contains("this token is for reading"), "{}", refused.text);
+    assert_eq!(here.json(&["task", "ls"]).as_array().unwrap().len(), 1, "nothing was changed");
+}
+
+/// What the settings, the run machine and the dependencies say holds an agent from outside by tools as over HTTP.
+#[test]
+fn the_limits_of_an_agent_outside_hold_by_tools_too() {
+    let here = Repository::new();
+    here.configure("[agents.coder]\nmax_turns = 2\nallowed_tools = [\"Read\"]\n");
+    for (id, on) in [("c-1", None), ("c-2", None), ("c-3", Some("c-2"))] {
+        here.ok(&["task", "add", "x", "--id", id]);
+        if let Some(on) = on {
+            here.ok(&["task", "dep", "add", id, on]);
+        }
+        here.ok(&["task", "assign", id, "coder"]);
+    }
+    for id in ["c-1", "c-2"] {
+        here.ok(&["task", "move", id, "IN_PROGRESS", "--plan", "a", "--plan", "b", "--plan", "c"]);
+    }
+    let (coder, lena) = (token(&here, "coder", "specialist"), token(&here, "lena", "lead"));
+    let server = Server::start(&here, &[]);
+    let mut client = outside(&here, "coder", &coder);
+    // Without a run it has nothing to speak of.
+    let (refused, text, _) = client.call("task_done", json!({}));
+    assert!(refused && text.contains("run"), "{text}");
+    let open = |task: &str, options: Value| {
+        server.ask(
+            "POST /api/v1/runs",
+            &coder,
+            &json!({ "task": task, "prompt": "do it", "options": options }),
+        )
+    };
+    let run = open("c-1", json!({ "maxTurns": 200, "allowedTools": ["Bash", "Read"] }));
+    assert!(run.status == 201 && run.json()["maxTurns"] == 2, "it raises no limit of its own: {}", run.text);
+    assert_eq!(open("c-2", json!({})).json()["code"], "AGENT_ALREADY_RUNNING");
+    let (refused, text, _) = client.call("report_progress", json!({ "text": "so far" }));
+    assert!(!refused, "{text}");
+    let (refused, text, _) = client.call("report_progress", json!({ "task": "c-2", "text": "so far" }));
+    assert!(!refused, "it is assigned to it: {text}");
+    let (refused, text, _) = client.call("task_done", json!({ "run": "c-2.1" }));
+    assert!(
+        refused && text.contains("not one that the caller has"),
+        "it speaks for its own run alone: {text}"
+    );
+    let step = |turn: u32, tool: &str| {
+        let call = json!({ "id": format!("{tool}-{turn}"), "tool": tool, "input": { "n": turn }, "status": "pending" });
+        let event = json!({ "type": "STEP", "turn": turn, "toolCalls": [call] });
+        server.ask("POST /api/v1/runs/c-1.1/events", &coder, &event).json()
+    };
+    assert_eq!(step(1, "Bash")["code"], "AGENT_TOOL_NOT_ALLOWED", "the settings allow Read alone");
+    let first = step(1, "Read");
+    assert_eq!(first["currentTurn"], 1, "{first}");
+    let limit = step(2, "Read");
+    let limit = if limit["code"].is_null() { step(3, "Read") } else { limit };
+    assert_eq!(limit["code"], "AGENT_TURN_LIMIT_EXCEEDED", "{limit}");
+    // Paused at its limit, it neither completes by a tool nor asks for more there.
+    let (refused, text, _) = client.call("task_done", json!({}));
+    assert!(refused, "a run at its limit waits for a person: {text}");
+    client.end();
+    // What an open dependency holds is held for a lead's tool too.
+    here.ok(&["task", "add", "y", "--id", "c-4", "--depends-on", "c-2"]);
+    let mut lead = outside(&here, "lena", &lena);
+    let (refused, text, _) =
+        lead.call("move_task", json!({ "task": "c-4", "to": "ASSIGNED", "assigneeIds": ["lena"] }));
+    assert!(refused && text.contains("`c-2` is not DONE yet"), "{text}");
+    let plan = json!({ "bullets": ["a", "b", "c"] });
+    let (refused, text, _) =
+        lead.call("move_task", json!({ "task": "c-3", "to": "IN_PROGRESS", "workPlan": plan }));
+    assert!(refused, "{text}");
+    lead.end();
+}
+
 #[test]
 fn an_agent_in_a_channel_reads_speaks_waits_and_ends_its_turn_by_tools() {
     let here = Repository::new();

@@ -33,6 +33,21 @@ const NOTHING_LOST: &[Promise] = &[
         &["a_server_stops_within_a_second_whoever_reads_and_answers_those_who_wait"],
     ),
     (
+        "Webhooks of streams reach no private address unless it is allowed, and follow no redirect",
+        &[
+            "webhooks_of_streams_do_not_reach_this_machine_or_a_private_network_unless_it_is_allowed",
+            "webhooks_of_streams_are_sent_over_https_and_follow_no_redirect",
+        ],
+    ),
+    (
+        "The token of an earlier reply of the architect answers nothing",
+        &["the_token_of_an_earlier_reply_of_the_architect_answers_nothing"],
+    ),
+    (
+        "A reader's token changes nothing, over HTTP and by tools",
+        &["a_readers_token_is_offered_only_the_tools_that_read"],
+    ),
+    (
         "Every commit that an agent made is kept",
         &[
             "every_commit_that_an_agent_made_is_held_by_what_is_saved",

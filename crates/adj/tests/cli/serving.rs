@@ -250,3 +250,36 @@ fn the_whole_log_is_checked_and_brought_home_from_a_server() {
     let damaged = run("verify", None);
     assert!(damaged.code == 1 && damaged.stderr.contains("record 2"), "{}", damaged.stderr);
 }
+
+/// The system gives ports of its own range to any program that connects somewhere, also while a server restarts.
+#[test]
+fn a_port_that_the_system_gives_to_anyone_is_named_by_serve_and_doctor() {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let first: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+    let free_from = |from: u16| {
+        let ports = from..from.saturating_add(500);
+        ports.into_iter().find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    };
+    let said = |port: u16| {
+        let here = Repository::new();
+        let mut command = here.command(&["serve", "--port", &port.to_string(), "--json"]);
+        let errors = here.state("errors");
+        std::fs::create_dir_all(errors.parent().unwrap()).unwrap();
+        command.stderr(std::fs::File::create(&errors).unwrap());
+        let mut server = Server::begin(command, &here.state("token"), None);
+        // What is said when it starts is said before the first answer.
+        let found = here.adj(&["doctor", "--json"]).stdout;
+        server.stop();
+        (std::fs::read_to_string(&errors).unwrap(), found)
+    };
+    let (errors, found) = said(free_from(first));
+    for text in [&errors, &found] {
+        assert!(text.contains("is one of those that the system gives to any program"), "{text}");
+        assert!(text.contains("ip_local_reserved_ports"), "{text}");
+    }
+    let (errors, found) = said(free_from(first - 500));
+    assert!(
+        !errors.contains("gives to any program") && !found.contains("gives to any program"),
+        "{errors}{found}"
+    );
+}

@@ -588,8 +588,7 @@ fn accept(
             let tip = request.tip.clone();
             d.rule(Rule::ArchitectApproved);
             settled(d, id, &by, "approved", false, reply);
-            let note = if note.trim().is_empty() { "approved" } else { note.trim() };
-            approve(d, &task, tip, by, note.to_owned())?;
+            approve(d, &task, tip, by, note.trim().to_owned())?;
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Code | RequestKind::Completion, Says::Changes { text }) => {

@@ -301,8 +301,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
     if let Some(refused) = still_conflicts(d, id)? {
         return Err(refused);
     }
-    let note = if note.trim().is_empty() { "approved" } else { note };
-    approve(d, id, current, SmolStr::new(actor.to_string()), note.to_owned())
+    approve(d, id, current, SmolStr::new(actor.to_string()), note.trim().to_owned())
 }
 
 /// The refusal of an approval where the same tip was merged with the same main before, and conflicts.
@@ -326,7 +325,10 @@ fn still_conflicts(d: &Draft, id: &TaskId) -> Result<Option<Refusal>, Refusal> {
 
 pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: SmolStr, note: String) -> Ruled {
     d.rule(Rule::Approved);
-    let told = format!("was approved by {by}: {note}");
+    let told = match note.is_empty() {
+        true => format!("was approved by {by}"),
+        false => format!("was approved by {by}: {note}"),
+    };
     d.emit(TaskApproved { id: id.clone(), tip, by, at: d.at(), note });
     super::rooms::task_decided(d, id, &told)?;
     super::architect::withdraw_reviews(d, id, "it was approved")?;
@@ -507,6 +509,9 @@ pub(super) fn landed(d: &mut Draft, id: &TaskId, landed: Landed) -> Ruled {
     finish(d, id)
 }
 
+/// What a completion says where whoever approved said nothing.
+const NO_NOTE: &str = "no note was given";
+
 /// REVIEW→DONE with the completion record, and what is to be tidied up after it.
 pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
     let approved = d.task(id)?.approved.clone();
@@ -514,7 +519,8 @@ pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
         approval_id: None,
         approved_by: approved.by,
         approved_at: approved.at,
-        decision_note: approved.note,
+        // The record of a completion has a note; nobody's words are made up for it.
+        decision_note: if task::is_blank(&approved.note) { NO_NOTE.to_owned() } else { approved.note },
     });
     d.move_task(id, &Actor::System, Status::Done, Payload { approval, ..Payload::default() })?;
     tidy_up(d, id)?;

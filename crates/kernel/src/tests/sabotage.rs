@@ -147,7 +147,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
         }
         Invariant::IndexesAgree => {
             world.claimable.clear();
-            world.counts.insert(Status::Inbox, 9);
+            world.by_status.entry(Status::Inbox).or_default().insert(9, task("t9"));
         }
         Invariant::QueueAgrees => {
             world.queue.insert((2, 99), task("t2"));

@@ -11,6 +11,30 @@ use super::salvage::DIFF_BYTES_MAX;
 use super::{GitError, Oid, Repository, locked, now};
 use crate::tickets;
 
+/// Which part of a diff, and how much of it at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffWish {
+    /// Only the changed files, with the number of changed lines.
+    pub stat: bool,
+    /// Only these files and folders; none stands for all of them.
+    pub paths: Vec<String>,
+    pub bytes_max: usize,
+}
+
+impl Default for DiffWish {
+    fn default() -> DiffWish {
+        DiffWish { stat: false, paths: Vec::new(), bytes_max: DIFF_BYTES_MAX }
+    }
+}
+
+/// A diff as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    pub text: String,
+    /// The limit that the diff is longer than, in bytes: then the text is only its summary.
+    pub cut: Option<usize>,
+}
+
 /// Commits of a branch that are listed.
 const COMMITS_MAX: u32 = 100;
 /// A diff in a line for each file.
@@ -183,38 +207,55 @@ impl Repository {
         Ok(put_back)
     }
 
-    /// What the tip changes since it left main, as a diff; cut off with a word about it where it is too long.
+    /// What the tip changes since it left main, as a diff; if it is too long, the changed files and a word about it.
     pub fn diff(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
-        self.diff_from(&self.merge_base(tip, main)?, tip, &[])
+        let Patch { mut text, cut } = self.diff_of(tip, main, None, &DiffWish::default())?;
+        if let Some(limit) = cut {
+            text = format!("the diff is longer than {limit} bytes; only its summary is shown\n\n{text}");
+        }
+        Ok(text)
+    }
+
+    /// What the tip changes since it left main. Of what has landed, `main` is where main was before, and `landed` the commit
+    /// that it moved to.
+    pub fn diff_of(
+        &self,
+        tip: &Oid,
+        main: &Oid,
+        landed: Option<&Oid>,
+        wish: &DiffWish,
+    ) -> Result<Patch, GitError> {
+        let base = match landed {
+            None => self.merge_base(tip, main)?,
+            Some(landed) => match self.carried_beside(tip, main, Some(landed))? {
+                Some(carried) => carried.base,
+                None => self.plain_merge_base(tip, main)?,
+            },
+        };
+        self.diff_from(&base, tip, wish)
     }
 
     /// The same in a line for each file.
     pub fn diff_stat(&self, tip: &Oid, main: &Oid) -> Result<String, GitError> {
-        self.diff_from(&self.merge_base(tip, main)?, tip, &STAT)
+        Ok(self.diff_of(tip, main, None, &DiffWish { stat: true, ..DiffWish::default() })?.text)
     }
 
-    /// What a branch brought that landed: `main` is where main was before, `landed` the commit that it moved to.
-    pub fn diff_landed(&self, tip: &Oid, main: &Oid, landed: &Oid, stat: bool) -> Result<String, GitError> {
-        let base = match self.carried_beside(tip, main, Some(landed))? {
-            Some(carried) => carried.base,
-            None => self.plain_merge_base(tip, main)?,
-        };
-        self.diff_from(&base, tip, if stat { &STAT } else { &[] })
-    }
-
-    fn diff_from(&self, base: &Oid, tip: &Oid, options: &[&str]) -> Result<String, GitError> {
+    fn diff_from(&self, base: &Oid, tip: &Oid, wish: &DiffWish) -> Result<Patch, GitError> {
+        let options: &[&str] = if wish.stat { &STAT } else { &[] };
         let asked = self
             .land("computing a diff")
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])
             .args(options)
             .args([base.as_str(), tip.as_str(), "--"])
-            .output_max(DIFF_BYTES_MAX)
+            // No star or colon in a path stands for something else (`GIT_LITERAL_PATHSPECS`).
+            .args(&wish.paths)
+            .output_max(wish.bytes_max)
             .ok();
         match asked {
-            Ok(output) => Ok(String::from_utf8_lossy(&output).into_owned()),
-            Err(GitError::TooMuch { limit, .. }) => {
-                let stat = self.diff_from(base, tip, &STAT)?;
-                Ok(format!("the diff is longer than {limit} bytes; only its summary is shown\n\n{stat}"))
+            Ok(output) => Ok(Patch { text: String::from_utf8_lossy(&output).into_owned(), cut: None }),
+            Err(GitError::TooMuch { limit, .. }) if !wish.stat => {
+                let stat = DiffWish { stat: true, bytes_max: DIFF_BYTES_MAX, ..wish.clone() };
+                Ok(Patch { cut: Some(limit), ..self.diff_from(base, tip, &stat)? })
             }
             Err(error) => Err(error),
         }

@@ -53,14 +53,14 @@ use std::sync::{Arc, Mutex};
 
 pub use error::GitError;
 pub use identity::{Agent, Person};
-pub use inspect::Inspection;
+pub use inspect::{DiffWish, Inspection, Patch};
 pub use landing::{ByRule, Edit, Merged, Moved, Settle};
 pub use names::{Oid, SALVAGE};
 pub use obstacles::Obstacle;
 pub use own_branch::WorktreePlaces;
 pub use publish::{BranchDeleted, Published, Taken};
 pub use remote::{Push, Stands};
-pub use salvage::{RestoreTo, Saved, SavedEntry};
+pub use salvage::{DIFF_BYTES_MAX, RestoreTo, Saved, SavedEntry};
 pub use seats::UnderReview;
 pub use trash::Trashed;
 pub use tree::{Leftovers, TreeFound};

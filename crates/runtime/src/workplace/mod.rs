@@ -9,6 +9,7 @@ mod glob;
 mod leads_back;
 mod output;
 mod ports;
+pub mod system_ports;
 mod tree;
 
 pub use environment::{Given, NETWORK, environment};

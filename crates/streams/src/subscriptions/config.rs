@@ -36,7 +36,7 @@ pub struct Config {
 }
 
 impl Config {
-    pub fn parse(body: &[u8], loopback: bool) -> Result<Config, Refusal> {
+    pub fn parse(body: &[u8], local: bool) -> Result<Config, Refusal> {
         let asked: Value = serde_json::from_slice(body)
             .map_err(|error| invalid(format!("the body is not JSON: {error}")))?;
         let delivery = match asked["type"].as_str() {
@@ -61,7 +61,7 @@ impl Config {
                 let Some(url) = asked["webhook"]["url"].as_str() else {
                     return Err(invalid("a webhook subscription needs webhook.url"));
                 };
-                address::check(url, loopback).map_err(|why| refuse(400, "WEBHOOK_URL_REJECTED", why))?;
+                address::check(url, local).map_err(|why| refuse(400, "WEBHOOK_URL_REJECTED", why))?;
                 Some(url.to_owned())
             }
         };

@@ -9,6 +9,8 @@ pub mod keys;
 pub mod rules;
 pub mod webhook;
 
+use std::time::Duration;
+
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -144,10 +146,13 @@ where
 async fn create<B: Upload>(inner: &Inner, id: String, request: Request<B>) -> Result<Answered, Problem> {
     let base = base_url(inner, request.headers());
     let (body, _room) = body(inner, request).await?;
-    let config = match Config::parse(&body, inner.options.loopback_webhooks) {
+    let config = match Config::parse(&body, inner.options.local_webhooks) {
         Ok(config) => config,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    if let Err(why) = reachable(inner, &config).await {
+        return Ok(Err(refuse(400, "WEBHOOK_URL_REJECTED", why)));
+    }
     let kid = inner.store.keys.kid.clone();
     let created = inner.store.write(move |turn| {
         let new = match rules::create(turn, &id, &config, &base)? {
@@ -160,6 +165,24 @@ async fn create<B: Upload>(inner: &Inner, id: String, request: Request<B>) -> Re
         let status = if new { StatusCode::CREATED } else { StatusCode::OK };
         reply::json(status, &described.unwrap_or_default())
     }))
+}
+
+/// How long a name may take to be looked up when a subscription is made.
+const LOOKUP_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Refuses what no delivery would reach: https without TLS, and names that stand for addresses which are not allowed. A name
+/// that is not found now may be found later.
+async fn reachable(inner: &Inner, config: &Config) -> Result<(), String> {
+    let Some(url) = &config.webhook_url else { return Ok(()) };
+    let target = address::check(url, inner.options.local_webhooks)?;
+    if target.secure && inner.options.tls.is_none() {
+        return Err("webhooks over https are not supported by this server".to_owned());
+    }
+    let found = tokio::net::lookup_host((target.host.as_str(), target.port));
+    match tokio::time::timeout(LOOKUP_TIME_MAX, found).await {
+        Ok(Ok(found)) => address::allowed(&target, found, inner.options.local_webhooks).map(drop),
+        _ => Ok(()),
+    }
 }
 
 async fn read(inner: &Inner, id: String) -> Result<Answered, Problem> {

@@ -16,6 +16,7 @@ use super::keys::Keys;
 use super::{address, rules};
 use crate::store::now;
 use crate::store::writer::Jobs;
+use crate::tls::{Connected, Tls};
 
 /// Most webhooks under way at the same time.
 const AT_ONCE: usize = 64;
@@ -44,14 +45,23 @@ pub enum Outcome {
     Failed,
 }
 
+/// How webhooks are sent.
+#[derive(Clone)]
+pub struct Sending {
+    pub keys: Keys,
+    pub tls: Option<Arc<dyn Tls>>,
+    /// This machine and private networks are allowed.
+    pub local: bool,
+}
+
 /// Sends what the writer hands over, until there is no writer.
-pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: Weak<Jobs>, keys: Keys) {
+pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: Weak<Jobs>, sending: Sending) {
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(delivery) = deliveries.recv().await {
         let Ok(permit) = at_once.clone().acquire_owned().await else { return };
-        let (jobs, keys) = (jobs.clone(), keys.clone());
+        let (jobs, sending) = (jobs.clone(), sending.clone());
         tokio::spawn(async move {
-            let outcome = match timeout(ANSWER_TIME_MAX, send(&delivery, &keys)).await {
+            let outcome = match timeout(ANSWER_TIME_MAX, send(&delivery, &sending)).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(_)) | Err(_) => Outcome::Failed,
             };
@@ -64,16 +74,25 @@ pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: We
     }
 }
 
-async fn send(delivery: &Delivery, keys: &Keys) -> Result<Outcome, Box<dyn std::error::Error + Send + Sync>> {
-    // The address was checked when the subscription was made, and says itself where to connect: no name is looked up.
-    let target = address::check(&delivery.url, true)?;
+async fn send(
+    delivery: &Delivery,
+    sending: &Sending,
+) -> Result<Outcome, Box<dyn std::error::Error + Send + Sync>> {
+    // What was allowed when the subscription was made may be allowed no more, and a name may stand for another address.
+    let target = address::check(&delivery.url, sending.local)?;
+    let addresses = address::resolve(&target, sending.local).await?;
     let uri: http::Uri = delivery.url.parse()?;
     let request = Request::post(uri.path_and_query().map_or("/", |path| path.as_str()))
         .header(header::HOST, uri.authority().map_or("", |authority| authority.as_str()))
         .header(header::CONTENT_TYPE, "application/json")
-        .header("webhook-signature", keys.signature(now() / 1000, &delivery.body))
+        .header("webhook-signature", sending.keys.signature(now() / 1000, &delivery.body))
         .body(Full::new(delivery.body.clone()))?;
-    let stream = TcpStream::connect(target).await?;
+    let stream = TcpStream::connect(&addresses[..]).await?;
+    let stream: Connected = match (target.secure, &sending.tls) {
+        (false, _) => Box::new(stream),
+        (true, Some(tls)) => tls.connect(target.host, stream).await?,
+        (true, None) => return Err("this server has no TLS for webhooks".into()),
+    };
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     let response = sender.send_request(request).await?;

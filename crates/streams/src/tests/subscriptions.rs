@@ -161,7 +161,7 @@ async fn receiver(failures: usize) -> (String, mpsc::UnboundedReceiver<Value>) {
 
 #[tokio::test]
 async fn a_failed_webhook_is_tried_again_and_says_so_meanwhile() {
-    let bench = Bench::new(Options { loopback_webhooks: true, ..Options::default() });
+    let bench = Bench::new(Options { local_webhooks: true, ..Options::default() });
     let (url, mut coming) = receiver(1).await;
     let config = json!({ "type": "webhook", "streams": ["a"], "webhook": { "url": url } });
     assert_eq!(subscribe(&bench, "s", config).await.status, 201);

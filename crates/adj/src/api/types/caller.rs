@@ -15,6 +15,9 @@ pub struct Caller {
     pub name: String,
     #[schemars(with = "Words<Role>")]
     pub role: Role,
+    /// Whether the token is for reading only.
+    #[serde(default)]
+    pub reads_only: bool,
     /// The run that an agent's token is for, or the only one that it has under way outside; and the task of that run.
     pub run: Option<String>,
     pub task: Option<String>,

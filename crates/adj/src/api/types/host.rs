@@ -12,6 +12,15 @@ pub struct DiffQuery {
     /// Only the files, with how much changed in each.
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub stat: bool,
+    /// Only this file or folder of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[^/\x00][^\x00]*$"))]
+    pub path: Option<String>,
+    /// The longest patch that is wanted, in bytes: from 1024 to 4194304, which it is where this is left out. Of a longer one
+    /// only the files are listed.
+    #[serde(default, rename = "maxBytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1024, max = 4_194_304))]
+    pub max_bytes: Option<u32>,
 }
 
 /// What a task's branch would bring into main, as a patch.
@@ -20,7 +29,14 @@ pub struct TaskDiff {
     pub task: String,
     pub base: String,
     pub tip: String,
+    /// The patch, or with `cutAt` only the changed files with counts.
     pub diff: String,
+    /// The limit that the patch is longer than, in bytes.
+    #[serde(default, rename = "cutAt", skip_serializing_if = "Option::is_none")]
+    pub cut_at: Option<u64>,
+    /// How to get the rest then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<MovedBranch>,
 }

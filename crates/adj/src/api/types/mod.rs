@@ -65,13 +65,28 @@ pub struct Page<T> {
 impl<T: Serialize> Page<T> {
     /// The wanted part of a list that is short enough to be made whole. Its cursor is a place in it.
     pub fn of(items: Vec<T>, after: Option<Cursor>, limit: Option<Limit>) -> Page<T> {
-        let whole = items.len();
-        let after = usize::try_from(Cursor::number(after)).unwrap_or(usize::MAX).min(whole);
-        let mut room = Room::default();
-        let wanted = items.into_iter().skip(after).take(Limit::number(limit));
-        let items: Vec<T> = wanted.take_while(|item| room.takes(json_bytes(item))).collect();
-        let end = after + items.len();
-        Page { items, next: (end < whole).then(|| end.to_string()) }
+        Page::made_of(items, after, limit, |item| item)
+    }
+
+    /// The same of a longer list: what stands in it is made an item only if it is in the page.
+    pub fn made_of<S>(
+        list: impl IntoIterator<Item = S>,
+        after: Option<Cursor>,
+        limit: Option<Limit>,
+        item: impl Fn(S) -> T,
+    ) -> Page<T> {
+        let after = usize::try_from(Cursor::number(after)).unwrap_or(usize::MAX);
+        let limit = Limit::number(limit);
+        let (mut room, mut items) = (Room::default(), Vec::new());
+        for one in list.into_iter().skip(after) {
+            let made = (items.len() < limit).then(|| item(one));
+            match made.filter(|made| room.takes(json_bytes(made))) {
+                Some(made) => items.push(made),
+                // There is at least this one more.
+                None => return Page { next: Some((after + items.len()).to_string()), items },
+            }
+        }
+        Page { items, next: None }
     }
 }
 
@@ -118,6 +133,14 @@ pub fn json_bytes(item: &impl Serialize) -> usize {
 impl Paging {
     pub fn page<T: Serialize>(&self, items: Vec<T>) -> Page<T> {
         Page::of(items, self.after, self.limit)
+    }
+
+    pub fn page_of<S, T: Serialize>(
+        &self,
+        list: impl IntoIterator<Item = S>,
+        item: impl Fn(S) -> T,
+    ) -> Page<T> {
+        Page::made_of(list, self.after, self.limit, item)
     }
 }
 

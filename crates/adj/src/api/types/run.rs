@@ -259,10 +259,12 @@ struct ToldError {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RunEventUsage")]
 struct ToldUsage {
+    #[serde(default)]
     #[schemars(range(max = 100_000_000))]
-    input_tokens: Option<u64>,
+    input_tokens: u64,
+    #[serde(default)]
     #[schemars(range(max = 100_000_000))]
-    output_tokens: Option<u64>,
+    output_tokens: u64,
     /// In US dollars.
     #[schemars(range(min = 0, max = 1_000))]
     cost: Option<f64>,

@@ -815,3 +815,50 @@ fn claude_as_architect_of_two_queued_reviews_decides_each_by_its_tool() {
     assert_eq!(logs.matches("the architect, on a review").count(), 3, "{logs}");
     repository.check(&["t-1", "t-2"], TESTS);
 }
+
+/// A reply's token is for that reply: when the next request is in hand, it answers neither that nor any other, whichever way
+/// it comes in.
+#[test]
+fn the_token_of_an_earlier_reply_of_the_architect_answers_nothing() {
+    let wait_in_turn = r#"{ run = 'echo $ADJ_TOKEN >> "$TMPDIR/tokens"; until [ -e "$TMPDIR/go-$(wc -l < "$TMPDIR/tokens")" ]; do sleep 0.05; done' }"#;
+    let lead = format!(
+        "[[scenario]]\n[[scenario.step]]\non = \"review\"\ndo = [ {wait_in_turn}, {{ say = \"APPROVE\" }} ]\n"
+    );
+    let tasks = ["t-1", "t-2"];
+    let repository = studio("studio-stale", &lead, &scenario(&[BUILD]), &tasks, "");
+    repository.set(&[("role = \"lead\"", "role = \"lead\"\nallowed_tools = [\"Bash\"]")]);
+    let running = repository.start("run");
+    let temp = repository.layout().temp_of_seat(&kernel::rooms::Seat::Architect);
+    let token = |number: usize| {
+        wait("the token of a reply", || {
+            let tokens = std::fs::read_to_string(temp.join("tokens")).unwrap_or_default();
+            tokens.lines().nth(number - 1).map(str::to_owned)
+        })
+    };
+    let first = token(1);
+    for task in tasks {
+        repository.wait_task(task, "REVIEW");
+    }
+    // While its reply runs, the token is good: what is no answer to a review is refused for that reason alone.
+    let no_answer = repository.post(&first, "/architect/answer", &json!({ "answer": "answer", "text": "x" }));
+    assert!(no_answer.contains("\"accepted\":false"), "{no_answer}");
+    repository.let_in_seat("go-1");
+    let second = token(2);
+    assert_ne!(first, second);
+    let in_hand = repository.json("architect")["request"].clone();
+    let task = in_hand["task"].as_str().expect("a review").to_owned();
+    let refused =
+        repository.post(&first, "/architect/answer", &json!({ "answer": "approve", "text": "fine" }));
+    assert!(refused.starts_with("HTTP/1.1 401 "), "it ended with its reply: {refused}");
+    let mut command = repository.command("mcp");
+    command.env("ADJ_TOKEN", &first);
+    let mut client = crate::mcp::Client::initialized(command);
+    let (error, text, _) = client.call("review_decision", json!({ "approve": true, "note": "fine" }));
+    assert!(error, "{text}");
+    assert_eq!(repository.task(&task)["status"], "REVIEW", "nothing was decided");
+    assert_eq!(repository.json("architect")["request"]["id"], in_hand["id"]);
+    repository.let_in_seat("go-2");
+    repository.wait_task(&task, "DONE");
+    running.stop();
+    repository.check(&tasks, TESTS);
+}

@@ -360,3 +360,60 @@ fn what_is_wrong_is_named_by_its_option() {
     let ran = repository.adj("task add Later --depends-on t-999");
     assert!(ran.code == 0 && ran.stderr.contains("there is no task `t-999` yet"), "{}", ran.stderr);
 }
+
+/// A patch that is longer than its limit is not cut in the middle: its files are listed, and each can be asked for.
+#[test]
+fn a_diff_that_is_too_long_lists_its_files_and_shows_each_by_its_path() {
+    let large = r#"{ run = 'mkdir -p data && yes 0123456789 | head -c 5000000 > "data/a [b].txt"' }"#;
+    let text = scenario(&[&format!("{large}, {WRITE}, {DONE}")]);
+    let repository = Repository::new("review-long-diff", &text, &["t-1"]);
+    repository.set(&[HUMAN]);
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("it waits for you"), "{}{}", ran.stdout, ran.stderr);
+    let whole = repository.adj("diff t-1");
+    assert!(
+        whole.code == 0 && whole.stderr.contains("the diff is longer than 4194304 bytes"),
+        "{}",
+        whole.stderr
+    );
+    assert!(
+        whole.stderr.contains("adj diff t-1 PATH") && whole.stderr.contains("git diff "),
+        "{}",
+        whole.stderr
+    );
+    assert!(whole.stdout.contains("t-1.txt") && !whole.stdout.contains("@@"), "{}", whole.stdout);
+    let one = repository.adj("diff t-1 t-1.txt");
+    assert!(
+        one.stdout.contains("+1") && !one.stdout.contains("data/") && one.stderr.is_empty(),
+        "{}",
+        one.stdout
+    );
+    // The command that is named shows all of it.
+    let all = whole.stderr.split("`git ").nth(1).and_then(|rest| rest.split('`').next()).expect("a command");
+    assert!(repository.git(all).len() > 5_000_000);
+    let shown = repository.json("diff t-1");
+    assert_eq!((&shown["cutAt"], shown["message"].is_string()), (&json!(4_194_304), true), "{shown}");
+    // A star or a bracket in a path stands for itself.
+    let mut literal = repository.command("diff t-1");
+    let literal: Ran = literal.arg("data/a [b].txt").arg("--stat").output().expect("adj runs").into();
+    assert!(literal.stdout.contains("1 file changed"), "{}{}", literal.stdout, literal.stderr);
+    assert_eq!(repository.ok("diff t-1 data/*"), "");
+
+    let mut client = crate::mcp::Client::initialized(repository.command("mcp"));
+    let (refused, text, cut) = client.call("show_diff", json!({ "task": "t-1" }));
+    assert!(
+        !refused && cut["cutAt"] == 262_144 && text.contains("`path` shows one file or folder"),
+        "{text}"
+    );
+    let (refused, text, one) = client.call("show_diff", json!({ "task": "t-1", "path": "t-1.txt" }));
+    assert!(!refused && one["diff"].as_str().expect("a patch").contains("+1"), "{text}");
+    client.end();
+    let server = crate::ops::serve(&repository, "");
+    let asked = server.get("/api/v1/tasks/t-1/diff?maxBytes=1024&path=data").json();
+    assert!(
+        asked["cutAt"] == 1024 && asked["diff"].as_str().expect("files").contains("1 file changed"),
+        "{asked}"
+    );
+    let wrong = server.get("/api/v1/tasks/t-1/diff?path=/etc/passwd").json();
+    assert_eq!(wrong["errors"][0]["field"], "path", "{wrong}");
+}

@@ -30,7 +30,7 @@ impl Repository {
     }
 
     /// Asks the fleet as an agent does that has a token and no `adj`.
-    pub(super) fn post(&self, token: &str, path: &str, body: &Value) -> String {
+    pub fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let body = body.to_string();
         let mut stream = UnixStream::connect(self.state("socket/adj.sock")).expect("the fleet runs");
         let head = format!(
