@@ -14,13 +14,13 @@ use super::types::host::{
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
 use super::{Call, Problem, board, channels, fleet, name, time};
+use agents::AdapterKind;
 use kernel::World;
 use kernel::rooms::Seat;
 use kernel::world::Task;
 use machines::Millis;
 use machines::names::{AgentName, ChannelName, EffectId, TaskId, WorkerName};
 use machines::worker;
-use runtime::agents::AdapterKind;
 use serde_json::Value;
 
 pub use super::types::host::{
@@ -171,7 +171,7 @@ pub struct SalvageId {
 }
 
 impl SalvageId {
-    pub const REFS: &'static str = runtime::git::SALVAGE;
+    pub const REFS: &'static str = git::SALVAGE;
 
     /// `TASK/EFFECT`, with or without what git has before it.
     pub fn read(text: &str) -> Result<SalvageId, Problem> {

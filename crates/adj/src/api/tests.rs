@@ -5,8 +5,8 @@ use super::host::{
     Trash,
 };
 use super::*;
-use runtime::log::MemoryLog;
-use runtime::owner::Owner;
+use log::MemoryLog;
+use log::owner::Owner;
 use serde_json::json;
 
 pub(super) struct TestSite {

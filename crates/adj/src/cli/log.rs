@@ -11,9 +11,9 @@ use crate::api::types::history::{Checked, Item, Query, Record, Told, Transition,
 use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
 use crate::log_file;
 use clap::Args;
+use log::owner::VERSION;
+use log::transfer::{self, TransferError};
 use machines::Wire;
-use runtime::owner::VERSION;
-use runtime::transfer::{self, TransferError};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};

@@ -411,7 +411,7 @@ fn meant(error: &clap::Error) -> Option<String> {
     let before: Vec<String> = std::env::args().skip(1).take_while(|argument| argument != wrong).collect();
     let below = before.iter().rev().find_map(|name| cli.find_subcommand(name));
     let known: Vec<&str> = below.unwrap_or(&cli).get_subcommands().map(clap::Command::get_name).collect();
-    let near = runtime::settings::nearest(wrong, known)?;
+    let near = ::project::settings::nearest(wrong, known)?;
     Some(below.map_or_else(|| format!("adj {near}"), |below| format!("adj {} {near}", below.get_name())))
 }
 
