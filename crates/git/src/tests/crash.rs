@@ -22,7 +22,7 @@ fn kill_everywhere(isolation: Isolation) {
     for crash_at in 1.. {
         let project = Project::with(isolation, |_, _| {});
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "--nocapture", "--test-threads=1", "git::tests::crash::living_child"]);
+        child.args(["--exact", "--nocapture", "--test-threads=1", "tests::crash::living_child"]);
         child.env(CHILD_FOLDER, &project.folder.path).env("ADJ_CRASH_AT", crash_at.to_string());
         if isolation == Isolation::Worktree {
             child.env(CHILD_WORKTREE, "1");

@@ -14,7 +14,7 @@ fn a_process_killed_anywhere_loses_nothing_it_acknowledged() {
     let mut points = Vec::new();
     for crash_at in 1.. {
         let folder = Folder::new();
-        let output = child("log::sqlite::tests::crash::acknowledging_child", &folder)
+        let output = child("sqlite::tests::crash::acknowledging_child", &folder)
             .env("ADJ_CRASH_AT", crash_at.to_string())
             .stdin(Stdio::null())
             .output()
@@ -45,7 +45,7 @@ fn a_process_killed_anywhere_loses_nothing_it_acknowledged() {
 #[test]
 fn the_log_of_a_killed_owner_is_free_at_once_and_whole() {
     let folder = Folder::new();
-    let mut owner = child("log::sqlite::tests::crash::holding_child", &folder)
+    let mut owner = child("sqlite::tests::crash::holding_child", &folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -12,7 +12,7 @@ use super::*;
 #[test]
 fn a_limit_on_file_size_is_a_full_disk() {
     let folder = Folder::new();
-    let output = child("log::sqlite::tests::full::child_with_limited_files", &folder).output().unwrap();
+    let output = child("sqlite::tests::full::child_with_limited_files", &folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("was full 40 times"), "{said}");
@@ -50,7 +50,7 @@ fn a_disk_without_space_is_survived_until_there_is_space_again() {
     let mut tmpfs = Command::new("unshare");
     let mount = "mount -t tmpfs -o size=700k tmpfs \"$ADJ_TEST_LOG_FOLDER\" || exit 77; exec \"$@\"";
     tmpfs.args(["--map-root-user", "--mount", "sh", "-c", mount, "sh"]);
-    let inner = child("log::sqlite::tests::full::child_on_a_full_disk", &folder);
+    let inner = child("sqlite::tests::full::child_on_a_full_disk", &folder);
     tmpfs.arg(inner.get_program()).args(inner.get_args()).env("ADJ_TEST_LOG_FOLDER", &folder.path);
     let Ok(output) = tmpfs.output() else { return };
     let said = String::from_utf8_lossy(&output.stderr);
