@@ -45,7 +45,7 @@ lines: ## Let a hundred agents print ten thousand lines a second, and print what
 	ADJ_LINES_AGENTS=100 ADJ_LINES_RATE=100 ADJ_LINES_SECONDS=20 $(CARGO) test --release -p adj --test cli -- --nocapture fleet::many::every_line
 
 bench: ## Measure the log, the kernel and the server beside what the machine can do without them
-	$(CARGO) bench -p adjutant-runtime --bench bench
+	$(CARGO) bench -p adjutant-log --bench bench
 	$(CARGO) bench -p adj --bench server
 
 load: ## Let a hundred clients move ten thousand tasks over the whole board, over HTTP (release build)
@@ -69,7 +69,7 @@ lint: ## Check format, lints, licences and advisories
 doc: ## Write docs/machines, docs/rules.md, docs/configuration.md, docs/api.md and docs/promises.md from the tables, and build the crates' documentation
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-machines docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-kernel docs
-	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-runtime docs
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adjutant-log docs
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adj --bin adj reference
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet -p adj --test cli promises
 	$(CARGO) doc --workspace --no-deps

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use kernel::command::NewTask;
 use kernel::{Actor, Answer, Ask};
+use log::owner::Owner;
+use log::{self, SqliteLog};
 use machines::names::TaskId;
-use runtime::log::{self, SqliteLog};
-use runtime::owner::Owner;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Barrier;
@@ -320,8 +320,8 @@ fn group_commit(folder: &Path, round: usize) -> Result<f64, Box<dyn std::error::
     let owner = Owner::open(Box::new(SqliteLog::open(&path, &log::Owner::current())?))?;
     let handle = owner.handle();
     let command = |ask: Ask| kernel::Command {
-        id: runtime::clock::unique(),
-        at: runtime::clock::now(),
+        id: base::clock::unique(),
+        at: base::clock::now(),
         actor: Actor::Human("ann".into()),
         token_for: None,
         key: None,

@@ -10,8 +10,8 @@
 #[path = "../tests/agents/drive.rs"]
 mod drive;
 
+use agents::{Ended, Entry, Order, PromptKind, Said, adapter};
 use drive::{Act, drive};
-use runtime::agents::{Ended, Entry, Order, PromptKind, Said, adapter};
 use std::path::PathBuf;
 
 fn main() {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use runtime::clock::now;
-use runtime::log::{Log, LogError, SqliteLog, Stranger};
-use runtime::owner::{Folded, VERSION};
-use runtime::transfer::{self, TransferError};
+use base::clock::now;
+use log::owner::{Folded, VERSION};
+use log::transfer::{self, TransferError};
+use log::{Log, LogError, SqliteLog, Stranger};
 use serde::Deserialize;
 
 use crate::api::types::history::{Checked, ExportHead, Verified};
@@ -78,7 +78,7 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
         "streams",
         format!("{streams} streams, {chunks} pieces with {bytes} bytes, as they were acknowledged"),
     );
-    let hash = runtime::hex::hex(&whole.head.hash);
+    let hash = base::hex::hex(&whole.head.hash);
     Ok(Verified { ok: true, at: time(started), records, hash, checks })
 }
 
@@ -111,7 +111,7 @@ pub fn of_streams(error: streams::TransferError) -> Problem {
 /// What an export would begin with now.
 pub fn export_head(path: &Path) -> Result<ExportHead, Problem> {
     let head = to_export(path)?.head();
-    Ok(ExportHead { records: head.seq, hash: runtime::hex::hex(&head.hash) })
+    Ok(ExportHead { records: head.seq, hash: base::hex::hex(&head.hash) })
 }
 
 /// For an export: there is something.

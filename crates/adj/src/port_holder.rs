@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use runtime::visible::visible;
+use base::visible::visible;
 
 /// So much of a command line is shown.
 const COMMAND_CHARS_MAX: usize = 80;
@@ -52,7 +52,7 @@ impl Holder {
         let name = words(read("comm"));
         let line = if line.trim().is_empty() { name.clone() } else { line };
         let command: String = visible(line.trim()).chars().take(COMMAND_CHARS_MAX).collect();
-        let kind = match runtime::keeper::above(pid) {
+        let kind = match process::keeper::above(pid) {
             Some(Some(_)) => {
                 let environment = words(read("environ"));
                 let task = environment.split('\0').find_map(|entry| entry.strip_prefix("ADJ_TASK="));

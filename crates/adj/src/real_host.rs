@@ -5,20 +5,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use agents::{self, AdapterKind, EntryKind};
+use fleet::apply_settings::{self, Valid};
+use fleet::doctor::{self, Doctor, DoctorError};
+use fleet::{For, Step};
+use git::{ByRule, DiffWish, Merged, Oid, Patch, Repository, RestoreTo};
 use kernel::World;
 use kernel::rooms::Seat;
 use kernel::world::Task;
 use machines::names::{AgentName, TaskId};
 use machines::{Millis, Wire};
-use runtime::agents::{self, AdapterKind, EntryKind};
-use runtime::doctor::{self, Doctor, DoctorError};
-use runtime::git::{ByRule, DiffWish, Merged, Oid, Patch, Repository, RestoreTo};
-use runtime::in_force::{self, Valid};
-use runtime::keeper;
-use runtime::layout::Layout;
-use runtime::prompts::{self, Prompts};
-use runtime::runner::{For, Step};
-use runtime::settings::{self, Settings, SettingsError, include, trust};
+use process::keeper;
+use project::layout::Layout;
+use project::prompts::{self, Prompts};
+use project::settings::{self, Settings, SettingsError, include, trust};
 use serde_json::{Value, json};
 
 use crate::api::host::{
@@ -73,7 +73,7 @@ impl RealHost {
     fn repository(&self) -> Result<Repository, Problem> {
         // What is looked at in git does not depend on the rest of the settings.
         let settings = self.settings().or_else(|_| Settings::parse("").map_err(of_settings))?;
-        runtime::runner::open_repository(&self.layout, &settings).map_err(of_git)
+        fleet::open_repository(&self.layout, &settings).map_err(of_git)
     }
 
     /// Nothing but what was saved is shown or given back.
@@ -133,7 +133,7 @@ fn of_io(path: &Path, error: std::io::Error) -> Problem {
 }
 
 /// A piece of saved work, where its name is one of ours.
-fn salvage_of(entry: runtime::git::SavedEntry) -> Option<Salvage> {
+fn salvage_of(entry: git::SavedEntry) -> Option<Salvage> {
     let id = SalvageId { task: entry.task.parse().ok()?, effect: entry.effect.parse().ok()? };
     let commits = entry.commits;
     Some(Salvage { id, commit: entry.commit.to_string(), at: entry.at * 1000, files: entry.files, commits })
@@ -246,7 +246,7 @@ impl Host for RealHost {
             dir.join(format!("{ticket}.md")).display().to_string()
         });
         let branch = kernel::undo_branch(by);
-        let mark = runtime::runner::taken_back_with(world, task);
+        let mark = fleet::taken_back_with(world, task);
         let settled = mark.as_ref().map(|(path, settle)| (path.as_str(), settle));
         let by_rule = ByRule { kept: ticket.as_deref(), settled };
         let made = repository.revert(by, &branch, &commit, &by_rule, &message, at);
@@ -311,14 +311,14 @@ impl Host for RealHost {
             false => repository.trash(),
         };
         Ok(Trash {
-            folder: repository.places().trees.join(runtime::layout::TRASH),
+            folder: repository.places().trees.join(project::layout::TRASH),
             trees: found.len(),
             bytes: found.iter().map(|entry| entry.bytes).sum(),
         })
     }
 
     fn tests(&self, task: &Task) -> Result<Vec<TestRun>, Problem> {
-        let shown = |run: runtime::runner::KeptRun| TestRun {
+        let shown = |run: fleet::KeptRun| TestRun {
             effect: run.name.split('.').next().unwrap_or_default().to_owned(),
             hook: run.hook().map(str::to_owned),
             command: run.command.clone(),
@@ -330,7 +330,7 @@ impl Host for RealHost {
             }),
             output: run.output(),
         };
-        Ok(runtime::runner::runs_of(&self.layout, task.id.as_str()).into_iter().map(shown).collect())
+        Ok(fleet::runs_of(&self.layout, task.id.as_str()).into_iter().map(shown).collect())
     }
 
     fn prompts(&self) -> Result<Vec<Prompt>, Problem> {
@@ -357,8 +357,7 @@ impl Host for RealHost {
             Some(place) => self.repository()?.name_of_main(&task.id, &place.tree).map_err(of_git)?,
             None => format!("origin/{}", settings.project.main),
         };
-        let text =
-            runtime::runner::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
+        let text = fleet::prompt_now(&prompts, &settings, world, task, known, &main, self.layout.root());
         let text = text.ok_or_else(|| {
             Problem::bad(format!("`{known}` is told to an agent outside of any task"))
                 .hint(format!("`adj prompt show {known}` prints it as it is written"))
@@ -370,7 +369,7 @@ impl Host for RealHost {
     fn config(&self) -> Result<Configured, Problem> {
         let path = self.layout.settings();
         let file = path.exists().then(|| path.display().to_string());
-        match in_force::read(&self.layout) {
+        match apply_settings::read(&self.layout) {
             Ok(Valid { in_force, config, .. }) => Ok(Configured {
                 file,
                 trusted: in_force.trusted,
@@ -404,7 +403,7 @@ impl Host for RealHost {
             Some((stamp, rules)) if *stamp == now => Some(rules.clone()),
             _ => {
                 // One that is invalid may become valid by another file, its prompt's.
-                let rules = Arc::new(in_force::read(&self.layout).ok()?.config);
+                let rules = Arc::new(apply_settings::read(&self.layout).ok()?.config);
                 *read = Some((now, rules.clone()));
                 Some(rules)
             }

@@ -29,8 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let folder = folder.ok_or(USAGE)?;
-    let options =
-        Options { loopback_webhooks: true, long_poll: Duration::from_secs(20), ..Options::default() };
+    let options = Options { local_webhooks: true, long_poll: Duration::from_secs(20), ..Options::default() };
     let streams = Streams::open(&folder, options.clone())?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("http://{}/v1/stream/", listener.local_addr()?);

@@ -3,7 +3,7 @@
 //! Nobody needs to wait in between. A server has thousands of callers and few threads, and goes on with others.
 
 use kernel::{Answer, Ask, Command, Reply};
-use runtime::owner::SubmitError;
+use log::owner::SubmitError;
 use serde_json::Value;
 
 use super::routes::{self, Route};

@@ -12,6 +12,7 @@ use super::types::task::{
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
 use super::{Call, Problem, field, scope, time, view, word, wrong};
+use git::DiffWish;
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
 use kernel::config::names_of;
@@ -22,7 +23,6 @@ use machines::names::{ApprovalId, TaskId};
 use machines::task::{
     Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, TaskType, WorkPlan,
 };
-use runtime::git::DiffWish;
 use serde_json::Value;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;

@@ -14,9 +14,9 @@ use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat, TurnEnd};
 use kernel::world::Spend;
 use kernel::{Actor, Ask, Event, World, budget, command};
+use log::Record;
 use machines::names::{AgentName, ChannelName, TaskId};
 use machines::turn::{self, InterruptBehaviour};
-use runtime::log::Record;
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
     let world = call.world();

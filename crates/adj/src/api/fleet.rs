@@ -58,13 +58,13 @@ pub struct FleetStatus {
     /// What holds agents back, in a sentence; without it, roles are advisory.
     pub sandbox: Option<String>,
     /// The tests that run now.
-    pub tests: Vec<runtime::runner::RunningTests>,
+    pub tests: Vec<fleet::RunningTests>,
 }
 
 pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Problem> {
     let world = call.world();
     let status = call.site.control.map(|control| control.status());
-    let tests = |tests: &runtime::runner::RunningTests| RunningTests {
+    let tests = |tests: &fleet::RunningTests| RunningTests {
         effect: tests.effect.to_string(),
         command: tests.command.clone(),
         since: view::time(tests.since),

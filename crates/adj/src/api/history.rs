@@ -10,12 +10,12 @@ use super::{Call, Problem, time, view};
 use crate::cli::story::Story;
 use kernel::world::{Tariff, World};
 use kernel::{Event, budget};
+use log::Record;
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
 };
 use machines::run;
 use machines::suspended::Wrapped;
-use runtime::log::Record;
 use serde_json::Value;
 
 /// Whose history.

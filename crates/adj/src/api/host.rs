@@ -14,14 +14,14 @@ use super::types::host::{
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
 use super::{Call, Problem, board, channels, fleet, name, time, wrong};
+use agents::AdapterKind;
+use git::{DIFF_BYTES_MAX, DiffWish};
 use kernel::World;
 use kernel::rooms::Seat;
 use kernel::world::Task;
 use machines::Millis;
 use machines::names::{AgentName, ChannelName, EffectId, TaskId, WorkerName};
 use machines::worker;
-use runtime::agents::AdapterKind;
-use runtime::git::{DIFF_BYTES_MAX, DiffWish};
 use serde_json::Value;
 
 pub use super::types::host::{
@@ -176,7 +176,7 @@ pub struct SalvageId {
 }
 
 impl SalvageId {
-    pub const REFS: &'static str = runtime::git::SALVAGE;
+    pub const REFS: &'static str = git::SALVAGE;
 
     /// `TASK/EFFECT`, with or without what git has before it.
     pub fn read(text: &str) -> Result<SalvageId, Problem> {

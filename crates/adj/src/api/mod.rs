@@ -39,10 +39,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kernel::command::TokenFor;
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
+use log::owner::{Folded, Handle, SubmitError};
+use log::{Log, Record, Seq, SqliteLog};
 use machines::Millis;
 use machines::names::{EffectId, RunId};
-use runtime::log::{Log, Record, Seq, SqliteLog};
-use runtime::owner::{Folded, Handle, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -264,7 +264,7 @@ impl Reading {
     /// `None`: a project whose log has not been begun.
     pub fn new(log: Option<SqliteLog>) -> Result<Reading, Problem> {
         let world = match &log {
-            Some(log) => Folded::read(log, runtime::owner::VERSION)?.world,
+            Some(log) => Folded::read(log, log::owner::VERSION)?.world,
             None => World::default(),
         };
         Ok(Reading { world: Arc::new(world), log })
@@ -287,7 +287,7 @@ impl Project for Reading {
     }
 
     fn submit(&self, _: Command) -> Result<Answer, SubmitError> {
-        Err(SubmitError::Log(runtime::log::LogError::ReadOnly))
+        Err(SubmitError::Log(log::LogError::ReadOnly))
     }
 }
 
@@ -358,7 +358,9 @@ impl Call<'_> {
     /// Applies the settings before a change is asked for, whoever asks and over whatever transport.
     fn apply_settings(&self) -> Result<(), Problem> {
         let Some(config) = self.settings_to_apply(&self.site.project.world()) else { return Ok(()) };
-        let Some(ask) = runtime::in_force::ask(&self.site.project.world(), &config) else { return Ok(()) };
+        let Some(ask) = ::fleet::apply_settings::ask(&self.site.project.world(), &config) else {
+            return Ok(());
+        };
         let Request { id, at, .. } = self.request;
         let command = Command {
             id: id.wrapping_add(2),

@@ -4,8 +4,8 @@ use super::types::problem::{Document, FieldError};
 use super::types::waiting::Offered;
 use kernel::Refusal;
 use kernel::choice::Choice;
-use runtime::log::{LogError, Owner};
-use runtime::owner::{OpenError, SubmitError};
+use log::owner::{OpenError, SubmitError};
+use log::{LogError, Owner};
 
 const NO_SPACE: &str = "NO_SPACE";
 const LOG_FAILED: &str = "LOG_FAILED";

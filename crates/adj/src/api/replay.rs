@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::{Answer, Command, Event, World};
-use runtime::log::{Record, Seq};
-use runtime::owner::{Folded, SubmitError, VERSION};
+use log::owner::{Folded, SubmitError, VERSION};
+use log::{Record, Seq};
 use smol_str::SmolStr;
 
 use super::{Call, Problem, Project, Request, Response, Site, routes};

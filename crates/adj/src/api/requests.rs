@@ -179,7 +179,7 @@ fn own_task(call: &Call, run: &RunId) -> Result<task::Task, Problem> {
 
 pub fn wish(call: &Call, (): (), _: Nothing, wish: Wish) -> Result<Wished, Problem> {
     let run = own_run(call, wish.run.as_deref())?;
-    let argument = runtime::agents::argument(&wish.tool, &wish.input);
+    let argument = agents::argument(&wish.tool, &wish.input);
     let ask = Ask::AskApproval { run, tool: SmolStr::new(&wish.tool), argument, input: wish.input };
     let reply = call.submit(ask)?;
     let allowed = reply.code.as_deref() == Some("ALLOWED");

@@ -5,8 +5,8 @@ use super::host::{
     Trash,
 };
 use super::*;
-use runtime::log::MemoryLog;
-use runtime::owner::Owner;
+use log::MemoryLog;
+use log::owner::Owner;
 use serde_json::json;
 
 pub(super) struct TestSite {
@@ -265,7 +265,7 @@ impl Host for Fake {
         Ok(vec![run(Some("worktree-create")), run(None), run(None)])
     }
 
-    fn diff(&self, task: &kernel::world::Task, wish: &runtime::git::DiffWish) -> Result<Diff, Problem> {
+    fn diff(&self, task: &kernel::world::Task, wish: &git::DiffWish) -> Result<Diff, Problem> {
         let diff = format!("{} {}", task.id, wish.stat);
         Ok(Diff { base: "b".into(), tip: "t".into(), diff, cut: None, moved: None })
     }

@@ -279,7 +279,7 @@ fn brief(seconds: u32) -> String {
 fn seconds(text: &str) -> Result<u32, String> {
     let time = match text.parse::<u32>() {
         Ok(seconds) => Some(seconds),
-        Err(_) => runtime::settings::time(text).and_then(|time| u32::try_from(time.as_secs()).ok()),
+        Err(_) => project::settings::time(text).and_then(|time| u32::try_from(time.as_secs()).ok()),
     };
     time.filter(|seconds| *seconds > 0)
         .ok_or_else(|| "a time is a number with a unit: 30s, 5m, 1h".to_owned())

@@ -475,7 +475,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 fn not_yours(socket: &Path) -> Failure {
     let folder = socket.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
     let folder = folder.unwrap_or(Path::new("/"));
-    let whose = runtime::files::owner_of(folder).unwrap_or_else(|| "another user".to_owned());
+    let whose = base::files::owner_of(folder).unwrap_or_else(|| "another user".to_owned());
     let message = format!("`{}` belongs to {whose}, and nobody else can use it", shown(folder));
     Failure::new(Exit::Refused, message).hint(format!(
         "run adj as {whose}, or work in a clone of your own: `git clone`, then `adj init` there"

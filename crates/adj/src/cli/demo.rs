@@ -168,7 +168,7 @@ fn make_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     let dir = match wanted {
         Some(dir) => dir.to_owned(),
-        None => std::env::temp_dir().join(format!("adj-demo-{:08x}", runtime::clock::unique() as u32)),
+        None => std::env::temp_dir().join(format!("adj-demo-{:08x}", base::clock::unique() as u32)),
     };
     std::fs::create_dir_all(&dir).map_err(|error| failed(&dir, error))?;
     let mut entries = std::fs::read_dir(&dir).map_err(|error| failed(&dir, error))?;
@@ -226,7 +226,7 @@ fn summary(ended: &Ended, globals: &Globals, dir: &Path, landed: &str, green: bo
         for command in look {
             text += &format!("  {adj} --project {dir} {command}\n");
         }
-        if runtime::program::which("adj").is_none() {
+        if project::program::which("adj").is_none() {
             text += "To have adj on your path: cargo install --path crates/adj\n";
         }
         text += "In your own repository: adj init && adj run\n";

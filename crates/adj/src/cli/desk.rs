@@ -3,9 +3,9 @@
 //! What a key does is what a command line would do, and that is what runs: there is no second way to decide anything.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use fleet::command_line::{is_left_to_say, words};
 use kernel::choice::Choice;
 use kernel::waiting::{About, Kind, Waiting};
-use runtime::command_line::{is_left_to_say, words};
 
 /// Letters of an answer; a longer one is for the command line.
 const ANSWER_MAX: usize = 2000;

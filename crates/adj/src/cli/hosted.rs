@@ -14,14 +14,14 @@ use crate::api::{self, Control, FleetStatus, Problem};
 use crate::real_host::RealHost;
 use crate::server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
 use crate::webhooks::{self, Telling};
+use base::clock;
+use fleet::apply_settings;
+use fleet::{self, Away, KeyFor, Options, RunError, Runner, Stop};
+use log::owner::Handle;
 use machines::Millis;
 use machines::names::AgentName;
-use runtime::clock;
-use runtime::in_force;
-use runtime::layout::Layout;
-use runtime::owner::Handle;
-use runtime::runner::{self, Away, KeyFor, Options, RunError, Runner, Stop};
-use runtime::settings::trust;
+use project::layout::Layout;
+use project::settings::trust;
 use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
@@ -181,7 +181,7 @@ impl Switch {
         *self.lock() = Fleet::Opening;
         self.on.send_replace(true);
         let away = self.absence().take();
-        let sandbox = runner::sandbox_held(&wanted.in_force.settings);
+        let sandbox = fleet::sandbox_held(&wanted.in_force.settings);
         let opened = adj().and_then(|adj| {
             let options = Options {
                 layout: self.layout.clone(),
@@ -215,8 +215,8 @@ impl Switch {
             let _turn = self.timers.lock().await;
             let away = self.nobody_was_there();
             let end = async { drop(on.wait_for(|on| *on).await.map(|on| *on)) };
-            let sleep = runtime::clock::SleepRecord::open(self.layout.clocks());
-            let reported = runner::report_timers(self.handle.clone(), sleep, away, end).await;
+            let sleep = base::clock::SleepRecord::open(self.layout.clocks());
+            let reported = fleet::report_timers(self.handle.clone(), sleep, away, end).await;
             let Err(error) = reported else { continue };
             let _ = self.notices.send(format!("turns and leases of agents from outside do not end: {error}"));
             return;
@@ -248,7 +248,7 @@ impl Switch {
         if before.as_ref() == Some(&now) {
             return;
         }
-        let said = match in_force::apply(&self.handle, &self.layout) {
+        let said = match apply_settings::apply(&self.handle, &self.layout) {
             Ok(applied) => match applied.note() {
                 Some(note) => note.to_owned(),
                 None if before.is_some() => "adjutant.toml was read again".to_owned(),
@@ -386,7 +386,7 @@ struct AgentKeys {
     handle: Handle,
 }
 
-impl runner::Keys for AgentKeys {
+impl fleet::Keys for AgentKeys {
     fn mint(&self, agent: &AgentName, what: KeyFor<'_>) -> Option<String> {
         let role = self.handle.world().config.agent(agent).role;
         self.tokens.mint(agent, role, what).ok()
@@ -396,7 +396,7 @@ impl runner::Keys for AgentKeys {
         self.tokens.hashes()
     }
 
-    fn keep_only(&self, lives: &dyn Fn(KeyFor<'_>) -> bool) -> Result<(), runner::AnyError> {
+    fn keep_only(&self, lives: &dyn Fn(KeyFor<'_>) -> bool) -> Result<(), fleet::AnyError> {
         Ok(self.tokens.keep_only(lives)?)
     }
 }

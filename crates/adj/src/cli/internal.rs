@@ -9,12 +9,12 @@ use super::project::Project;
 use super::{Cli, Context, Exit, Failure};
 use crate::api::{self, Control, FleetStatus, Problem};
 use crate::server::{self, Ear, Events, House, Place, Served, Socket, Tokens};
+use agents::{claude, codex, script};
 use clap::{CommandFactory, Subcommand};
+use fleet::KeyFor;
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
-use runtime::agents::{claude, codex, script};
-use runtime::runner::KeyFor;
 use tokio::sync::oneshot;
 
 #[derive(Debug, Subcommand)]
@@ -127,7 +127,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
     let ended = runtime.block_on(async {
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
         let (stop, stopped) = oneshot::channel();
-        let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: runtime::clock::now() });
+        let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: base::clock::now() });
         let asked: Arc<dyn api::Project + Send + Sync> = Arc::new(owner.handle());
         let place = Place::new(Served {
             project: asked.clone(),

@@ -6,9 +6,9 @@ use std::process::Command;
 use super::failure::Exit;
 use super::project::Project;
 use super::{Context, Failure};
+use agents;
 use clap::Args;
-use runtime::agents;
-use runtime::credentials;
+use project::credentials;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use machines::Wire;
 use machines::catalog::{self, Doc, Format, LINE_LENGTH_MAX};
-use runtime::settings::nearest;
+use project::settings::nearest;
 use serde::Serialize;
 use std::io::{self, BufRead, Read};
 

@@ -417,7 +417,7 @@ fn meant(error: &clap::Error) -> Option<String> {
     {
         return Some(here.to_owned());
     }
-    let near = runtime::settings::nearest(wrong, known)?;
+    let near = ::project::settings::nearest(wrong, known)?;
     Some(below.map_or_else(|| format!("adj {near}"), |below| format!("adj {} {near}", below.get_name())))
 }
 

@@ -14,7 +14,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     }
     let dir = Path::new(dir);
     match (command.to_str()?, rest) {
-        ("keep", []) => match runtime::keeper::main(dir, deny) {
+        ("keep", []) => match process::keeper::main(dir, deny) {
             Ok(()) => Some(ExitCode::SUCCESS),
             Err(error) => {
                 eprintln!("error: {error}");
@@ -23,10 +23,10 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
         },
         ("exec", [keeper, report]) => {
             let (keeper, report) = (keeper.to_str()?.parse().ok()?, report.to_str()?.parse().ok()?);
-            Some(ExitCode::from(runtime::keeper::exec(dir, keeper, report)))
+            Some(ExitCode::from(process::keeper::exec(dir, keeper, report)))
         }
         ("enter", []) => {
-            let why = runtime::keeper::enter(dir.to_str()?.parse().ok()?);
+            let why = process::keeper::enter(dir.to_str()?.parse().ok()?);
             eprintln!("error: {why}");
             // As shells say it.
             Some(ExitCode::from(127))
@@ -34,7 +34,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
         ("inside", [program, report, users]) => {
             let (file, program) = (dir.to_str()?.parse().ok()?, program.to_str()?.parse().ok()?);
             let report = report.to_str()?.parse().ok();
-            Some(ExitCode::from(runtime::keeper::inside(file, program, report, Path::new(users))))
+            Some(ExitCode::from(process::keeper::inside(file, program, report, Path::new(users))))
         }
         _ => None,
     }
@@ -45,6 +45,6 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
 fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
     match protocol {
         "lines" => Some([b"deny ", line.strip_prefix(b"ask ")?, b"\n"].concat()),
-        _ => runtime::agents::deny(protocol, line),
+        _ => agents::deny(protocol, line),
     }
 }

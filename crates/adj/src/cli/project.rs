@@ -21,10 +21,10 @@ use crate::api::types::{Nothing, Page};
 use crate::api::{self, Host, Method, Problem, Reading, Request, Site};
 use crate::server::{self, Caller, Tokens};
 use kernel::World;
-use runtime::layout::{self, Layout, Moved};
-use runtime::log::{self, MemoryLog, Record, Seq, SqliteLog};
-use runtime::owner::{self, Handle, Owner, SubmitError};
-use runtime::settings::trust;
+use log::owner::{self, Handle, Owner, SubmitError};
+use log::{self, MemoryLog, Record, Seq, SqliteLog};
+use project::layout::{self, Layout, Moved};
+use project::settings::trust;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Project {
         let agent = std::env::var_os("ADJ_TOKEN").is_some();
         let found = (!told && !agent).then(|| Project::find(globals).ok()).flatten();
         if let Some(project) = found
-            && let Err(error) = runtime::in_force::read(&project.layout)
+            && let Err(error) = fleet::apply_settings::read(&project.layout)
         {
             let error = error.to_string();
             let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -344,7 +344,7 @@ impl Project {
                 Ok(owner) => {
                     self.apply_settings(&owner.handle());
                     // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
-                    let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
+                    let _ = fleet::see_alone(&owner.handle(), &self.layout);
                     let answer = self.answered(&owner.handle(), &request);
                     self.after_one_shot(&owner.handle());
                     return understood(answer?);
@@ -358,14 +358,14 @@ impl Project {
 
     /// Puts the settings in force before anything is decided. If that is impossible, those of before stay in force.
     fn apply_settings(&self, handle: &Handle) {
-        let _ = runtime::in_force::apply(handle, &self.layout);
+        let _ = fleet::apply_settings::apply(handle, &self.layout);
     }
 
     /// What a command that is its own owner does before it lets the project go. It has decided and is durable; what it
     /// asked of the world waits for `adj run`, except for the ticket files, which people look at right away.
     fn after_one_shot(&self, handle: &Handle) {
         // What cannot be written now is written by the fleet.
-        let _ = runtime::runner::write_alone(handle, &self.layout);
+        let _ = fleet::write_alone(handle, &self.layout);
     }
 
     /// The process that runs a fleet here, if one does.
@@ -417,7 +417,7 @@ impl Project {
     fn not_begun(&self) -> Result<Box<dyn api::Project>, Failure> {
         let owner = Owner::open(Box::new(MemoryLog::new())).map_err(Problem::from)?;
         // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
-        let _ = runtime::runner::see_alone(&owner.handle(), &self.layout);
+        let _ = fleet::see_alone(&owner.handle(), &self.layout);
         Ok(Box::new(NotBegun { owner }))
     }
 
@@ -425,23 +425,22 @@ impl Project {
     /// owner; where there is none to be had, the log says what it knows. True: something new was told.
     fn see_tickets(&self, reading: &Reading) -> bool {
         let layout = &self.layout;
-        let untold =
-            runtime::runner::untold(&runtime::runner::look_alone(layout), &api::Project::world(reading));
+        let untold = fleet::untold(&fleet::look_alone(layout), &api::Project::world(reading));
         // A log that is not begun is not begun for nothing.
         if untold.is_empty() {
             return false;
         }
         let Ok(owner) = self.own() else { return false };
         self.apply_settings(&owner.handle());
-        let told = runtime::runner::see_alone(&owner.handle(), layout).is_ok();
+        let told = fleet::see_alone(&owner.handle(), layout).is_ok();
         self.after_one_shot(&owner.handle());
         told
     }
 
     /// Says where the settings of before hold because the file is gone.
     pub fn warn_of_settings(&self, globals: &Globals) {
-        if !globals.json && !globals.quiet && runtime::settings::trust::is_gone(&self.layout) {
-            eprintln!("warning: {}", runtime::settings::trust::GONE);
+        if !globals.json && !globals.quiet && project::settings::trust::is_gone(&self.layout) {
+            eprintln!("warning: {}", project::settings::trust::GONE);
         }
     }
 
@@ -513,8 +512,8 @@ impl Project {
             reply,
             reads_only,
             token,
-            id: runtime::clock::unique(),
-            at: runtime::clock::now(),
+            id: base::clock::unique(),
+            at: base::clock::now(),
             x_idempotency_key: None,
             idempotency_key: None,
         }
@@ -590,7 +589,7 @@ impl Line<'_> {
             self.said = true;
         }
         // Many who look at once would only keep each other from working.
-        let part = u32::try_from(runtime::clock::unique() % 64).unwrap_or_default();
+        let part = u32::try_from(base::clock::unique() % 64).unwrap_or_default();
         std::thread::sleep(self.pause / 2 + self.pause * part / 64);
         self.pause = (self.pause * 2).min(HELD_POLL_MAX);
         true
@@ -607,7 +606,7 @@ fn caller(folder: &Path, token: Option<&str>) -> Result<Caller, String> {
     let Some(token) = token else { return Ok(person()) };
     let tokens = Tokens::read(folder).map_err(|error| error.to_string())?;
     tokens
-        .caller(token, &user(), runtime::clock::now())
+        .caller(token, &user(), base::clock::now())
         .ok_or_else(|| "ADJ_TOKEN is not a token that this project knows".to_owned())
 }
 

@@ -434,7 +434,7 @@ impl Pager {
         // What fits one screen is printed and stays; colours pass.
         command.args(["-c", &wanted]).env("LESS", std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned()));
         let program = wanted.split_whitespace().next()?;
-        runtime::program::which(program)?;
+        project::program::which(program)?;
         Some(Pager { child: command.stdin(std::process::Stdio::piped()).spawn().ok()? })
     }
 

@@ -22,20 +22,20 @@ use crate::api::Problem;
 use crate::api::types::fleet::{self, Fleet as Served};
 use crate::server::observe::{self, LogForm};
 use crate::server::{self, Ear, House, Socket};
+use ::fleet::{Options, RunError, Runner, Stop};
+use agents::CommandIs;
+use base::clock;
 use clap::Args;
 use kernel::World;
 use kernel::event::Event;
 use kernel::waiting::Facts;
 use kernel::world::{Spend, Task};
+use log::owner::{Handle, Owner};
 use machines::task::Status;
-use runtime::agents::CommandIs;
-use runtime::clock;
-use runtime::layout::Layout;
-use runtime::owner::{Handle, Owner};
-use runtime::runner::{self, Options, RunError, Runner, Stop};
-use runtime::settings::include;
-use runtime::settings::trust::{self, InForce};
-use runtime::settings::{Settings, SettingsError};
+use project::layout::Layout;
+use project::settings::include;
+use project::settings::trust::{self, InForce};
+use project::settings::{Settings, SettingsError};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -178,7 +178,7 @@ fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -
 }
 
 /// Runs main's own tests without a fleet. The project is owned for as long, so none can start meanwhile.
-pub fn test_main(project: &Project) -> Result<runner::MainTests, Failure> {
+pub fn test_main(project: &Project) -> Result<::fleet::MainTests, Failure> {
     let in_force = read_settings(project.layout())?;
     let owner = project.owner_of(project.own_log_soon()?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -216,11 +216,11 @@ pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
     let in_force = read_settings(layout)?;
     let (note, settings) = (in_force.note(), &in_force.settings);
     check_agent(settings)?;
-    if let Some(why) = runner::sandbox_refusal(settings) {
+    if let Some(why) = ::fleet::sandbox_refusal(settings) {
         return Err(Failure::new(Exit::Unreachable, why)
             .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
-    if let Some(back) = runner::leads_back(layout, settings) {
+    if let Some(back) = ::fleet::leads_back(layout, settings) {
         let message =
             "what trees share with your checkout leads their tests back into it, so no agent starts";
         return Err(Failure::new(Exit::Refused, message).lines(back.found).hint(back.fix));
@@ -228,7 +228,7 @@ pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
     let keys = settings
         .agents
         .iter()
-        .filter_map(|(name, agent)| runtime::program::missing_key(name.as_str(), agent));
+        .filter_map(|(name, agent)| project::program::missing_key(name.as_str(), agent));
     let include = (!include::in_force(layout).trusted).then(|| include::UNTRUSTED.to_owned());
     let notes = note.map(str::to_owned).into_iter().chain(include).chain(keys).collect();
     Ok(Ready { in_force, notes })
@@ -266,7 +266,7 @@ fn check_agent(settings: &Settings) -> Result<(), Failure> {
     let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
     let program = agent.command.first().map(String::as_str).unwrap_or_default();
     let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
-    if !needs_program || runtime::program::which(program).is_some() {
+    if !needs_program || project::program::which(program).is_some() {
         return Ok(());
     }
     let shown = text::visible(program);
@@ -351,7 +351,7 @@ impl Fleet {
         let handle = owner.handle();
         let (notices, mut heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, handle.clone(), notices)?;
-        let sandbox = runner::sandbox_note(&self.in_force.settings);
+        let sandbox = ::fleet::sandbox_note(&self.in_force.settings);
         let from = handle.world().seq;
         let wanted = Wanted {
             in_force: self.in_force,

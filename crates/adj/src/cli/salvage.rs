@@ -103,7 +103,7 @@ fn commits(named: &[String]) -> String {
 }
 
 fn show(project: &Project, reference: &str, context: Context) -> Result<(), Failure> {
-    let short = reference.strip_prefix(runtime::git::SALVAGE).unwrap_or(reference);
+    let short = reference.strip_prefix(git::SALVAGE).unwrap_or(reference);
     if short.split('/').count() != 2 {
         let message = format!("`{}` is not saved work", visible(reference));
         return Err(Failure::new(Exit::Usage, message).hint("`adj salvage list` lists what was saved"));

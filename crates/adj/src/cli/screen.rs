@@ -5,12 +5,12 @@ use super::desk::{self, Desk, Shown};
 use super::story::{self, COLUMNS, ForYou, Line, OnPeople, Story};
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
+use fleet::RunningTests;
 use kernel::World;
 use kernel::event::Event;
 use kernel::waiting::Facts;
 use machines::task::Status;
 use machines::{Wire, worker};
-use runtime::runner::RunningTests;
 use std::io::{self, Write};
 
 /// Lines of the terminal that the frame leaves to what happened.
@@ -302,11 +302,10 @@ impl<'o> Screen<'o> {
             lines.push(format!("  {} {}▏", self.paint.bold(">"), cut(&end, room)));
             return lines;
         }
-        let wide =
-            desk::keys(&you.item).map(|(_, choice)| runtime::command_line::command(choice).len()).max();
+        let wide = desk::keys(&you.item).map(|(_, choice)| fleet::command_line::command(choice).len()).max();
         let wide = wide.unwrap_or(0).min(width / 2);
         for (key, choice) in desk::keys(&you.item) {
-            let command = column(&runtime::command_line::command(choice), wide);
+            let command = column(&fleet::command_line::command(choice), wide);
             let does = cut(choice.text(), width.saturating_sub(wide + 6));
             lines.push(format!("  {} {command}  {does}", self.paint.bold(key)));
         }
@@ -415,7 +414,7 @@ pub fn survived(story: &Story) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runtime::sim::{self, Fault, Plan, What};
+    use sim::{self, Fault, Plan, What};
 
     /// Many moments of a fleet's life, as a simulated one has them.
     fn watch(mut look: impl FnMut(&World, i64, &Event)) {

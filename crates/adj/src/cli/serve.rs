@@ -22,10 +22,10 @@ use crate::server::observe::{self, LogForm};
 use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
 use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
 use crate::webhooks::Telling;
+use base::clock;
 use clap::{Args, ValueEnum};
 use kernel::Event;
-use runtime::clock;
-use runtime::owner::{Handle, Owner};
+use log::owner::{Handle, Owner};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -238,7 +238,7 @@ pub async fn front(
     let sessions = Arc::new(sessions);
     // A port that the system has just chosen is nobody's in particular.
     let shared_port =
-        (wish.port != 0).then(|| runtime::workplace::system_ports::given_to_anyone(wish.port)).flatten();
+        (wish.port != 0).then(|| project::workplace::system_ports::given_to_anyone(wish.port)).flatten();
     warnings.extend(shared_port.clone());
     for switch in switches {
         let (url, listens) = (listening.url.clone(), listening.listens.clone());
@@ -283,7 +283,7 @@ pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
         broken.iter().for_each(|broken| warn(broken));
         return detach(command, &projects, context);
     }
-    runtime::files::raise_descriptors();
+    base::files::raise_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut hosted = Vec::new();
     let several = projects.len() + broken.len() > 1;
@@ -348,7 +348,7 @@ fn projects(command: &Serve, globals: &Globals) -> Result<Found, Failure> {
             true => Err(Failure::not_found("none of the projects could be opened").lines(found.broken)),
         };
     }
-    let known = runtime::registry::all().map_err(|error| {
+    let known = project::registry::all().map_err(|error| {
         Failure::new(Exit::Failed, format!("the list of projects cannot be read: {error}"))
     })?;
     if known.is_empty() {
@@ -654,8 +654,8 @@ async fn look_after_tickets(switch: Arc<Switch>) {
         let looked = tokio::task::spawn_blocking(move || {
             looking.apply_settings();
             // What cannot be told now, such as a ticket with a fault, is told by `adj doctor`.
-            let _ = runtime::runner::see_alone(looking.handle(), looking.layout());
-            let _ = runtime::runner::write_alone(looking.handle(), looking.layout());
+            let _ = fleet::see_alone(looking.handle(), looking.layout());
+            let _ = fleet::write_alone(looking.handle(), looking.layout());
         });
         if looked.await.is_err() {
             return;
@@ -666,7 +666,7 @@ async fn look_after_tickets(switch: Arc<Switch>) {
 fn open_in_browser(link: &str) {
     let openers = ["xdg-open", "open"];
     let opened = openers.iter().find_map(|program| {
-        let program = runtime::program::which(program)?;
+        let program = project::program::which(program)?;
         std::process::Command::new(program)
             .arg(link)
             .stdin(Stdio::null())

@@ -166,7 +166,7 @@ WantedBy={wanted}
     /// `None`: there is no systemctl, or none that answers.
     fn ask(&self, arguments: &[&str]) -> Option<std::process::Output> {
         let line = self.systemctl();
-        let program = runtime::program::which(line[0])?;
+        let program = project::program::which(line[0])?;
         Process::new(program).args(&line[1..]).args(arguments).stdin(Stdio::null()).output().ok()
     }
 
@@ -251,7 +251,7 @@ fn install(command: &Install, context: Context) -> Result<(), Failure> {
     if let Some(folder) = unit.file.parent() {
         std::fs::create_dir_all(folder).map_err(cannot)?;
     }
-    runtime::files::write_whole(&unit.file, text.as_bytes()).map_err(cannot)?;
+    base::files::write_whole(&unit.file, text.as_bytes()).map_err(cannot)?;
     let steps: [&[&str]; 3] = [&["daemon-reload"], &["enable", &unit.name], &["restart", &unit.name]];
     let mut failed = None;
     for step in steps {
@@ -341,7 +341,7 @@ fn status(which: &Which, context: Context) -> Result<(), Failure> {
 
 fn logs(command: &Logs, context: &Context) -> Result<(), Failure> {
     let unit = Unit::of(&command.which, &context.globals)?;
-    let Some(journalctl) = runtime::program::which("journalctl") else {
+    let Some(journalctl) = project::program::which("journalctl") else {
         return Err(Failure::new(Exit::Failed, "journalctl was not found")
             .hint("where systemd does not run, `adj serve --detach` writes its lines to a file"));
     };

@@ -185,7 +185,7 @@ pub fn config(command: &Config, context: Context) -> Result<(), Failure> {
     let project = || Project::find(&context.globals);
     match command {
         Config::Defaults => {
-            let text = runtime::settings::defaults();
+            let text = project::settings::defaults();
             if context.globals.json {
                 return Ok(writeln!(context.out, "{}", text::json(&Defaults { text: &text }))?);
             }

@@ -5,10 +5,10 @@ use super::text::dash;
 use super::{Context, Exit, Failure, named};
 use crate::api::types::task::WayIn;
 use clap::Args;
+use fleet::shell::{self, Visit};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
-use runtime::keeper::{self, Found};
-use runtime::layout::Layout;
-use runtime::runner::shell::{self, Visit};
+use process::keeper::{self, Found};
+use project::layout::Layout;
 use std::io::IsTerminal;
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
     let agent = AgentName::new(&found.agent).map_err(|bad| failed(&bad))?;
     let worker = found.worker.as_ref().and_then(|name| WorkerName::new(name).ok());
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let settings = runtime::settings::trust::in_force(layout).map_err(|error| failed(&error))?.settings;
+    let settings = project::settings::trust::in_force(layout).map_err(|error| failed(&error))?.settings;
     let adj = std::env::current_exe().map_err(|error| failed(&error))?;
     let visit = Visit {
         task: &name,

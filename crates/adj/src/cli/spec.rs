@@ -8,10 +8,10 @@ use crate::api::types::architect::Architect;
 use crate::api::types::request::{ListQuery, Request, WaitsFor};
 use crate::api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine};
 use clap::{Args, Subcommand};
+use documents::specs::{self, Line, Read};
 use kernel::specs::SpecState;
 use machines::Wire;
 use machines::names::SpecId;
-use runtime::specs::{self, Line, Read};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 

@@ -3,6 +3,7 @@
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
 use super::terminal::{Colour, Paint, columns, rounded_dollars, wrap};
+use fleet::standstill::{self, Standstill};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::{Event, SaidKind};
@@ -14,7 +15,6 @@ use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
 use machines::{Wire, architect, run, worker};
-use runtime::standstill::{self, Standstill};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -861,7 +861,7 @@ pub struct ForYou {
 
 /// All that waits, as the kernel lists it.
 fn waiting(world: &World, facts: &Facts) -> Vec<Waiting> {
-    kernel::waiting::waiting(world, facts, runtime::clock::now())
+    kernel::waiting::waiting(world, facts, base::clock::now())
 }
 
 /// All that waits for a person, in the order of the list: what holds up most comes first.
@@ -870,7 +870,7 @@ pub fn for_you(world: &World, facts: &Facts) -> Vec<ForYou> {
     let line = |item: Waiting| {
         let (command, what) = match item.kind {
             Kind::Proposal => proposals.take()?,
-            _ => (runtime::command_line::command(item.options.first()?), item.text.clone()),
+            _ => (fleet::command_line::command(item.options.first()?), item.text.clone()),
         };
         Some(ForYou { command, what, item })
     };

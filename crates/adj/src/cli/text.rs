@@ -4,11 +4,11 @@ use super::terminal::{self, Colour, Paint, column, columns, cut, rounded_dollars
 use crate::api::types::cost::Spend as Spent;
 use crate::api::types::worker::WorkerWhole;
 use crate::api::usd;
+use base::visible::is_harmless;
+pub use base::visible::{visible, visible_code};
 use kernel::World;
 use kernel::budget::{Unpriced, unpriced};
 use kernel::world::Spend;
-use runtime::visible::is_harmless;
-pub use runtime::visible::{visible, visible_code};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;

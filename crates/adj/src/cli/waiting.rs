@@ -6,7 +6,7 @@ use super::text::{self, Table, dash, visible};
 use super::{Context, Failure};
 use crate::api::types::Nothing;
 use crate::api::types::waiting::{Offered, Waiting};
-use runtime::command_line::command;
+use fleet::command_line::command;
 
 pub const HELP: &str = "\
 Example:

@@ -321,7 +321,7 @@ fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(
         return Ok(writeln!(context.out, "{}", text::json(&trash))?);
     }
     let trees = format!("{} {}", trash.trees, if trash.trees == 1 { "tree" } else { "trees" });
-    let (size, folder) = (runtime::visible::size(trash.bytes), super::project::shown(&trash.folder));
+    let (size, folder) = (base::visible::size(trash.bytes), super::project::shown(&trash.folder));
     let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
     Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }

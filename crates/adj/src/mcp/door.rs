@@ -51,8 +51,8 @@ impl Door for Inside {
             reply,
             reads_only,
             token,
-            id: runtime::clock::unique(),
-            at: runtime::clock::now(),
+            id: base::clock::unique(),
+            at: base::clock::now(),
             x_idempotency_key: None,
             idempotency_key: None,
         };

@@ -155,7 +155,7 @@ fn capability(request: &InputRequest) -> &'static str {
 
 /// A state that nobody can change unnoticed: there are few, and each has its hash behind it.
 fn state_of(round: usize) -> String {
-    format!("{round}.{}", runtime::secrets::hash(format!("conformance fixture {round}").as_bytes()))
+    format!("{round}.{}", base::secrets::hash(format!("conformance fixture {round}").as_bytes()))
 }
 
 fn round_of(state: &str) -> Result<usize, ErrorData> {

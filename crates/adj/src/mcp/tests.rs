@@ -5,8 +5,8 @@ use crate::api::tests::{Fake, Running};
 use http_body_util::BodyExt;
 use kernel::Actor;
 use kernel::config::Role;
-use runtime::log::MemoryLog;
-use runtime::owner::Owner;
+use log::MemoryLog;
+use log::owner::Owner;
 use serde_json::json;
 
 const REVISION: &str = "2026-07-28";

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
-use runtime::owner::SubmitError;
+use log::owner::SubmitError;
 use serde_json::Value;
 use streams::Access;
 use tokio::sync::{oneshot, watch};
@@ -184,7 +184,7 @@ fn stopping() -> Problem {
 /// The proof that the token of whoever asks is known here: to this project, or to any where none is named.
 fn proven(connection: &Connection, place: Option<&Arc<Place>>, query: &str) -> Option<proof::Proof> {
     let challenge: proof::Challenge = serde_urlencoded::from_str(query).ok()?;
-    let (address, now) = (connection.address.as_deref()?, runtime::clock::now());
+    let (address, now) = (connection.address.as_deref()?, base::clock::now());
     let mut places = place.into_iter().chain(connection.house.places.values().filter(|_| place.is_none()));
     places.find_map(|place| place.served.tokens.prove(&challenge, address, now))
 }
@@ -211,8 +211,8 @@ async fn asked(
         reply,
         reads_only,
         token,
-        id: runtime::clock::unique(),
-        at: runtime::clock::now(),
+        id: base::clock::unique(),
+        at: base::clock::now(),
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };

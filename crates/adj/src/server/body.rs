@@ -61,8 +61,8 @@ where
 
 /// What an agent sends may become part of the log, which has no tokens in it.
 pub fn hide(body: &mut Value, tokens: &Tokens) {
-    if longest_text(body) >= runtime::secrets::TOKEN_DIGITS {
-        runtime::secrets::hide_in(body, &tokens.hashes());
+    if longest_text(body) >= base::secrets::TOKEN_DIGITS {
+        base::secrets::hide_in(body, &tokens.hashes());
     }
 }
 

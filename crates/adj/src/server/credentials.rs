@@ -27,7 +27,7 @@ pub(super) fn unknown() -> Problem {
 
 /// Who asks: a token says so, or a session of a browser that one of our links has begun.
 pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Caller, Problem> {
-    let now = runtime::clock::now();
+    let now = base::clock::now();
     let door = match &house.door {
         Door::Socket => None,
         Door::Tcp(door) => Some(door),
@@ -58,7 +58,7 @@ fn by_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
         return Err(unknown());
     }
     let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
-    let now = runtime::clock::now();
+    let now = base::clock::now();
     let caller = tokens.caller(token.trim(), user.unwrap_or("local"), now).ok_or_else(unknown)?;
     if let (Actor::Human(_), Some(user)) = (&caller.actor, user) {
         machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
@@ -112,7 +112,7 @@ pub(super) async fn session(
     parts: &Parts,
     body: Incoming,
 ) -> Result<Response, Problem> {
-    let (method, now) = (method(&parts.method, pages::SESSION)?, runtime::clock::now());
+    let (method, now) = (method(&parts.method, pages::SESSION)?, base::clock::now());
     let (secret, seconds, entered) = match method {
         Method::Post => {
             let body = json_body(method, &parts.headers, body, door.client_timeout).await?;

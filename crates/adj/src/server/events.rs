@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use hyper::body::{Bytes, Frame};
-use runtime::log::Record;
+use log::Record;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -314,7 +314,7 @@ impl Reader {
             }
         }
         ready!(self.beats.poll_tick(context));
-        let beat = Beat { seq: *self.events.end.borrow(), at: crate::api::time(runtime::clock::now()) };
+        let beat = Beat { seq: *self.events.end.borrow(), at: crate::api::time(base::clock::now()) };
         Poll::Ready(Some(frame("heartbeat", None, &beat)))
     }
 

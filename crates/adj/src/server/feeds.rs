@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hyper::body::Bytes;
 use kernel::{Event, World};
+use log::owner::Handle;
+use log::spoken::{self, Place};
+use log::{Record, Seq};
 use machines::names::{ChannelName, RunId};
 use machines::run::TokenEvent;
-use runtime::log::{Record, Seq};
-use runtime::owner::Handle;
-use runtime::spoken::{self, Place};
 use serde::Serialize;
 use streams::{Feed, FeedError, Items, Position, Source};
 use tokio::sync::watch;

@@ -238,7 +238,7 @@ impl Ear {
     }
 
     fn seats(&self) -> Arc<Seats> {
-        let descriptors = runtime::files::descriptors_max();
+        let descriptors = base::files::descriptors_max();
         match self {
             Ear::Socket(..) => Seats::new(descriptors),
             Ear::Tcp(..) => Seats::of_tcp(descriptors),

@@ -43,13 +43,13 @@ impl Challenge {
     pub fn is_whole(&self) -> bool {
         let digits =
             |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        digits(&self.token, tokens::ID_DIGITS) && digits(&self.nonce, runtime::secrets::TOKEN_DIGITS)
+        digits(&self.token, tokens::ID_DIGITS) && digits(&self.nonce, base::secrets::TOKEN_DIGITS)
     }
 
     /// The answer of whoever keeps this hash and listens at this address.
     pub fn answer(&self, hash: &str, address: &str) -> Proof {
         let message = format!("{PURPOSE}\n{}\n{}\n{address}", self.token, self.nonce);
-        Proof { proof: runtime::secrets::signature(hash.as_bytes(), message.as_bytes()) }
+        Proof { proof: base::secrets::signature(hash.as_bytes(), message.as_bytes()) }
     }
 
     /// Whether the answer is of a server that knows this token and listens where the client has connected.

@@ -59,13 +59,13 @@ pub(super) fn respond_text(status: u16, text: impl Into<Bytes>, code: Option<obs
 
 /// What is polled: whoever has seen just this is told so in its place.
 pub(super) fn respond_tagged(text: Bytes, seen: Option<&str>) -> Response {
-    let tag = format!("\"{}\"", &runtime::secrets::hash(&text)[..32]);
+    let tag = format!("\"{}\"", &base::secrets::hash(&text)[..32]);
     respond_kept(text, &tag, seen)
 }
 
 /// Which process made a tag: the next one counts from the beginning.
 pub(super) fn started() -> u128 {
-    static STARTED: LazyLock<u128> = LazyLock::new(runtime::clock::unique);
+    static STARTED: LazyLock<u128> = LazyLock::new(base::clock::unique);
     *STARTED
 }
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use runtime::keeper;
+use process::keeper;
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
 

@@ -233,7 +233,7 @@ pub(super) async fn revoked(house: &House, place: &Place, parts: &Parts, caller:
             return;
         }
         let until = caller.token.as_deref().and_then(|token| place.served.tokens.expires_at(token));
-        let left = until.map(|until| until.saturating_sub(runtime::clock::now()).max(0).cast_unsigned() + 1);
+        let left = until.map(|until| until.saturating_sub(base::clock::now()).max(0).cast_unsigned() + 1);
         let look = left.map_or(LOOK, |left| LOOK.min(Duration::from_millis(left)));
         let signed_out = async {
             match &mut sessions {

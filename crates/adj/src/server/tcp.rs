@@ -16,7 +16,7 @@ use super::Names;
 use crate::outgoing::is_here;
 use crate::port_holder::Holder;
 
-pub const PORT: u16 = runtime::settings::SERVER_PORT;
+pub const PORT: u16 = project::settings::SERVER_PORT;
 
 /// Where a server is to listen, as somebody wished it.
 #[derive(Clone, Debug)]

@@ -11,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use base::files::write_whole;
+use fleet::KeyFor;
 use kernel::Actor;
 use kernel::config::Role;
 use kernel::rooms::Seat;
 use machines::Millis;
 use machines::names::{AgentName, EffectId, RunId};
-use runtime::files::write_whole;
-use runtime::runner::KeyFor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -36,7 +36,7 @@ const NAMED: &str = "named-tokens.json";
 const NAMED_MADE: &str = "named-tokens.made";
 
 /// Of chance, before it is written as hexadecimal digits.
-const TOKEN_BYTES: usize = runtime::secrets::TOKEN_DIGITS / 2;
+const TOKEN_BYTES: usize = base::secrets::TOKEN_DIGITS / 2;
 /// More tokens than runs can be open; the oldest go first.
 const TOKENS_MAX: usize = 10_000;
 /// As many as people can still tell apart.
@@ -431,7 +431,7 @@ fn read_limited(path: &Path) -> io::Result<String> {
 pub(super) fn fresh() -> io::Result<String> {
     let mut chance = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut chance)?;
-    Ok(runtime::hex::hex(&chance))
+    Ok(base::hex::hex(&chance))
 }
 
 /// What a token is called by: nobody can make a token, or its hash, of it.
@@ -440,7 +440,7 @@ pub(super) fn id_of(hash: &str) -> &str {
 }
 
 pub(super) fn hash(token: &str) -> String {
-    runtime::secrets::hash(token.as_bytes())
+    base::secrets::hash(token.as_bytes())
 }
 
 /// In the same time, wherever they differ.

@@ -12,15 +12,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fleet::standstill::Standstill;
+use fleet::{self, is_news};
 use kernel::World;
 use kernel::standstill::Reason;
 use kernel::waiting::{Severity, Waiting, waiting};
+use log::owner::Handle;
 use machines::Wire;
-use runtime::layout::Layout;
-use runtime::owner::Handle;
-use runtime::runner::{self, is_news};
-use runtime::settings::{Settings, Webhook, trust};
-use runtime::standstill::Standstill;
+use project::layout::Layout;
+use project::settings::{Settings, Webhook, trust};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -90,7 +90,7 @@ impl Desk {
     async fn run(mut self, mut ending: oneshot::Receiver<()>) {
         let mut head = self.teller.handle.follow();
         loop {
-            let now = runtime::clock::now();
+            let now = base::clock::now();
             let due = self.outbox.iter().flat_map(|outbox| &outbox.deliveries);
             let due = due.filter(|one| !self.sending.contains(&(one.id.clone(), one.webhook.clone())));
             let wait = due.map(|one| Duration::from_millis((one.next - now).max(0).unsigned_abs())).min();
@@ -120,7 +120,7 @@ impl Desk {
         let (teller, outbox) = (self.teller.clone(), self.outbox.take());
         let looked = tokio::task::spawn_blocking(move || teller.looked(outbox)).await;
         let Ok(Some((outbox, webhooks))) = looked else { return };
-        let now = runtime::clock::now();
+        let now = base::clock::now();
         for delivery in outbox.deliveries.iter().filter(|delivery| delivery.next <= now) {
             let name = (delivery.id.clone(), delivery.webhook.clone());
             if self.sending.len() >= SENDING_MAX || self.sending.contains(&name) {
@@ -140,7 +140,7 @@ impl Desk {
             Ok(()) => outbox.taken(&id, &webhook),
             Err(why) => {
                 let first = outbox.deliveries.iter().any(|one| one.id == id && one.tries == 0);
-                let over = outbox.failed(&id, &webhook, runtime::clock::now());
+                let over = outbox.failed(&id, &webhook, base::clock::now());
                 let what = if over { "is given up" } else { "is tried again" };
                 if first || over {
                     let said = format!("webhook {webhook}: a message was not taken, and {what}: {why}");
@@ -207,7 +207,7 @@ impl Teller {
         }
         let before = outbox.or_else(|| Outbox::read(&folder));
         let world = self.world(&settings);
-        let list = waiting(&world, &trust::facts(&self.layout), runtime::clock::now());
+        let list = waiting(&world, &trust::facts(&self.layout), base::clock::now());
         let list: Vec<Waiting> = list.into_iter().filter(|item| is_news(&world, item)).collect();
         let known = list.iter().map(|item| (item.kind, item.about.clone())).collect();
         let still = self.standstill(&world);
@@ -242,8 +242,8 @@ impl Teller {
     }
 
     fn add(&self, outbox: &mut Outbox, webhooks: &Webhooks, item: Waiting) {
-        let (now, severity) = (runtime::clock::now(), item.kind.severity());
-        let id = runner::notice_id(&self.handle, &item);
+        let (now, severity) = (base::clock::now(), item.kind.severity());
+        let id = fleet::notice_id(&self.handle, &item);
         let message = Message {
             id: id.clone(),
             project: self.project.clone(),
@@ -258,9 +258,9 @@ impl Teller {
     /// What a fleet said that stands still, as long as it does, and the id of that.
     fn standstill(&self, world: &World) -> Option<(String, Standstill)> {
         let said = world.standstill.as_ref()?;
-        let still = Standstill::of(world, runtime::clock::now())?;
+        let still = Standstill::of(world, base::clock::now())?;
         let is_said = said.of_this_fleet && said.reasons == Reason::all_of(&still.list);
-        is_said.then(|| (runner::standstill_id(&self.handle, &still.list), still))
+        is_said.then(|| (fleet::standstill_id(&self.handle, &still.list), still))
     }
 
     fn add_standstill(&self, outbox: &mut Outbox, webhooks: &Webhooks, id: String, still: Standstill) {
@@ -269,9 +269,9 @@ impl Teller {
         let message = StillMessage {
             id: id.clone(),
             project: self.project.clone(),
-            kind: runner::STANDSTILL,
+            kind: fleet::STANDSTILL,
             severity: Severity::Urgent.name(),
-            timestamp: api::time(runtime::clock::now()),
+            timestamp: api::time(base::clock::now()),
             since: api::time(since),
             blocks: blocks.iter().map(ToString::to_string).collect(),
             text: still.text(),
@@ -290,7 +290,7 @@ impl Teller {
 
 /// To each that wants to hear of what matters as much.
 fn deliver(outbox: &mut Outbox, webhooks: &Webhooks, id: &str, severity: Severity, body: &str) {
-    let now = runtime::clock::now();
+    let now = base::clock::now();
     for (name, _) in webhooks.iter().filter(|(_, webhook)| severity >= webhook.severity) {
         let (id, webhook, body) = (id.to_owned(), name.clone(), body.to_owned());
         outbox.add(Delivery { id, webhook, body, since: now, tries: 0, next: now });

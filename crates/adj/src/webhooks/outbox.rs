@@ -55,7 +55,7 @@ impl Outbox {
 
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self).map_err(io::Error::other)?;
-        runtime::files::write_whole(&Outbox::file(folder), &text)
+        base::files::write_whole(&Outbox::file(folder), &text)
     }
 
     /// Nobody wants to be told any more: what waits then is no news when somebody does again.

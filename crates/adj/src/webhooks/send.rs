@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use base::secrets;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header;
 use hyper_util::rt::TokioIo;
-use runtime::secrets;
 
 use super::outbox::Delivery;
 use crate::outgoing;
@@ -45,7 +45,7 @@ async fn post(delivery: &Delivery, url: &str, secret: Option<&str>) -> Result<()
         .header(header::CONNECTION, "close")
         .header("x-adjutant-id", &delivery.id);
     if let Some(secret) = secret {
-        let seconds = runtime::clock::now() / 1_000;
+        let seconds = base::clock::now() / 1_000;
         let signed = secrets::signature(secret.as_bytes(), format!("{seconds}.{}", delivery.body).as_bytes());
         request = request.header("x-adjutant-signature", format!("t={seconds},v1={signed}"));
     }

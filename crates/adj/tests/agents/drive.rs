@@ -6,7 +6,7 @@
     reason = "a test that cannot go on fails; not every user needs all of it"
 )]
 
-use runtime::agents::{Adapter, Ended, Exit, Input, Launch, Order, Reason, Said, Stdin};
+use agents::{Adapter, Ended, Exit, Input, Launch, Order, Reason, Said, Stdin};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, Stdio};

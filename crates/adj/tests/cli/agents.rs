@@ -5,9 +5,9 @@
 mod drive;
 
 use super::project::Repository;
+use agents::{Ended, Order, PromptKind, Reason, Said, adapter};
 use drive::{Act, Driven, allow_all, drive};
 use kernel::command::{StepFailure, Usage};
-use runtime::agents::{Ended, Order, PromptKind, Reason, Said, adapter};
 use std::path::Path;
 use std::process::Command;
 

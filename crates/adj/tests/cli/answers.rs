@@ -62,8 +62,8 @@ fn proof(query: &str, address: &str) -> Value {
         found.unwrap_or_default()
     };
     let message = format!("adjutant server proof 1\n{}\n{}\n{address}", of("token"), of("nonce"));
-    let hash = runtime::secrets::hash(b"t");
-    json!({ "proof": runtime::secrets::signature(hash.as_bytes(), message.as_bytes()) })
+    let hash = base::secrets::hash(b"t");
+    json!({ "proof": base::secrets::signature(hash.as_bytes(), message.as_bytes()) })
 }
 
 fn answer(

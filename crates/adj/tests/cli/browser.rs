@@ -29,7 +29,7 @@ struct Tab(String);
 impl Chromium {
     fn start() -> Chromium {
         let names = ["chromium", "chromium-browser", "google-chrome"];
-        let program = names.iter().find_map(|name| runtime::program::which(name));
+        let program = names.iter().find_map(|name| project::program::which(name));
         let program =
             program.expect("this test drives Chromium: install it (on Debian: apt install chromium)");
         let profile = tempfile::tempdir().unwrap();

@@ -4,8 +4,8 @@
 use super::owner::REVIEW;
 use super::project::Repository;
 use super::server::Server;
-use runtime::layout::Layout;
-use runtime::settings::trust;
+use project::layout::Layout;
+use project::settings::trust;
 use serde_json::{Value, json};
 
 /// A settings file with these limits of agent `tim`.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use runtime::keeper::client::{self, Connection, Ending, Found, News};
-use runtime::keeper::{Entry, Exit, KeeperError, Limits, Reason, Spec, Stdin, Tail};
+use process::keeper::client::{self, Connection, Ending, Found, News};
+use process::keeper::{Entry, Exit, KeeperError, Limits, Reason, Spec, Stdin, Tail};
 
 /// Nothing here takes as long, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -786,7 +786,7 @@ fn a_tree_with_too_many_processes_or_too_much_memory_is_ended_whole() {
         let kept = Kept::new();
         let spec = Spec { limits, ..kept.script(script) };
         assert_eq!(kept.run(&spec).reason, reason, "{script}");
-        assert_eq!(runtime::keeper::sweep_strays(&spec.effect).unwrap(), 0, "nothing is left: {script}");
+        assert_eq!(process::keeper::sweep_strays(&spec.effect).unwrap(), 0, "nothing is left: {script}");
     }
 }
 

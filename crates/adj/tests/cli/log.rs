@@ -64,13 +64,13 @@ fn an_import_that_was_killed_anywhere_leaves_a_log_that_opens() {
 fn a_log_whose_making_was_killed_can_be_read_at_once() {
     let here = Repository::new();
     here.ok(&["task", "add", "first"]);
-    let path = runtime::layout::Layout::new(&here.0).log();
+    let path = project::layout::Layout::new(&here.0).log();
     let mut made = std::fs::read(&path).unwrap();
     // Not yet one with a write-ahead log.
     (made[18], made[19]) = (1, 1);
     let fresh = Repository::new();
     fresh.ok(&["task", "add", "first"]);
-    let path = runtime::layout::Layout::new(&fresh.0).log();
+    let path = project::layout::Layout::new(&fresh.0).log();
     let beside = |ending: &str| std::path::PathBuf::from(format!("{}{ending}", path.display()));
     std::fs::write(&path, &made).unwrap();
     let _ = std::fs::remove_file(beside(".head"));

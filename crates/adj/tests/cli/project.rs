@@ -24,7 +24,7 @@ impl Repository {
 
     /// A file of Adjutant's own state.
     pub fn state(&self, path: &str) -> PathBuf {
-        runtime::layout::Layout::new(&self.0).state().join(path)
+        project::layout::Layout::new(&self.0).state().join(path)
     }
 
     pub fn log(&self) -> PathBuf {

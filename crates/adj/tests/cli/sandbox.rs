@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::keeper::Kept;
-use runtime::keeper::{Exit, Reason, Sandbox, Spec};
-use runtime::sandbox::{self, Level, Mode, Namespaces, Network, Rules, Support};
+use process::keeper::{Exit, Reason, Sandbox, Spec};
+use process::sandbox::{self, Level, Mode, Namespaces, Network, Rules, Support};
 
 /// A project with a hidden state directory, two agents' trees, and a program in the first of them.
 struct Project {

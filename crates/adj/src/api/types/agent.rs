@@ -1,9 +1,9 @@
 //! Agents: those of the settings, and those that are connected from outside.
 
 use super::{Name, Words};
+use agents::AdapterKind;
 use kernel::config::Role;
 use machines::turn::State;
-use runtime::agents::AdapterKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

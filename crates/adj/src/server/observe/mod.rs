@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use axum::http::request::Parts;
 use axum::response::Response;
 use kernel::Actor;
+use log::owner::Handle;
 use metrics::Gauge;
-use runtime::owner::Handle;
 
 use self::project::Watched;
 use self::recorder::{Numbers, Word};
@@ -101,7 +101,7 @@ pub async fn finish() {
 pub fn notice(project: Option<&str>, message: &str) -> bool {
     let json = tells_json();
     if json {
-        let timestamp = api::time(runtime::clock::now());
+        let timestamp = api::time(base::clock::now());
         journal::line(&journal::Noticed { timestamp, event: "notice", project, message });
     }
     json
@@ -174,7 +174,7 @@ pub fn answered(house: &House, parts: &Parts, by: By, since: Instant, response: 
     }
     if server.form == LogForm::Json {
         journal::line(&journal::Asked {
-            timestamp: api::time(runtime::clock::now()),
+            timestamp: api::time(base::clock::now()),
             event: "request",
             project,
             method,

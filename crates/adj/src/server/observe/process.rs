@@ -8,7 +8,7 @@ use super::table::{self, Metric};
 
 /// When the process began to count.
 static STARTED: LazyLock<f64> =
-    LazyLock::new(|| Duration::from_millis(runtime::clock::now().max(0).cast_unsigned()).as_secs_f64());
+    LazyLock::new(|| Duration::from_millis(base::clock::now().max(0).cast_unsigned()).as_secs_f64());
 /// What the system counts processor time in, on every Linux.
 const TICKS_A_SECOND: f64 = 100.0;
 
@@ -21,7 +21,7 @@ pub fn measure(numbers: &Numbers) {
     let set = |metric: &'static Metric, value: f64| numbers.gauge::<0>(metric, []).set(value);
     numbers.gauge(&table::BUILD, [env!("CARGO_PKG_VERSION").into()]).set(1.0);
     set(&table::START_TIME, *STARTED);
-    set(&table::OPEN_FILES_MAX, runtime::files::descriptors_max() as f64);
+    set(&table::OPEN_FILES_MAX, base::files::descriptors_max() as f64);
     set(&table::ANSWER_BYTES, crate::server::memory().held() as f64);
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
         set(&table::OPEN_FILES, open.count() as f64);

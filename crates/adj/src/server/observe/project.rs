@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fleet;
+use fleet::standstill::{self, Standstill};
 use kernel::waiting::{Kind, waiting};
 use kernel::words::EffectEnd;
 use kernel::{Event, World};
+use log::owner::Handle;
+use log::{Record, Seq};
 use machines::names::EffectId;
 use machines::task::Status;
 use machines::{Wire, worker};
 use metrics::Histogram;
-use runtime::log::{Record, Seq};
-use runtime::owner::Handle;
-use runtime::runner;
-use runtime::standstill::{self, Standstill};
 use tokio::sync::{Notify, watch};
 
 use super::super::Place;
@@ -96,7 +96,7 @@ impl Watched {
             let count = world.tasks.values().filter(|task| task.machine.status == *status).count();
             numbers.gauge(&table::TASKS, [name(), status.name().into()]).set(count as f64);
         }
-        let list = waiting(&world, &self.place.served.host.facts(), runtime::clock::now());
+        let list = waiting(&world, &self.place.served.host.facts(), base::clock::now());
         for kind in Kind::ALL {
             let count = list.iter().filter(|item| item.kind == *kind).count();
             numbers.gauge(&table::WAITING, [name(), kind.name().into()]).set(count as f64);
@@ -170,7 +170,7 @@ fn count(server: &Server, name: &Arc<str>, world: &World, record: &Record, steps
         let still = Standstill::of(world, said.at);
         let message = still.map_or_else(|| standstill::headline(said.reasons.len()), |still| still.text());
         let (timestamp, project) = (api::time(said.at), Some(&**name));
-        journal::line(&journal::Noticed { timestamp, event: runner::STANDSTILL, project, message: &message });
+        journal::line(&journal::Noticed { timestamp, event: fleet::STANDSTILL, project, message: &message });
     }
     if let Event::Charged(charged) = &event {
         let tokens =

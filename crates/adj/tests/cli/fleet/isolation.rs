@@ -2,7 +2,7 @@
 //! leaves in them is nobody's work.
 
 use super::{Ran, Repository};
-use runtime::sandbox::{Level, support};
+use process::sandbox::{Level, support};
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
@@ -125,7 +125,7 @@ fn tests_see_nothing_of_the_checkout_but_what_is_linked_or_declared() {
         return;
     }
     let bubblewrap =
-        runtime::sandbox::support_by(runtime::sandbox::Namespaces::Bubblewrap).bubblewrap.is_some();
+        process::sandbox::support_by(process::sandbox::Namespaces::Bubblewrap).bubblewrap.is_some();
     let mut ways = vec![
         ("clone", "[fleet]\nisolation = \"clone\"", ""),
         ("worktree", "[fleet]\nisolation = \"worktree\"", ""),

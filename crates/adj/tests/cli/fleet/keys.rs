@@ -4,7 +4,7 @@
 //! or that no longer sets the key.
 
 use super::SETTINGS;
-use runtime::settings::keys;
+use project::settings::keys;
 use std::collections::BTreeMap;
 
 const SOURCES: &[(&str, &str)] = &[

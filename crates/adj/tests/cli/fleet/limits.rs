@@ -37,7 +37,7 @@ fn an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land() {
     }
     assert!(repository.read(".tickets/t-fine.md").contains("\nstatus: closed\n"), "{}", ran.stdout);
     assert_eq!(repository.strays(), Vec::<String>::new(), "all of it was ended");
-    if runtime::sandbox::support().namespaces {
+    if process::sandbox::support().namespaces {
         let shared: u64 = repository.read("t-fine.shm").trim().parse().expect("a size");
         assert!(shared < 201_000_000, "memory that is a file counts too: {shared}");
     }
@@ -138,7 +138,7 @@ do = [ { run = "sleep 3" }, { write = "other.txt", text = "x\n" }, { done = true
     repository.commit("A script that ends everybody");
     let lines = repository.ok("run --until-idle");
     repository.check(&["t-looks", "t-other"], "sh tests.sh");
-    if !runtime::sandbox::support().processes {
+    if !process::sandbox::support().processes {
         assert!(lines.contains("other processes can be seen"), "{lines}");
         crate::not_tried("nobody can have processes of their own here");
         return;

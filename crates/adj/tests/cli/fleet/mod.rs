@@ -61,7 +61,7 @@ mod webhooks;
 
 use super::Ran;
 use machines::names::TaskId;
-use runtime::layout::Layout;
+use project::layout::Layout;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -8,7 +8,7 @@ use super::background::wait;
 use super::shim::{Shim, path_with, play};
 use super::{Repository, SETTINGS, TESTS};
 use crate::keeper::Kept;
-use runtime::keeper::client::{self, Found};
+use process::keeper::client::{self, Found};
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -3,7 +3,7 @@
 use super::super::Ran;
 use super::Repository;
 use super::background::wait;
-use runtime::sandbox::{Level, Namespaces, support, support_by};
+use process::sandbox::{Level, Namespaces, support, support_by};
 use std::path::PathBuf;
 use std::process::Stdio;
 

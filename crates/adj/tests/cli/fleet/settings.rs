@@ -435,7 +435,7 @@ fn a_sandboxed_agent_reads_what_is_hidden_where_the_settings_let_it() {
     let open = repository.state("open");
     repository.set(&[("[test]", &format!("[sandbox]\nread = [\"{}\"]\n[test]", open.display()))]);
     repository.ok("run --until-idle");
-    let confined = runtime::sandbox::support().level != runtime::sandbox::Level::None;
+    let confined = process::sandbox::support().level != process::sandbox::Level::None;
     assert_eq!(repository.read("t-1.txt"), if confined { "open\n" } else { "open\nshut\n" });
 }
 

@@ -73,7 +73,7 @@ fn an_agents_environment_is_the_allow_list_and_its_ports_and_temporary_folder_ar
     let repository = Repository::new("setup-env", PRINTS, &["t-1", "t-2"]);
     repository.set(&[("adapter = \"script\"", "adapter = \"script\"\nenv = [\"GRANTED\"]")]);
     let mut command = repository.command("run --until-idle");
-    for name in runtime::workplace::NETWORK {
+    for name in project::workplace::NETWORK {
         command.env_remove(name);
     }
     let ran = command
@@ -364,7 +364,7 @@ do = [
 /// With the sandbox on, an agent reaches its own tree and nothing of ours or of another's.
 #[test]
 fn a_sandboxed_agent_cannot_write_outside_its_tree_nor_read_tokens_or_another_tree() {
-    if runtime::sandbox::support().level == runtime::sandbox::Level::None {
+    if process::sandbox::support().level == process::sandbox::Level::None {
         // Nothing to prove on a system without one; that this is said is another test.
         crate::not_tried("there is no sandbox here");
         return;
@@ -566,7 +566,7 @@ do = [
     running.stop();
     let ports: BTreeSet<String> = ["t-1", "t-2"].map(|id| repository.read(&format!("port-{id}.txt"))).into();
     assert_eq!(ports, ["21000\n".to_owned(), "21003\n".to_owned()].into());
-    let confined = runtime::sandbox::support().level != runtime::sandbox::Level::None;
+    let confined = process::sandbox::support().level != process::sandbox::Level::None;
     let expected = if confined { "cache\n" } else { "cache\nother\n" };
     assert_eq!(repository.read("t-1.txt"), expected);
     let _ = std::fs::remove_dir_all(&beside);

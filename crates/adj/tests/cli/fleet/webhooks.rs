@@ -102,7 +102,7 @@ fn a_message_that_is_not_taken_is_sent_again_with_the_same_id_and_signed() {
         let signature = one.header("x-adjutant-signature").unwrap();
         let (seconds, signed) = signature.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
         let message = format!("{seconds}.{}", one.body);
-        assert_eq!(signed, runtime::secrets::signature(b"s3cret", message.as_bytes()));
+        assert_eq!(signed, base::secrets::signature(b"s3cret", message.as_bytes()));
     }
     let said = tries[0].json();
     assert_eq!((&said["kind"], &said["severity"]), (&"approval".into(), &"urgent".into()));

@@ -13,11 +13,11 @@ use hyper::body::Bytes;
 use hyper::header;
 use hyper_util::rt::TokioIo;
 use kernel::{Event, World};
+use log::Record;
 use machines::Millis;
 use machines::names::{EffectId, RunId};
 use machines::run::{State, ToolStatus};
 use prost::Message;
-use runtime::log::Record;
 use tokio::sync::mpsc;
 
 use self::wire::{KeyValue, Request, Resource, ResourceSpans, ScopeSpans, Span, Status, Value, attribute};
@@ -165,7 +165,7 @@ impl Spans {
 
     /// The same for the same thing, whoever reads the log again.
     fn id(&self, of: &str, bytes: usize) -> Vec<u8> {
-        let digits = runtime::secrets::hash(format!("{} {of}", self.project).as_bytes());
+        let digits = base::secrets::hash(format!("{} {of}", self.project).as_bytes());
         let pairs = digits.as_bytes().chunks(2).take(bytes);
         pairs.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
     }

@@ -1,0 +1,367 @@
+//! The gate: what an agent calls done is looked at before anybody else has to.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use kernel::Ask;
+use kernel::command::{Happened, Outcome, RedBy};
+use kernel::words::{GateCause, GateFact};
+use kernel::world::Place;
+use machines::names::{EffectId, RunId, TaskId, WorkerName};
+use smol_str::SmolStr;
+use tokio::sync::mpsc;
+
+use super::kept_command::{self, CommandError, KeptCommand, Ran};
+use super::landing::Record;
+use super::surroundings::{self, Purpose, SurroundingsError};
+use super::trees::TreeError;
+use super::{Missing, Shared, authorship, endings, words::Word};
+use git::{self, GitError, Inspection, Oid, Repository};
+use log::owner::SubmitError;
+use process::keeper::Reason;
+use project::workplace;
+
+/// Why tests could not be run. It says nothing about the work.
+#[derive(Debug, thiserror::Error)]
+pub enum TestsError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    Name(#[from] machines::names::BadName),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+/// Looks at a task's work. `None`: the gate was ended, and is run again another time.
+pub async fn run(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    worker: Option<&WorkerName>,
+    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+) -> Option<Happened> {
+    match look(shared, id, task, worker, words).await {
+        Ok(what) => what,
+        // It is tried again.
+        Err(error) => Some(endings::failed(format_args!("the gate could not be run: {error}"))),
+    }
+}
+
+async fn look(
+    shared: &Arc<Shared>,
+    id: &EffectId,
+    task: &TaskId,
+    worker: Option<&WorkerName>,
+    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+) -> Result<Option<Happened>, TestsError> {
+    let world = shared.world();
+    let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
+    let place = known.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let in_force = shared.in_force();
+    let begun = under_test(shared, id.as_str()).await?;
+    let agent = authorship::committer(&in_force, &world, known);
+    let (repository, of, tickets) =
+        (shared.repository.clone(), task.clone(), in_force.settings.tickets.dir.clone());
+    let cause = match world.effects.get(id).map(AsRef::as_ref) {
+        Some(kernel::Effect::RunGate { worker, max_steps_reached, .. }) => {
+            GateCause::of(worker.is_some(), *max_steps_reached)
+        }
+        _ => GateCause::Person,
+    };
+    let looked = shared
+        .blocking(move || match begun {
+            // What is in the tree beyond it by now is what the tests have written: no work of the agent's.
+            Some(tip) => look_at(&repository, tip, tickets.to_str()),
+            None => take_in(&repository, &of, &place, tickets.to_str(), &agent, cause),
+        })
+        .await?;
+    let Looked { tip, found, dropped, left_out } = looked;
+    for what in &dropped {
+        shared.notice(format!(
+            "{task}: the agent's change to {what} was dropped; it is not the agent's to change"
+        ));
+    }
+    if !dropped.is_empty() {
+        let what = Happened::PutBack { what: dropped };
+        shared.submit(Ask::Outcome(Outcome { effect: id.clone(), what }), None).await?;
+    }
+    for path in &left_out {
+        shared.notice_once(format!("{task}: `{path}` cannot be committed and stays in the tree"));
+    }
+    let name = SmolStr::new(tip.as_str());
+    if !found.submodules.is_empty() {
+        let output = format!(
+            "There are repositories inside the branch, which cannot be landed: {}. Take them out.",
+            found.submodules.join(", ")
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
+    }
+    if !found.git_directories.is_empty() {
+        let output = format!(
+            "A git directory was committed as files: {}. Take it out; if it is the one of this tree, move it back to .git.",
+            found.git_directories.join(", ")
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
+    }
+    let place_of_tree = known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
+    let (repository, changed) = (shared.repository.clone(), found.changed.clone());
+    let left = shared.blocking(move || repository.left_by_hook(&place_of_tree, &changed)).await?;
+    if let Some(first) = left.first() {
+        let output = format!(
+            "There are files in the branch that the hook worktree.create left in this tree and nobody changed, {} of them, such as {first}. \
+             They are no part of the work: take them out (git rm -r --cached).",
+            left.len()
+        );
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
+    }
+    if found.empty {
+        return Ok(Some(Happened::GateEmpty { tip: name }));
+    }
+    if !found.conflict_markers.is_empty() {
+        let places: Vec<_> =
+            found.conflict_markers.iter().map(|(path, line)| format!("{path}:{line}")).collect();
+        let output = format!("There are conflict markers in the branch: {}", places.join(", "));
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::ConflictMarkers }));
+    }
+    if let Some((main, files)) = super::landing::still_conflicts(shared, known, &tip).await? {
+        let main = SmolStr::new(main.as_str());
+        return Ok(Some(Happened::GateConflict { tip: name, files, main }));
+    }
+    if let Some(output) = failed_as_merged(shared, known, &tip).await? {
+        return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Tests }));
+    }
+    let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
+    let Some(command) = test_command(&in_force.settings, &tree) else {
+        shared.notice(format!(
+            "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
+        ));
+        return Ok(Some(Happened::GateGreen { tip: name, facts: vec![GateFact::NoTests] }));
+    };
+    let whose = Whose { task, run: known.run.as_ref(), worker };
+    let tests = Tests {
+        name: id.to_string(),
+        of: tip.clone(),
+        command: command.clone(),
+        cwd: tree.clone(),
+        said: None,
+    };
+    let tested = run_tests(shared, whose, tests, words).await?;
+    if !matches!(tested, Tested::Ended) {
+        note_test_files(shared, known, &tip).await;
+    }
+    Ok(match tested {
+        Tested::Green => {
+            remember(shared, known, &tip, &command).await;
+            let config = found.touches_config.then_some(GateFact::TouchesConfig);
+            let include = found.touches_include.then_some(GateFact::TouchesInclude);
+            let facts = config.into_iter().chain(include).collect();
+            Some(Happened::GateGreen { tip: name, facts })
+        }
+        Tested::Red { output, by } => Some(Happened::GateRed { output, tip: Some(name), by }),
+        Tested::Ended => None,
+    })
+}
+
+/// What the tests of the merge printed, where neither the branch nor main has changed since they failed.
+async fn failed_as_merged(
+    shared: &Arc<Shared>,
+    task: &kernel::world::Task,
+    tip: &Oid,
+) -> Result<Option<String>, TestsError> {
+    let failed = task.failed_landing.clone().filter(|failed| !failed.conflict && failed.stands);
+    let Some(failed) = failed else { return Ok(None) };
+    let repository = shared.repository.clone();
+    let main = shared.blocking(move || repository.main_tip()).await?;
+    if !failed.is_of(tip.as_str(), main.as_str()) {
+        return Ok(None);
+    }
+    let printed = task.test_output.as_deref().unwrap_or_default();
+    let branch = &shared.world().config.main;
+    Ok(Some(format!("Nothing has changed since the tests failed on the merge with {branch}.\n\n{printed}")))
+}
+
+/// What the tests wrote into the tree is not taken for the agent's by the next gate.
+async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) {
+    let Some(place) = task.place.clone() else { return };
+    let (repository, id, tip) = (shared.repository.clone(), task.id.clone(), tip.clone());
+    let noted = shared.blocking(move || repository.note_test_files(&id, &place.tree, &tip)).await;
+    if let Err(error) = noted {
+        shared.notice(format!("{}: what its tests wrote is taken for the agent's: {error}", task.id));
+    }
+}
+
+/// What the gate found green need not be tested again as it lands, if the merge has the same files. Files that git
+/// ignores and only this tree has may have helped: then nothing is remembered.
+async fn remember(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid, command: &str) {
+    let Some(place) = task.place.clone() else { return };
+    let (desk, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
+    let remembered = shared
+        .blocking(move || {
+            let repository = &desk.repository;
+            if repository.ignored_beside_main(&place.tree, super::landing::FOLDER)? {
+                return Ok::<_, GitError>(());
+            }
+            Record::of(&desk, &repository.tree_of(&tip)?, &command).write();
+            Ok(())
+        })
+        .await;
+    // What is not remembered costs a test run.
+    drop(remembered);
+}
+
+struct Looked {
+    tip: Oid,
+    found: Inspection,
+    dropped: Vec<String>,
+    left_out: Vec<String>,
+}
+
+/// Commits what is left over in the tree, and puts back what is not the agent's to change.
+fn take_in(
+    repository: &Repository,
+    task: &TaskId,
+    place: &Place,
+    tickets: Option<&str>,
+    agent: &git::Agent,
+    cause: GateCause,
+) -> Result<Looked, GitError> {
+    // A tree that is gone is rebuilt on what was last taken from it.
+    repository.prepare_tree(task, &place.tree, &place.branch)?;
+    let why = match cause {
+        GateCause::Claim => "The agent said that it was done and had not committed these.",
+        GateCause::OutOfSteps => "The agent had taken all its steps and had not committed these.",
+        GateCause::Person | GateCause::Landing => {
+            "A person completed the run; the agent had not committed these."
+        }
+    };
+    let message = format!("Leftover changes of {task}\n\n{why}");
+    let left = repository.commit_leftovers(task, &place.tree, &place.branch, &message, agent)?;
+    let tip = repository.take_tip(task, &place.tree, &place.branch)?.tip;
+    let looked = look_at(repository, tip, tickets)?;
+    let keys = looked.found.tickets_changed.iter().map(|path| format!("the front matter of `{path}`"));
+    let dropped: Vec<String> = keys.collect();
+    if dropped.is_empty() {
+        return Ok(Looked { left_out: left.left_out, ..looked });
+    }
+    let message = format!("Put back what is not the agent's to change\n\n{}", dropped.join("\n"));
+    let main = repository.main_tip()?;
+    let tip = repository.put_back(task, &place.tree, &place.branch, &main, tickets, &message)?;
+    Ok(Looked { dropped, left_out: left.left_out, ..look_at(repository, tip, tickets)? })
+}
+
+fn look_at(repository: &Repository, tip: Oid, tickets: Option<&str>) -> Result<Looked, GitError> {
+    let found = repository.inspect(&tip, &repository.main_tip()?, tickets)?;
+    Ok(Looked { tip, found, dropped: Vec::new(), left_out: Vec::new() })
+}
+
+/// A test run to make.
+pub struct Tests {
+    pub name: String,
+    /// What is said of them where they take long; nothing is said of an agent's gate, which its worker shows.
+    pub said: Option<String>,
+    /// The commit whose files they are run on.
+    pub of: Oid,
+    pub command: String,
+    pub cwd: std::path::PathBuf,
+}
+
+/// What a test run is on: it counts for this commit, tested by this command.
+fn on(commit: &Oid, command: &str) -> String {
+    format!("{commit} {command}")
+}
+
+/// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
+pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, CommandError> {
+    let of = kept_command::standing(shared, id).await?;
+    Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
+}
+
+/// What came of a test run.
+pub enum Tested {
+    Green,
+    /// The part of the output that says what is wrong.
+    Red {
+        output: String,
+        by: RedBy,
+    },
+    /// It was ended; it says nothing about the work.
+    Ended,
+}
+
+/// The command that tests a tree: the user's, or what the repository holds. `None`: there is nothing to run.
+pub fn test_command(settings: &project::settings::Settings, tree: &std::path::Path) -> Option<String> {
+    settings.test.command.clone().or_else(|| workplace::ecosystem::find(tree).command().map(str::to_owned))
+}
+
+/// Whose tests or hooks they are: the folders and ports that they get.
+#[derive(Clone, Copy)]
+pub struct Whose<'a> {
+    pub task: &'a TaskId,
+    pub run: Option<&'a RunId>,
+    pub worker: Option<&'a WorkerName>,
+}
+
+/// After how long a test run that holds others up is told of.
+const TOLD_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Runs the tests as the agent would: in its sandbox, under a keeper, with the environment that is for tests.
+pub async fn run_tests(
+    shared: &Arc<Shared>,
+    whose: Whose<'_>,
+    tests: Tests,
+    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+) -> Result<Tested, TestsError> {
+    let in_force = shared.in_force();
+    let folders = surroundings::Folders::make(&shared.layout, whose.task)?;
+    let limit = in_force.settings.test.timeout;
+    let command = tests.command.clone();
+    let kept = KeptCommand {
+        name: tests.name,
+        of: on(&tests.of, &tests.command),
+        argv: kept_command::shell(&tests.command),
+        env: surroundings::environment_of_tests(shared, &in_force, whose)?,
+        sandbox: surroundings::sandbox(
+            shared.ground(&in_force.settings),
+            &tests.cwd,
+            &folders,
+            Purpose::Tests,
+            whose.run,
+        )?,
+        cwd: tests.cwd,
+        limit,
+    };
+    let _slot = shared.tests.acquire().await;
+    let _shown = shared.show_tests(&kept.name, &command);
+    let long = async {
+        tokio::time::sleep(TOLD_AFTER).await;
+        if let Some(what) = &tests.said {
+            shared.notice(format!("{what}: `{command}` is running (limit {} s)", limit.as_secs()));
+        }
+        std::future::pending::<Infallible>().await
+    };
+    let ran = tokio::select! {
+        ran = kept_command::run(shared, kept, words) => ran?,
+        never = long => match never {},
+    };
+    Ok(match ran {
+        Ran::Ended => Tested::Ended,
+        Ran::Over { exit, .. } if exit.succeeded() => Tested::Green,
+        Ran::Over { exit, output } => {
+            let failing = workplace::failing_part(&output, in_force.settings.limits.test_output_bytes);
+            let by = match &exit.reason {
+                Reason::CouldNotStart(_) => RedBy::Environment,
+                _ => workplace::red_by(exit.code, exit.signal, &tests.command, &output),
+            };
+            let ended = endings::how_it_ended(&exit, limit);
+            Tested::Red { output: format!("`{}` {ended}.\n\n{failing}", tests.command), by }
+        }
+    })
+}

@@ -1,0 +1,71 @@
+//! The settings that are in force, and how they change under a fleet at work.
+
+use std::sync::{Arc, PoisonError};
+
+use kernel::Ask;
+
+use super::{RunError, Shared, surroundings, words::Word};
+use crate::apply_settings::{self, Valid};
+use project::prompts::Prompts;
+use project::settings::{Settings, trust};
+
+/// What the settings file says, as it was last read without a fault.
+pub(crate) struct SettingsInForce {
+    pub settings: Settings,
+    pub prompts: Prompts,
+}
+
+impl Shared {
+    /// Writes the settings into the log, where the rules read them, if they are not the ones that stand there.
+    pub(super) async fn configure(&self) -> Result<(), RunError> {
+        match apply_settings::ask(&self.world(), &self.in_force().settings.kernel()) {
+            Some(ask) => self.ask(ask).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// What is declared can be written to, or people hear that it cannot.
+    pub(super) async fn make_caches(&self) {
+        let in_force = self.in_force();
+        for said in self.blocking(move || surroundings::make_caches(&in_force.settings.sandbox)).await {
+            self.notice_once(said);
+        }
+    }
+
+    /// Reads the settings anew. A faulty file changes nothing, and is said.
+    pub(super) async fn reload(&self) -> Result<(), RunError> {
+        match apply_settings::read(&self.layout) {
+            Ok(Valid { in_force, prompts, .. }) => {
+                let note = in_force.note();
+                let (settings, read) = (in_force.settings, in_force.read);
+                let other_tests = settings.tests() != self.in_force().settings.tests();
+                // Before the rules: they may start a step of an agent that only these settings have.
+                *self.settings.write().unwrap_or_else(PoisonError::into_inner) =
+                    Arc::new(SettingsInForce { settings, prompts });
+                self.configure().await?;
+                if other_tests {
+                    self.end_main_tests();
+                }
+                self.make_caches().await;
+                let workers = self.workers.unwrap_or(self.in_force().settings.fleet.workers);
+                self.ask(Ask::StartFleet { workers }).await?;
+                if let Err(why) = trust::hold(&self.layout, &read) {
+                    self.notice(RunError::Io { path: self.layout.state(), why }.to_string());
+                }
+                self.notice(note.unwrap_or("adjutant.toml was read anew"));
+            }
+            Err(error) => self.notice(format!("adjutant.toml is kept as it was: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Main's tests that run under the settings of before say nothing any more.
+    pub(super) fn end_main_tests(&self) {
+        let Some(effect) = self.world().main.under_way.clone() else { return };
+        let ways = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = ways.get(&effect) {
+            // Nobody listens: they have ended by themselves.
+            let _ = way.send(Word::End(None));
+        }
+    }
+}

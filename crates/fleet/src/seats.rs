@@ -1,0 +1,40 @@
+//! Where an agent that speaks outside of any task looks at the project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kernel::command::Happened;
+use kernel::rooms::Seat;
+
+use super::step::StepError;
+use super::{Shared, trees};
+use git::UnderReview;
+use project::layout::Layout;
+
+/// The clone of the seat, at main, with the work that is talked about in it.
+pub async fn tree(
+    shared: &Arc<Shared>,
+    seat: &Seat,
+    review: Option<UnderReview>,
+) -> Result<PathBuf, StepError> {
+    let (layout, repository, name) =
+        (shared.layout.clone(), shared.repository.clone(), Layout::seat_name(seat));
+    let made = shared.blocking(move || {
+        trees::make_folder(&layout, &repository)?;
+        repository.seat_tree(&name, review.as_ref()).map_err(StepError::from)
+    });
+    made.await
+}
+
+/// The architect's clone is made before it takes a request up. Each reply brings it up to date again.
+pub async fn prepare(shared: &Arc<Shared>, seat: &Seat) -> Happened {
+    let repository = shared.repository.clone();
+    let made = match tree(shared, seat, None).await {
+        Ok(_) => shared.blocking(move || repository.main_tip()).await.map_err(StepError::from),
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok(tip) => Happened::TreeReady { tip: tip.as_str().into() },
+        Err(error) => Happened::TreeFailed { error: error.to_string() },
+    }
+}

@@ -1,0 +1,390 @@
+//! The outbox driver: which effect is taken up next and under which attempt, which timers are due and by which clock,
+//! what is tried again and when.
+//!
+//! The runner and the simulator both go through here. They differ in what they bring: a clock, a way to the log, and
+//! hands that carry an effect out. What waits is written as `async`; the simulator's futures are ready at once, because
+//! its clock is moved instead.
+//!
+//! Invariants:
+//! - an effect is in the hands of one attempt of this process at a time, and the log has its number first;
+//! - an outcome counts for the attempt that it is of: one that another attempt has taken the place of is dropped whole;
+//! - the log is told again what it had no room for, and what failed because the disk is full is not told at all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use imbl::OrdMap;
+use kernel::command::{Happened, Outcome};
+use kernel::{Answer, Ask, Effect, Refusal};
+use machines::names::EffectId;
+
+use crate::owner::SubmitError;
+use crate::{Fence, Leased, LogError, Millis, Pending};
+use base::crash;
+
+/// Who holds the effects that are taken up. The log has one owner, so one name is enough.
+const HOLDER: &str = "fleet";
+/// A lease lasts as long as the process that took it: whoever comes next takes everything over.
+const LEASE_MILLIS: Millis = 365 * 24 * 3600 * 1000;
+/// How many effects are taken up at once.
+pub const LEASED_MAX: usize = 1_000;
+/// How long a second try waits: at first, and at most.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// How often somebody who is to stop tries to write something down.
+const LAST_TRIES: u32 = 3;
+/// How often a full disk is looked at by what waits for it.
+pub const FULL_DISK_LOOK: Duration = Duration::from_secs(2);
+
+/// Two clocks: one that people read and may set, and one that nobody sets.
+pub trait Clock {
+    /// Milliseconds since the Unix epoch, as the log keeps them.
+    fn now(&self) -> Millis;
+
+    /// Milliseconds since some moment that does not change while the process lives. It stands still while the machine
+    /// sleeps. Whatever waits, waits by it.
+    fn steady(&self) -> Millis;
+
+    /// How long the machine slept since the log was last followed, before this process began. Timers that were set before
+    /// that have as much time left as they had then.
+    fn slept(&self) -> Millis {
+        0
+    }
+}
+
+/// The way to the log, and to whoever decides.
+#[allow(async_fn_in_trait, reason = "both executors are ours, and neither hands a desk to another thread")]
+pub trait Desk: Clock {
+    type Error;
+
+    /// What the error means for whoever asked.
+    fn meaning(error: &Self::Error) -> Meaning;
+
+    /// What is asked for and not finished, as the log has it.
+    fn effects(&self) -> OrdMap<EffectId, Arc<Effect>>;
+
+    /// Everything is to end: nobody waits for long any more.
+    fn is_stopping(&self) -> bool;
+
+    /// There is no room for anything on the disk of the log or of the trees.
+    fn has_no_room(&self) -> bool;
+
+    /// Lets some time pass before the next try. It may return early when everything is to end.
+    async fn rest(&mut self, wait: Duration, error: &Self::Error);
+
+    /// Asks once, in the system's name. An answer means durable.
+    async fn submit(&mut self, ask: Ask, fence: Option<Fence>) -> Result<Answer, Self::Error>;
+
+    /// An outcome was refused, which is a bug: an effect's outcome is never refused.
+    fn refused(&mut self, fence: &Fence, what: &Happened, refusal: Refusal) -> Result<(), Self::Error>;
+
+    async fn lease(
+        &mut self,
+        holder: &'static str,
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<Leased>, Self::Error>;
+
+    async fn release(&mut self, fence: &Fence) -> Result<(), Self::Error>;
+
+    async fn pending(&mut self) -> Result<Vec<Pending>, Self::Error>;
+}
+
+/// The hands that carry effects out.
+pub trait Executor {
+    type Desk: Desk;
+
+    fn desk(&mut self) -> &mut Self::Desk;
+
+    /// It is left in the outbox, for another time.
+    fn leaves(&self, effect: &Effect) -> bool;
+
+    /// Begins to carry it out. Whoever does ends with [`Outbox::over`].
+    fn begin(&mut self, attempt: Attempt);
+
+    /// An effect that no version of this program that we know of has written.
+    fn cannot_read(&mut self, effect: &str);
+}
+
+/// What an error of the log means for whoever asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// The disk is full, or failed: it may be asked again.
+    Passes,
+    /// The attempt is no longer the current one.
+    Fenced,
+    /// Nothing can be asked any more, or a person must look.
+    Stays,
+}
+
+impl Meaning {
+    pub fn of_log(error: &LogError) -> Meaning {
+        match error {
+            LogError::Full | LogError::Sync { .. } | LogError::Io { .. } => Meaning::Passes,
+            _ => Meaning::Stays,
+        }
+    }
+
+    pub fn of(error: &SubmitError) -> Meaning {
+        match error {
+            SubmitError::Log(error) => Meaning::of_log(error),
+            SubmitError::Fenced { .. } => Meaning::Fenced,
+            _ => Meaning::Stays,
+        }
+    }
+}
+
+/// Whether anybody still wants to hear of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    Wanted,
+    /// It is no longer wanted, or another attempt is at it: whoever carries it out may stop.
+    Superseded,
+}
+
+/// What follows when an effect was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    Over,
+    /// It is still wanted, and is carried out once more by the same attempt.
+    Again {
+        wait: Duration,
+    },
+    /// The disk is full, so nothing was told: it is carried out once more when there is room.
+    WhenThereIsRoom {
+        error: String,
+    },
+}
+
+/// Tries, further and further apart.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    wait: Duration,
+    /// Since everything is to end.
+    last_tries: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { wait: TRY_AGAIN.0, last_tries: 0 }
+    }
+}
+
+impl Backoff {
+    /// How long to wait for the next try.
+    fn next(&mut self) -> Duration {
+        let wait = self.wait;
+        self.wait = (wait * 2).min(TRY_AGAIN.1);
+        wait
+    }
+
+    /// Returns when to ask again. False: that does not help, or everything is to end and does so without.
+    pub async fn again<D: Desk>(&mut self, desk: &mut D, error: &D::Error) -> bool {
+        if D::meaning(error) != Meaning::Passes {
+            return false;
+        }
+        if desk.is_stopping() {
+            self.last_tries += 1;
+            desk.rest(TRY_AGAIN.0, error).await;
+            return self.last_tries < LAST_TRIES;
+        }
+        let wait = self.next();
+        desk.rest(wait, error).await;
+        true
+    }
+}
+
+/// One attempt at an effect. A timer is its own attempt 0.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub id: EffectId,
+    pub effect: Arc<Effect>,
+    number: u32,
+    backoff: Backoff,
+}
+
+impl Attempt {
+    fn new(id: EffectId, effect: Arc<Effect>, number: u32) -> Attempt {
+        Attempt { id, effect, number, backoff: Backoff::default() }
+    }
+
+    pub fn fence(&self) -> Fence {
+        Fence { effect: self.id.to_string(), attempt: self.number }
+    }
+
+    /// Tells the log what came of it, and says what follows.
+    pub async fn tell<D: Desk>(&mut self, desk: &mut D, what: Happened) -> Result<Next, D::Error> {
+        // No agent can help that there is no room, so it is not held against one.
+        if let Happened::Failed { error } | Happened::TreeFailed { error } = &what
+            && desk.has_no_room()
+        {
+            return Ok(Next::WhenThereIsRoom { error: error.clone() });
+        }
+        crash::effect(self.effect.kind(), "after");
+        let failed = matches!(what, Happened::Failed { .. });
+        let told = tell(desk, &self.fence(), what).await?;
+        crash::effect(self.effect.kind(), "told");
+        // What only we need stays in the outbox after a failure.
+        let wanted = told == Told::Wanted && desk.effects().contains_key(&self.id);
+        Ok(if failed && wanted { Next::Again { wait: self.backoff.next() } } else { Next::Over })
+    }
+}
+
+/// Asks in the system's name, and asks again where the disk is full or failed: that passes. What was not written down
+/// by the time that everything is to end is found again by whoever comes next.
+pub async fn submit<D: Desk>(desk: &mut D, ask: Ask, fence: Option<&Fence>) -> Result<Answer, D::Error> {
+    let mut backoff = Backoff::default();
+    loop {
+        match desk.submit(ask.clone(), fence.cloned()).await {
+            Err(error) if backoff.again(desk, &error).await => {}
+            answered => return answered,
+        }
+    }
+}
+
+/// Tells what came of an effect, or how far it has got.
+pub async fn tell<D: Desk>(desk: &mut D, fence: &Fence, what: Happened) -> Result<Told, D::Error> {
+    let effect = EffectId::new(&fence.effect).expect("the log gave it out");
+    let ask = Ask::Outcome(Outcome { effect, what: what.clone() });
+    match submit(desk, ask, Some(fence)).await {
+        Ok(Answer::Done(reply)) if reply.superseded => Ok(Told::Superseded),
+        Ok(Answer::Done(_)) => Ok(Told::Wanted),
+        Ok(Answer::Refused(refusal)) => desk.refused(fence, &what, refusal).map(|()| Told::Superseded),
+        Err(error) if D::meaning(&error) == Meaning::Fenced => Ok(Told::Superseded),
+        Err(error) => Err(error),
+    }
+}
+
+/// A timer's time has come, or somebody has it come now.
+pub async fn ring<D: Desk>(desk: &mut D, timer: &EffectId) -> Result<Told, D::Error> {
+    tell(desk, &Fence { effect: timer.to_string(), attempt: 0 }, Happened::TimerDue).await
+}
+
+/// The log has one owner, which is this process: what another one held, it holds no more.
+pub async fn take_over<D: Desk>(desk: &mut D) -> Result<(), D::Error> {
+    for pending in desk.pending().await?.into_iter().filter(|pending| pending.owner.is_some()) {
+        release(desk, &Fence { effect: pending.id, attempt: pending.attempt }).await?;
+    }
+    Ok(())
+}
+
+async fn release<D: Desk>(desk: &mut D, fence: &Fence) -> Result<(), D::Error> {
+    let mut backoff = Backoff::default();
+    loop {
+        match desk.release(fence).await {
+            Err(error) if backoff.again(desk, &error).await => {}
+            released => return released,
+        }
+    }
+}
+
+/// What this process has in hand, and what it waits for.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// The effects that somebody here carries out, with the attempt of each.
+    in_hand: BTreeMap<EffectId, u32>,
+    /// When each timer is due, by the steady clock.
+    deadlines: BTreeMap<EffectId, Millis>,
+    /// The timers that were set before this process have been looked at.
+    begun: bool,
+}
+
+impl Outbox {
+    /// Reports the timers whose time has come, and takes up what nobody has in hand. Returns when to come again at the
+    /// latest, by the steady clock; sooner where the log has grown.
+    pub async fn turn<E: Executor>(
+        &mut self,
+        executor: &mut E,
+    ) -> Result<Option<Millis>, <E::Desk as Desk>::Error> {
+        let next = self.report_timers(executor.desk()).await?;
+        self.take_up(executor).await?;
+        Ok(next)
+    }
+
+    pub fn in_hand(&self) -> impl Iterator<Item = &EffectId> {
+        self.in_hand.keys()
+    }
+
+    /// Nobody here carries this attempt out any more.
+    pub fn over(&mut self, attempt: &Fence) {
+        if let Ok(id) = EffectId::new(&attempt.effect)
+            && self.in_hand.get(&id) == Some(&attempt.attempt)
+        {
+            self.in_hand.remove(&id);
+        }
+    }
+
+    async fn report_timers<D: Desk>(&mut self, desk: &mut D) -> Result<Option<Millis>, D::Error> {
+        loop {
+            let (due, next) = self.due_timers(desk);
+            if due.is_empty() {
+                return Ok(next);
+            }
+            for mut timer in due {
+                crash::effect(timer.effect.kind(), "before");
+                timer.tell(desk, Happened::TimerDue).await?;
+            }
+        }
+    }
+
+    /// The timers whose time has come, and when the next one's will.
+    ///
+    /// What the log says of a timer is read once, when this process first sees it: from then on it waits by a clock that
+    /// nobody sets.
+    fn due_timers<D: Desk>(&mut self, desk: &D) -> (Vec<Attempt>, Option<Millis>) {
+        let (effects, now, steady) = (desk.effects(), desk.now(), desk.steady());
+        self.deadlines.retain(|id, _| effects.contains_key(id));
+        for (id, effect) in &effects {
+            if self.deadlines.contains_key(id) {
+                continue;
+            }
+            // What this process finds when it begins was set before it: the time asleep since then does not count.
+            let now = if self.begun { now } else { now.saturating_sub(desk.slept()) };
+            if let Some(left) = effect.left(now) {
+                self.deadlines.insert(id.clone(), steady.saturating_add(left));
+            }
+        }
+        self.begun = true;
+        let due = self.deadlines.iter().filter(|(_, due)| **due <= steady);
+        let due = due.filter_map(|(id, _)| Some(Attempt::new(id.clone(), effects.get(id)?.clone(), 0)));
+        (due.collect(), self.deadlines.values().min().copied())
+    }
+
+    /// Takes up what nobody has in hand.
+    async fn take_up<E: Executor>(&mut self, executor: &mut E) -> Result<(), <E::Desk as Desk>::Error> {
+        let effects = executor.desk().effects();
+        let is_free = |(id, effect): (&EffectId, &Arc<Effect>)| {
+            effect.due().is_none() && !self.in_hand.contains_key(id) && !executor.leaves(effect)
+        };
+        if !effects.iter().any(is_free) {
+            return Ok(());
+        }
+        let mut backoff = Backoff::default();
+        let leased = loop {
+            let desk = executor.desk();
+            let until = desk.now() + LEASE_MILLIS;
+            match desk.lease(HOLDER, until, LEASED_MAX).await {
+                Err(error) if backoff.again(desk, &error).await => {}
+                leased => break leased?,
+            }
+        };
+        for Leased { id, data, attempt, .. } in leased {
+            let (Ok(effect), Ok(known)) = (serde_json::from_str::<Effect>(&data), EffectId::new(&id)) else {
+                executor.cannot_read(&id);
+                continue;
+            };
+            if executor.leaves(&effect) {
+                let desk = executor.desk();
+                match release(desk, &Fence { effect: id, attempt }).await {
+                    // Nobody else takes it as long as we are here, and whoever comes next takes it over.
+                    Err(error) if <E::Desk as Desk>::meaning(&error) == Meaning::Passes => {}
+                    released => released?,
+                }
+                continue;
+            }
+            self.in_hand.insert(known.clone(), attempt);
+            executor.begin(Attempt::new(known, Arc::new(effect), attempt));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! A project on this machine: its settings, where everything of it lies, what a working tree receives, and what agents are
+//! told. It may know git, processes and agent programs, and not the fleet that uses them. Begin with `layout.rs` and
+//! `settings/mod.rs`.
+
+pub mod credentials;
+pub mod layout;
+pub mod program;
+pub mod prompts;
+pub mod registry;
+pub mod settings;
+pub mod workplace;
