@@ -511,7 +511,9 @@ fn without_the_key_nothing_is_heard_and_nothing_obeyed() {
 #[test]
 fn input_is_journaled_and_the_same_id_is_passed_on_once() {
     let kept = Kept::new();
-    let mut spec = kept.script("cat");
+    // It lives on after its input is closed, until the late one was refused.
+    let go = kept.dir().join("go");
+    let mut spec = kept.script(&format!("cat; until [ -e '{}' ]; do sleep 0.02; done", go.display()));
     spec.stdin = Stdin::Piped;
     kept.start(&spec);
     on_tokio(async {
@@ -533,7 +535,8 @@ fn input_is_journaled_and_the_same_id_is_passed_on_once() {
             match second.next().await.unwrap() {
                 News::Taken(id) => taken.push(id),
                 News::Refused { id, why } => {
-                    assert_eq!((id, why), ("d".into(), "the program's input is closed".into()))
+                    assert_eq!((id, why), ("d".into(), "the program's input is closed".into()));
+                    std::fs::write(&go, "").unwrap();
                 }
                 News::Exit(exit) => break assert!(exit.succeeded()),
                 _ => {}

@@ -21,11 +21,12 @@ fn a_damaged_list_of_ports_holds_nobody_up_and_temporary_files_go_with_their_pro
     assert_eq!((ran.code, &gone.task("t-2")["status"]), (0, &"DONE".into()), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(gone.read(&gone.state("ports.json.damaged")), "{\"t-");
 
-    // While the project is there, so are they; another project's fleet removes them when it is not.
+    // While the project is there, so are they; another project's fleet removes them when it is gone for a day.
     let other = Repository::new("damage-other", &text, &["t-1"]);
     other.ok("run --until-idle");
     assert!(temporary.is_dir());
     std::fs::remove_dir_all(gone.dir()).expect("it can be removed");
+    super::places::last_used_days_ago(&temporary, 2);
     other.ticket("t-2", &[]);
     other.commit("A ticket");
     let running = other.start("run");

@@ -82,8 +82,10 @@ const SCRIPT: &str = r#"{"scripts": {"test": "x"}}"#;
 const PYPROJECT: &str = "[project]\nname = \"x\"\n[dependency-groups]\ndev = [\"pytest\"]\n";
 
 /// Files, what must have been installed, the caches that are written, and the tests.
+type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str, &'static str);
+
 #[rustfmt::skip]
-const ROWS: &[(&str, &[(&str, &str)], &str, &str, &str)] = &[
+const ROWS: &[Row] = &[
     ("uv", &[("uv.lock", ""), ("pyproject.toml", PYPROJECT), ("tests/test_a.py", "")],
         "uv", ".cache/uv", "uv run --frozen python -m pytest -q"),
     ("pip", &[("requirements.txt", ""), ("tests/test_a.py", "")],

@@ -544,10 +544,7 @@ fn temporary_files_of_projects_that_are_gone_are_removed_after_a_day() {
         std::fs::create_dir_all(folder.join("t-1")).expect("a folder");
         let gone = repository.dir().join("gone/.git/adjutant");
         std::fs::write(folder.join(".project"), gone.as_os_str().as_encoded_bytes()).expect("a record");
-        let record =
-            std::fs::File::options().append(true).open(folder.join(".project")).expect("it is there");
-        let used = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
-        record.set_modified(used).expect("a time");
+        last_used_days_ago(&folder, days);
         folder
     };
     let (old, young) = (of_project("old", 2), of_project("young", 0));
@@ -556,4 +553,11 @@ fn temporary_files_of_projects_that_are_gone_are_removed_after_a_day() {
     assert!(!old.exists(), "it was used two days ago");
     assert!(young.join("t-1").exists(), "it was used just now");
     std::fs::remove_dir_all(young).expect("it goes");
+}
+
+/// As if a project had used its folder of temporary files so long ago.
+pub fn last_used_days_ago(folder: &Path, days: u64) {
+    let record = std::fs::File::options().append(true).open(folder.join(".project")).expect("a record");
+    let used = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+    record.set_modified(used).expect("a time");
 }
