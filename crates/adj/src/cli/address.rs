@@ -5,11 +5,11 @@ use std::net::ToSocketAddrs;
 
 use super::client::{Dialled, Trouble};
 use super::{Exit, Failure};
-use crate::api::Method;
-use crate::outgoing;
-use crate::port_holder::Holder;
-use crate::server::proof::tcp_address;
-use crate::server::tcp;
+use api::Method;
+use server::outgoing;
+use server::port_holder::Holder;
+use server::proof::tcp_address;
+use server::tcp;
 
 #[derive(Clone, Debug)]
 pub struct Address {

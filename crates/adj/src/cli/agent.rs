@@ -1,11 +1,11 @@
 //! `adj agent …`: which agents there are, and whether they may work.
 
-use super::failure::Exit;
 use super::project::Project;
 use super::text::{self, Table, dash};
 use super::{Context, Failure};
-use crate::api::types::Nothing;
-use crate::api::types::agent::{Agent, Disable as Why};
+use api::Exit;
+use api::types::Nothing;
+use api::types::agent::{Agent, Disable as Why};
 use clap::{Args, Subcommand};
 use machines::names::AgentName;
 

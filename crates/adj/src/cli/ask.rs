@@ -3,10 +3,10 @@
 use super::project::Project;
 use super::text::{self, visible, visible_lines};
 use super::{Context, Failure};
-use crate::api::types::Nothing;
-use crate::api::types::caller::Caller;
-use crate::api::types::request::{NewAnswer, NewRequest, Plan, Request, ShowQuery};
-use crate::api::types::task::Task;
+use api::types::Nothing;
+use api::types::caller::Caller;
+use api::types::request::{NewAnswer, NewRequest, Plan, Request, ShowQuery};
+use api::types::task::Task;
 use clap::Args;
 use std::time::{Duration, Instant};
 

@@ -5,9 +5,9 @@ use super::project::Project;
 use super::terminal::{Colour, Paint, duration};
 use super::text::{self, Money, Table, dash, visible};
 use super::{Context, Exit, Failure, Globals};
-use crate::api::Method;
-use crate::api::types::Nothing;
-use crate::api::types::channel::{
+use api::Method;
+use api::types::Nothing;
+use api::types::channel::{
     Channel, Entry, HeldTurn, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage,
     TurnAction, TurnConfig, TurnWord,
 };
@@ -555,7 +555,7 @@ fn post(command: &Post, context: Context) -> Result<(), Failure> {
 /// A message that was posted, and whom it reached.
 pub fn receipts(posted: &Entry) -> String {
     let number = posted.number.unwrap_or_default();
-    let each = |receipt: &crate::api::types::channel::MemberReceipt| {
+    let each = |receipt: &api::types::channel::MemberReceipt| {
         format!("{} {}", visible(&receipt.agent), receipt.receipt)
     };
     let receipts: Vec<String> = posted.receipts.iter().map(each).collect();

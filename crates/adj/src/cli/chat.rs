@@ -10,12 +10,12 @@ use super::project::Project;
 use super::terminal::{self, Paint, columns, wrap};
 use super::text::{self, visible};
 use super::{Context, Failure, Globals};
-use crate::api::types::channel::{
+use api::types::channel::{
     Channel, Entry, EntryKind, MessagesQuery, NewMessage, ReviewDecision, TurnAction, TurnWord,
 };
-use crate::api::types::fleet::Fleet;
-use crate::api::types::task::Task;
-use crate::api::types::{Cursor, Limit, PAGE_MAX, Page};
+use api::types::fleet::Fleet;
+use api::types::task::Task;
+use api::types::{Cursor, Limit, PAGE_MAX, Page};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::mpsc;
 
@@ -135,7 +135,7 @@ fn event_words(entry: &Entry) -> Option<String> {
         (entry.to.as_deref().unwrap_or_default(), entry.trigger.as_deref().unwrap_or_default());
     Some(match entry.event {
         EntryKind::Announcement => entry.text.clone()?,
-        EntryKind::Notice if crate::api::channels::is_warning(entry) => format!("⚠️ {}", entry.text.clone()?),
+        EntryKind::Notice if api::channels::is_warning(entry) => format!("⚠️ {}", entry.text.clone()?),
         EntryKind::Joined => format!("{agent} joined"),
         EntryKind::Left => format!("{agent} left"),
         EntryKind::Closed => "the channel is closed".to_owned(),

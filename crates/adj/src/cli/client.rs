@@ -7,11 +7,8 @@ use std::time::Duration;
 use super::address::Address;
 use super::project::{owner_at, shown};
 use super::{Exit, Failure};
-use crate::api::types::problem::Document;
-use crate::api::{Method, Request, holder_name};
-use crate::outgoing::Stream;
-use crate::server;
-use crate::server::proof::{self, Challenge, Proof};
+use api::types::problem::Document;
+use api::{Method, Request, holder_name};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::http::{HeaderValue, header};
@@ -19,6 +16,9 @@ use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
+use server;
+use server::outgoing::Stream;
+use server::proof::{self, Challenge, Proof};
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
 const ANSWER_SECONDS: u64 = 30;
@@ -151,7 +151,7 @@ impl Client {
         let token = self.token().map_err(Trouble::NoToken)?;
         // A long poll is answered late on purpose.
         let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
-        let limit = if waits { limit + crate::api::WAIT_MAX } else { limit };
+        let limit = if waits { limit + api::WAIT_MAX } else { limit };
         let mut exchange = std::pin::pin!(self.exchange(dialled, request, &token));
         let soon = SILENCE.min(limit);
         if let Ok(answered) = tokio::time::timeout(soon, &mut exchange).await {

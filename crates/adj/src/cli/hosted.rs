@@ -8,12 +8,9 @@ use std::time::Duration;
 use super::project::Project;
 use super::run::{self, Wanted};
 use super::{Exit, Failure};
-use crate::api::tokens::Who;
-use crate::api::types::token::Link;
-use crate::api::{self, Control, FleetStatus, Problem};
-use crate::real_host::RealHost;
-use crate::server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
-use crate::webhooks::{self, Telling};
+use api::tokens::Who;
+use api::types::token::Link;
+use api::{self, Control, FleetStatus, Problem};
 use base::clock;
 use fleet::apply_settings;
 use fleet::{self, Away, KeyFor, Options, RunError, Runner, Stop};
@@ -22,6 +19,9 @@ use machines::Millis;
 use machines::names::AgentName;
 use project::layout::Layout;
 use project::settings::trust;
+use server::real_host::RealHost;
+use server::webhooks::{self, Telling};
+use server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
 use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
@@ -114,7 +114,7 @@ impl Switch {
         Place::new(Served {
             project: project.clone(),
             host: Arc::new(RealHost::with_tokens(self.layout.clone(), self.tokens.clone())),
-            control: Arc::new(self.clone()),
+            control: Arc::new(SwitchControl(self.clone())),
             tokens: self.tokens.clone(),
             events: Events::start(project, self.handle.follow()),
             streams,
@@ -131,8 +131,8 @@ impl Switch {
             // Whoever asks nobody for a token serves a test suite.
             allow_origin: settings.open.then(|| "*".to_owned()),
             local_webhooks: settings.open || settings.local_webhooks,
-            tls: Some(Arc::new(crate::outgoing::SystemTls)),
-            memory: crate::server::memory(),
+            tls: Some(Arc::new(server::outgoing::SystemTls)),
+            memory: server::memory(),
             source: Some(Arc::new(FromLog(feeds))),
             ..streams::Options::default()
         };
@@ -309,28 +309,31 @@ fn not_ready(failure: Failure) -> Problem {
     Problem::from(failure).with_status(409, "NOT_READY")
 }
 
-impl Control for Arc<Switch> {
+/// What requests may do with a fleet.
+pub struct SwitchControl(pub Arc<Switch>);
+
+impl Control for SwitchControl {
     fn status(&self) -> FleetStatus {
-        let url = self.front.get().map(|front| front.url.clone());
+        let url = self.0.front.get().map(|front| front.url.clone());
         let off = FleetStatus {
             running: false,
             pid: std::process::id(),
             url,
-            listens: self.front.get().and_then(|front| front.listens.clone()),
-            shared_port: self.front.get().and_then(|front| front.shared_port.clone()),
-            since: self.since,
+            listens: self.0.front.get().and_then(|front| front.listens.clone()),
+            shared_port: self.0.front.get().and_then(|front| front.shared_port.clone()),
+            since: self.0.since,
             workers: 0,
             sandbox: None,
             tests: Vec::new(),
         };
-        match &*self.lock() {
+        match &*self.0.lock() {
             Fleet::Off => off,
             Fleet::Opening => FleetStatus { running: true, ..off },
             Fleet::On { runner, sandbox, since } => FleetStatus {
                 // From its first request to its last: it can be told to stop, or to stop sooner, at any of them.
                 running: true,
                 since: *since,
-                workers: self.handle.world().workers.len() as u32,
+                workers: self.0.handle.world().workers.len() as u32,
                 sandbox: sandbox.clone(),
                 tests: runner.running_tests(),
                 ..off
@@ -339,44 +342,44 @@ impl Control for Arc<Switch> {
     }
 
     fn start(&self, workers: Option<u32>) -> Result<(), Problem> {
-        if self.is_on() {
+        if self.0.is_on() {
             return Err(Problem::new(409, "RUNNING", "a fleet is at work here already")
                 .hint("`adj ps` shows it, `adj stop` stops it"));
         }
-        let ready = run::ready(&self.layout).map_err(not_ready)?;
+        let ready = run::ready(&self.0.layout).map_err(not_ready)?;
         for note in ready.notes {
-            let _ = self.notices.send(note);
+            let _ = self.0.notices.send(note);
         }
         let wanted = Wanted { in_force: ready.in_force, workers, once: false, until_idle: false };
-        let runner = Switch::open(self, wanted).map_err(|error| not_ready(cannot_open(&error)))?;
-        let switch = self.clone();
+        let runner = Switch::open(&self.0, wanted).map_err(|error| not_ready(cannot_open(&error)))?;
+        let switch = self.0.clone();
         tokio::runtime::Handle::current().spawn(async move { switch.run(runner).await });
         Ok(())
     }
 
     fn stop(&self, now: bool) {
-        if let Fleet::On { runner, .. } = &*self.lock() {
+        if let Fleet::On { runner, .. } = &*self.0.lock() {
             runner.stop(if now { Stop::Now } else { Stop::Clean });
         }
     }
 
     fn end(&self) {
-        self.end.send_replace(true);
+        self.0.end.send_replace(true);
     }
 
     fn link(&self, who: Who, now: Millis) -> Result<Link, Problem> {
-        let front = self.front.get().ok_or_else(api::tokens::not_served)?;
-        let made = front.sessions.link(who, Some(self.tokens.folder()), now);
+        let front = self.0.front.get().ok_or_else(api::tokens::not_served)?;
+        let made = front.sessions.link(who, Some(self.0.tokens.folder()), now);
         let (code, until) = made.map_err(|error| Problem::new(500, "NO_SECRET", error.to_string()))?;
         Ok(Link { url: format!("{}/enter#{code}", front.url), expires_at: api::time(until) })
     }
 
     fn reread(&self) {
-        if let Fleet::On { runner, .. } = &*self.lock() {
+        if let Fleet::On { runner, .. } = &*self.0.lock() {
             runner.reread();
             return;
         }
-        self.apply_settings();
+        self.0.apply_settings();
     }
 }
 

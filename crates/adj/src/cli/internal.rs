@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::project::Project;
 use super::{Cli, Context, Exit, Failure};
-use crate::api::{self, Control, FleetStatus, Problem};
-use crate::server::{self, Ear, Events, House, Place, Served, Socket, Tokens};
 use agents::{claude, codex, script};
+use api::{self, Control, FleetStatus, Problem};
 use clap::{CommandFactory, Subcommand};
 use fleet::KeyFor;
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
+use server::{self, Ear, Events, House, Place, Served, Socket, Tokens};
 use tokio::sync::oneshot;
 
 #[derive(Debug, Subcommand)]
@@ -61,7 +61,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
         Command::Commands => commands(context),
         Command::Serve { mint, revoke } => serve(mint.as_deref(), revoke.as_ref(), context),
         #[cfg(debug_assertions)]
-        Command::McpFixture => crate::mcp::fixture::serve(context.out),
+        Command::McpFixture => server::mcp::fixture::serve(context.out),
         Command::Script { scenario } => {
             let sessions = super::set_variable("ADJ_SCRIPT_SESSIONS").map(PathBuf::from);
             let sessions = sessions.unwrap_or_else(|| std::env::temp_dir().join("adj-script-sessions"));

@@ -6,9 +6,9 @@
 use super::project::Project;
 use super::text::{self, visible};
 use super::{Context, Exit, Failure};
-use crate::api::Method;
-use crate::api::types::Nothing;
-use crate::api::types::task::{self as types, Task, TaskLine};
+use api::Method;
+use api::types::Nothing;
+use api::types::task::{self as types, Task, TaskLine};
 use clap::Args;
 use machines::Wire;
 use machines::task::TaskType;

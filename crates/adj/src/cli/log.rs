@@ -6,11 +6,10 @@ use super::terminal::{self, Colour, Paint};
 use super::text::{self, Table, cell, dash, visible, visible_lines};
 use super::waiting::to_continue;
 use super::{Context, Exit, Failure};
-use crate::api::Problem;
-use crate::api::types::history::{Checked, Item, Query, Record, Told, Transition, Verified};
-use crate::api::types::waiting::Offered;
-use crate::api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
-use crate::log_file;
+use api::Problem;
+use api::types::history::{Checked, Item, Query, Record, Told, Transition, Verified};
+use api::types::waiting::Offered;
+use api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
 use clap::Args;
 use fleet::command_line;
 use kernel::words::Condition;
@@ -18,6 +17,7 @@ use log::owner::VERSION;
 use log::transfer::{self, TransferError};
 use machines::Wire;
 use serde::Serialize;
+use server::log_file;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ fn told_as_story(items: &[Item], context: Context) -> Result<(), Failure> {
         };
         let time = terminal::day_and_clock(at(told));
         table.row([time, who, told.tone.mark().to_owned(), told.text.clone()]);
-        table.coloured(2, told.tone.colour(), paint);
+        table.coloured(2, super::story_lines::colour(told.tone), paint);
     }
     Ok(write!(context.out, "{table}")?)
 }

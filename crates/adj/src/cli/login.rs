@@ -3,10 +3,10 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::Command;
 
-use super::failure::Exit;
 use super::project::Project;
 use super::{Context, Failure};
 use agents;
+use api::Exit;
 use clap::Args;
 use project::credentials;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::project::Project;
 use super::{Context, Failure};
-use crate::api::Method;
-use crate::mcp::{Asked, Door, serve_stdio};
+use api::Method;
 use serde_json::Value;
+use server::mcp::{Asked, Door, serve_stdio};
 
 pub const HELP: &str = "\
 Example:

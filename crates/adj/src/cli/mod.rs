@@ -14,7 +14,6 @@ mod demo;
 mod demo_people;
 mod desk;
 mod download;
-mod failure;
 mod fleet;
 mod help;
 mod hosted;
@@ -41,7 +40,7 @@ mod shell;
 mod sim;
 mod spec;
 mod state;
-pub mod story;
+mod story_lines;
 mod task;
 mod terminal;
 mod text;
@@ -51,7 +50,7 @@ mod waiting;
 mod watch;
 mod worker;
 
-pub use failure::{Exit, Failure};
+pub use api::{Exit, Failure};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{self, Write};
@@ -61,7 +60,7 @@ use std::process::ExitCode;
 /// Run a fleet of coding agents on the tasks of a git repository.
 #[derive(Debug, Parser)]
 #[command(name = "adj", version, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = failure::HELP, disable_help_subcommand = true)]
+#[command(after_help = api::failure::HELP, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(flatten)]
     globals: Globals,

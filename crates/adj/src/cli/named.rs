@@ -4,10 +4,10 @@
 use super::project::Project;
 use super::text::visible;
 use super::{Exit, Failure};
-use crate::api::BROKEN_TICKET;
-use crate::api::types::Nothing;
-use crate::api::types::task::Task;
-use crate::api::types::worker::Worker;
+use api::BROKEN_TICKET;
+use api::types::Nothing;
+use api::types::task::Task;
+use api::types::worker::Worker;
 
 /// A name may be that of one kind of thing or of another; the first kind that knows it answers.
 pub fn first_found<T>(

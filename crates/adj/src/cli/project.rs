@@ -14,12 +14,11 @@ use super::address::Address;
 use super::client::Client;
 use super::download::Download;
 use super::{Exit, Failure, Globals};
-use crate::api::host::EXPORT;
-use crate::api::types::fleet::Fleet;
-use crate::api::types::host::Finding;
-use crate::api::types::{Nothing, Page};
-use crate::api::{self, Host, Method, Problem, Reading, Request, Site};
-use crate::server::{self, Caller, Tokens};
+use api::host::EXPORT;
+use api::types::fleet::Fleet;
+use api::types::host::Finding;
+use api::types::{Nothing, Page};
+use api::{self, Host, Method, Problem, Reading, Request, Site};
 use kernel::World;
 use log::owner::{self, Handle, Owner, SubmitError};
 use log::{self, MemoryLog, Record, Seq, SqliteLog};
@@ -28,6 +27,7 @@ use project::settings::trust;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use server::{self, Caller, Tokens};
 
 /// Who owns the log says so here.
 const LOCK: &str = "adjutant.db.lock";
@@ -204,7 +204,7 @@ impl Project {
 
     /// The log for reading; `None` where none has been begun.
     pub fn read_log(&self) -> Result<Option<SqliteLog>, Problem> {
-        Ok(crate::log_file::read(&self.log_path())?)
+        Ok(server::log_file::read(&self.log_path())?)
     }
 
     /// The log for its owner, which this process becomes.
@@ -266,7 +266,7 @@ impl Project {
 
     /// What is not in the log.
     pub fn host(&self) -> Arc<dyn Host> {
-        Arc::new(crate::real_host::RealHost::new(self.layout.clone()))
+        Arc::new(server::real_host::RealHost::new(self.layout.clone()))
     }
 
     /// What is there, as one document.

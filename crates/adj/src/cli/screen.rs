@@ -2,9 +2,10 @@
 //! a person, rewritten in place.
 
 use super::desk::{self, Desk, Shown};
-use super::story::{self, COLUMNS, ForYou, Line, OnPeople, Story};
+use super::story_lines;
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
+use api::story::{self, COLUMNS, ForYou, Line, OnPeople, Story};
 use fleet::RunningTests;
 use kernel::World;
 use kernel::event::Event;
@@ -107,7 +108,7 @@ impl<'o> Screen<'o> {
             return Ok(());
         }
         if !self.quiet {
-            writeln!(self.out, "{}", line.print(self.paint, usize::MAX))?;
+            writeln!(self.out, "{}", story_lines::print(&line, self.paint, usize::MAX))?;
         }
         self.out.flush()
     }
@@ -144,8 +145,11 @@ impl<'o> Screen<'o> {
         let rows: usize = self.drawn.iter().map(|columns| columns.div_ceil(width.max(1)).max(1)).sum();
         let rows = rows.min(height.saturating_sub(1));
         let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-        let told: String =
-            self.lines.iter().map(|line| format!("{}\n", line.print(self.paint, width))).collect();
+        let told: String = self
+            .lines
+            .iter()
+            .map(|line| format!("{}\n", story_lines::print(line, self.paint, width)))
+            .collect();
         let told = told.lines();
         // What stood there is wiped first: a shorter line would leave the rest of a longer one.
         let body: String =
@@ -400,7 +404,7 @@ fn fill(names: &[String], width: usize, lines_max: usize) -> Vec<String> {
 /// Tasks that are done, and those that are or will be: what was canceled will not.
 pub fn done_of_all(world: &World) -> (usize, usize) {
     let count = |status: Status| world.tasks.values().filter(|task| task.status() == status).count();
-    let proposed = super::story::proposed(world).len();
+    let proposed = api::story::proposed(world).len();
     (count(Status::Done), world.tasks.len() - count(Status::Canceled) - proposed)
 }
 

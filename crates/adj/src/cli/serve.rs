@@ -8,25 +8,26 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hosted::{Front, StreamSettings, Switch};
+use super::hosted::{Front, StreamSettings, Switch, SwitchControl};
 use super::project::{Project, shown};
-use super::story::{Line, Story, Tone};
 use super::terminal::{self, Paint};
 use super::{Context, Exit, Failure, Globals, text};
-use crate::api::Control;
-use crate::api::tokens::Who;
-use crate::api::types::Nothing;
-use crate::api::types::fleet::Fleet;
-use crate::api::types::token::Link;
-use crate::server::observe::{self, LogForm};
-use crate::server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
-use crate::server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
-use crate::webhooks::Telling;
+use api::Control;
+use api::story::{Line, Story, Tone};
+use api::tokens::Who;
+use api::types::Nothing;
+use api::types::fleet::Fleet;
+use api::types::token::Link;
 use base::clock;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kernel::Event;
 use log::owner::{Handle, Owner};
 use serde::Serialize;
+use server::observe::{self, LogForm};
+use server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
+use server::webhooks::Telling;
+use server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -91,7 +92,7 @@ pub struct Listen {
     #[arg(long, value_name = "HOW", default_value = "token")]
     auth: Auth,
     /// How to tell what happens: `json` prints a line for every transition, request and notice to stderr
-    #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true)]
+    #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true, value_parser = log_forms())]
     log: LogForm,
     /// Seconds that a long poll of a stream waits
     #[arg(long, value_name = "SECONDS", default_value_t = LONG_POLL, value_parser = clap::value_parser!(u64).range(1..=300))]
@@ -102,6 +103,13 @@ pub struct Listen {
     /// Let webhooks of streams reach this machine, over plain http too, and private networks
     #[arg(long)]
     local_webhooks: bool,
+}
+
+fn log_forms() -> impl TypedValueParser<Value = LogForm> {
+    let text = PossibleValue::new(LogForm::Text.name()).help("In words, on stdout");
+    let json = PossibleValue::new(LogForm::Json.name()).help("One JSON object a line, on stderr");
+    PossibleValuesParser::new([text, json])
+        .map(|word| if word == LogForm::Json.name() { LogForm::Json } else { LogForm::Text })
 }
 
 const LONG_POLL: u64 = 25;
@@ -470,7 +478,7 @@ async fn serve(
     if command.run {
         for switch in &switches {
             let starting = switch.clone();
-            let started = tokio::task::spawn_blocking(move || starting.start(None)).await;
+            let started = tokio::task::spawn_blocking(move || SwitchControl(starting).start(None)).await;
             if let Ok(Err(problem)) = started {
                 warn(&format!("the fleet was not started: {}", problem.detail));
             }
@@ -549,7 +557,7 @@ async fn watch_over(
             Some(_) = ends.join_next() => {
                 stopping = stopping.max(1);
                 for switch in switches {
-                    switch.stop(false);
+                    SwitchControl(switch.clone()).stop(false);
                 }
                 false
             }
@@ -572,7 +580,7 @@ async fn watch_over(
                 out.flush()?;
             }
             for switch in switches {
-                switch.stop(now);
+                SwitchControl(switch.clone()).stop(now);
             }
         }
     }
@@ -604,7 +612,7 @@ async fn tell(
     let paint = Paint::new(&Globals { no_color: true, ..Globals::default() }, false);
     let mut story = Story::default();
     let say = |line: &Line| {
-        let line = line.print(paint, usize::MAX);
+        let line = super::story_lines::print(line, paint, usize::MAX);
         lines.send(name.as_ref().map_or(line.clone(), |name| format!("{name}: {line}"))).is_ok()
     };
     loop {

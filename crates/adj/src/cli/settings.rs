@@ -4,9 +4,9 @@ use super::project::Project;
 use super::terminal::{Colour, Paint};
 use super::text::{self, Table, visible, visible_code};
 use super::{Context, Exit, Failure};
-use crate::api::types::fleet::{Fleet, MainState, MainTests};
-use crate::api::types::host::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
-use crate::api::types::{Nothing, Page};
+use api::types::fleet::{Fleet, MainState, MainTests};
+use api::types::host::{self as types, ConfigSchema, Configured, Finding, Level, PromptLine};
+use api::types::{Nothing, Page};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 

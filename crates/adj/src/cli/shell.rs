@@ -3,7 +3,7 @@
 use super::project::Project;
 use super::text::dash;
 use super::{Context, Exit, Failure, named};
-use crate::api::types::task::WayIn;
+use api::types::task::WayIn;
 use clap::Args;
 use fleet::shell::{self, Visit};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};

@@ -3,10 +3,10 @@
 use super::project::Project;
 use super::text::{self, Money, Table, dash, joined, visible, visible_lines};
 use super::{Context, Exit, Failure};
-use crate::api::types::Nothing;
-use crate::api::types::architect::Architect;
-use crate::api::types::request::{ListQuery, Request, WaitsFor};
-use crate::api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine};
+use api::types::Nothing;
+use api::types::architect::Architect;
+use api::types::request::{ListQuery, Request, WaitsFor};
+use api::types::spec::{NewSpec, ShowQuery, Spec, SpecLine};
 use clap::{Args, Subcommand};
 use documents::specs::{self, Line, Read};
 use kernel::specs::SpecState;

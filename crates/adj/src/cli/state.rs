@@ -1,6 +1,6 @@
 //! Workers as scripts know them: the names of Crew's `state.json`, which `adj state` and `adj ps --json` print.
 
-use crate::api::types::worker::{Activity, Worker, WorkerLine, WorkerWhole};
+use api::types::worker::{Activity, Worker, WorkerLine, WorkerWhole};
 use machines::worker::State;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -5,9 +5,9 @@ use super::project::Project;
 use super::terminal::{Colour, Paint, thousands};
 use super::text::{self, Money, Table, dash, joined, visible, visible_lines};
 use super::{Context, Exit, Failure};
-use crate::api::Method;
-use crate::api::types::Nothing;
-use crate::api::types::task::{
+use api::Method;
+use api::types::Nothing;
+use api::types::task::{
     self as types, ApprovalRecord, ListQuery, Moved, NewComment, NewDependency, NewPlan, Task, TaskLine,
     TaskWhole,
 };

@@ -1,6 +1,7 @@
 //! The terminal: whether there is one, how large it is, and the few codes that we send it.
 
 use super::Globals;
+pub use api::format::{clock, day_and_clock, duration, rounded_dollars, thousands, zone};
 use std::fmt::Display;
 
 /// Colours, or none where nobody wants or sees them.
@@ -171,57 +172,6 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// A length of virtual or real time, in its two largest units.
-pub fn duration(millis: i64) -> String {
-    let seconds = millis / 1000;
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{} s", seconds % 60),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {minutes} min"),
-        _ => format!("{days} d {hours} h"),
-    }
-}
-
-/// The time of day where this runs, of milliseconds since the epoch.
-pub fn clock(at: i64) -> String {
-    local(at).map_or_else(|| "--:--:--".to_owned(), |time| time.strftime("%H:%M:%S").to_string())
-}
-
-/// The same with its day.
-pub fn day_and_clock(at: i64) -> String {
-    let text = local(at).map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
-    text.unwrap_or_else(|| "-".to_owned())
-}
-
-/// What these times are in: `UTC`, `CET`, …
-pub fn zone(at: i64) -> String {
-    local(at).map_or_else(|| "UTC".to_owned(), |time| time.strftime("%Z").to_string())
-}
-
-fn local(at: i64) -> Option<jiff::Zoned> {
-    Some(jiff::Timestamp::from_millisecond(at).ok()?.to_zoned(jiff::tz::TimeZone::system()))
-}
-
-/// Money to the cent, from millionths.
-pub fn rounded_dollars(micros: u64) -> String {
-    let cents = micros.saturating_add(5_000) / 10_000;
-    format!("${}.{:02}", cents / 100, cents % 100)
-}
-
-/// A number with its thousands apart.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Text on a terminal: what people and agents wrote is shown as text and cannot move the cursor, and columns line up.
 
 use super::terminal::{self, Colour, Paint, column, columns, cut, rounded_dollars as micros, wrap};
-use crate::api::types::cost::Spend as Spent;
-use crate::api::types::worker::WorkerWhole;
-use crate::api::usd;
-use base::visible::is_harmless;
+pub use api::format::{json, json_lines};
+use api::types::cost::Spend as Spent;
+use api::types::worker::WorkerWhole;
+use api::usd;
 pub use base::visible::{visible, visible_code};
 use kernel::World;
 use kernel::budget::{Unpriced, unpriced};
@@ -21,38 +21,6 @@ pub fn visible_lines(text: &str, indent: &str) -> String {
 /// The same with every character: also those at the ends of lines.
 pub fn visible_whole(text: &str, indent: &str) -> String {
     text.split('\n').map(|line| format!("{indent}{}\n", visible(line))).collect()
-}
-
-/// One JSON document. What JSON would let through is escaped, so that printing it is as harmless as a table.
-pub fn json(document: &impl Serialize) -> String {
-    // What is printed is made of text, numbers and names of members: there is nothing that could not be written.
-    escaped(&serde_json::to_string(document).unwrap_or_default())
-}
-
-fn escaped(plain: &str) -> String {
-    if plain.chars().all(is_harmless) {
-        return plain.to_owned();
-    }
-    let mut shown = String::with_capacity(plain.len());
-    for letter in plain.chars() {
-        if is_harmless(letter) {
-            shown.push(letter);
-        } else {
-            // Outside of strings there is nothing of the kind, so it is always within one.
-            let mut units = [0; 2];
-            for unit in letter.encode_utf16(&mut units) {
-                let _ = write!(shown, "\\u{unit:04x}");
-            }
-        }
-    }
-    shown
-}
-
-/// The same over several lines, for people to read.
-pub fn json_lines(document: &impl Serialize) -> String {
-    let Ok(plain) = serde_json::to_string_pretty(document) else { return json(document) };
-    // Its own line breaks are outside of strings, where nothing needs to be escaped.
-    plain.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows under a head, in columns as wide as they must be. The last column gets what the terminal has left, and is not

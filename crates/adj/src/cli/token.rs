@@ -3,9 +3,11 @@
 use super::project::Project;
 use super::text::{self, Table, dash};
 use super::{Context, Failure};
-use crate::api::Method;
-use crate::api::types::Nothing;
-use crate::api::types::token::{Minted, NewToken, TokenLine, TokenRole};
+use api::Method;
+use api::types::Nothing;
+use api::types::token::{Minted, NewToken, TokenLine, TokenRole};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
@@ -34,7 +36,7 @@ pub struct Create {
     name: String,
     /// What its holder may do
     #[arg(long, value_enum)]
-    role: TokenRole,
+    role: Role,
     /// Days until it ends [default: until it is revoked]
     #[arg(long, value_name = "N")]
     days: Option<u32>,
@@ -44,6 +46,27 @@ pub struct Create {
 pub struct Revoke {
     /// Id of the token, as `adj token ls` lists it
     id: String,
+}
+
+/// A role as the command line names it.
+#[derive(Clone, Debug)]
+pub struct Role(TokenRole);
+
+impl ValueEnum for Role {
+    fn value_variants<'a>() -> &'a [Role] {
+        use TokenRole::{Intern, Lead, Person, Reader, Specialist};
+        &[Role(Person), Role(Reader), Role(Lead), Role(Specialist), Role(Intern)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let value = PossibleValue::new(self.0.to_string());
+        Some(match self.0 {
+            TokenRole::Person => value.help("All that people may"),
+            TokenRole::Reader => value.help("Look at everything, and change nothing"),
+            TokenRole::Lead => value.help("What an agent of this role may"),
+            TokenRole::Specialist | TokenRole::Intern => value,
+        })
+    }
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
@@ -56,7 +79,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
 
 fn create(command: Create, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let Create { name, role, days } = command;
+    let Create { name, role: Role(role), days } = command;
     let made: Minted = project.post("/tokens", &NewToken { name, role, days })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&made))?);

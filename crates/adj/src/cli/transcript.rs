@@ -4,8 +4,8 @@ use super::named::first_found;
 use super::project::Project;
 use super::text::{self, visible, visible_code};
 use super::{Context, Failure};
-use crate::api::types::host::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
-use crate::api::types::{Cursor, Limit, PAGE_MAX};
+use api::types::host::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
+use api::types::{Cursor, Limit, PAGE_MAX};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 

@@ -4,8 +4,8 @@ use super::project::Project;
 use super::terminal::Paint;
 use super::text::{self, Table, dash, visible};
 use super::{Context, Failure};
-use crate::api::types::Nothing;
-use crate::api::types::waiting::{Offered, Waiting};
+use api::types::Nothing;
+use api::types::waiting::{Offered, Waiting};
 use fleet::command_line::command;
 
 pub const HELP: &str = "\
@@ -76,11 +76,4 @@ pub fn to_continue(detail: &str, next: &[Offered]) -> String {
             format!("{detail}; to continue: {}", commands.join(", or "))
         }
     }
-}
-
-/// A hint: what to do in words, and the commands that do it.
-pub fn hint(words: Option<&str>, next: &[Offered]) -> Option<String> {
-    let commands = next.iter().map(|Offered { choice, text }| format!("`{}` {text}", command(choice)));
-    let parts: Vec<String> = words.map(str::to_owned).into_iter().chain(commands).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
 }

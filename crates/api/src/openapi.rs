@@ -1,0 +1,331 @@
+//! The table of routes as an OpenAPI 3.1 document: no route is described by hand, and none is left out.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::Method;
+use super::routes::{Route, TABLE};
+use super::types::Name;
+use machines::names::NAME_LENGTH_MAX;
+
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+
+/// Where schemas stand in the document.
+const SCHEMAS: &str = "/components/schemas";
+/// What is sent and what is answered may differ under one name: what is sent gets this behind it.
+const SENT: &str = "Sent";
+
+fn document() -> Value {
+    let generator = |settings: SchemaSettings| {
+        settings.with(|settings| settings.definitions_path = SCHEMAS.into()).into_generator()
+    };
+    let mut sent = generator(SchemaSettings::draft2020_12().for_deserialize());
+    let mut answered = generator(SchemaSettings::draft2020_12().for_serialize());
+    let problem = answered.subschema_for::<super::types::problem::Document>().to_value();
+    let mut operations: Vec<(&Route, Operation)> = Vec::new();
+    let mut tags = Vec::new();
+    for subject in TABLE.iter() {
+        tags.push(json!({"name": subject.title}));
+        for route in &subject.routes {
+            operations.push((route, Operation::of(route, subject.title, &mut sent, &mut answered)));
+        }
+    }
+    let (mut sent, mut schemas) = (sent.take_definitions(false), answered.take_definitions(false));
+    let renamed = renamed(&sent, &schemas);
+    for (name, mut schema) in std::mem::take(&mut sent) {
+        rename(&mut schema, &renamed);
+        let name = if renamed.contains(&name) { format!("{name}{SENT}") } else { name };
+        schemas.insert(name, schema);
+    }
+    schemas.sort_keys();
+    let mut paths = Map::new();
+    for (route, mut operation) in operations {
+        rename(&mut operation.parameters, &renamed);
+        rename(&mut operation.body, &renamed);
+        let methods = paths.entry(route.path).or_insert_with(|| json!({}));
+        methods[route.method.name().to_lowercase()] = operation.document(route, &problem);
+    }
+    let mut paths = Value::Object(paths);
+    for_generators(&mut paths);
+    schemas.values_mut().for_each(for_generators);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Adjutant",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Tasks, agents, runs and approvals of a project. `adj serve` answers here.",
+        },
+        "servers": [{"url": "/api/v1"}],
+        "security": [{"token": []}, {"session": [], "pageKey": []}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A person's token is in `.git/adjutant/token`; `adj token create` makes others.",
+                },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "adj-4600",
+                    "description": "A browser that came by the link of `adj url`. The name holds the port.",
+                },
+                "pageKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Adj-Page-Key",
+                    "description": "What `POST /session` answered, kept in the storage of the page: the cookie alone is \
+                        not enough, since browsers send it to every port of a host.",
+                },
+            },
+        },
+    })
+}
+
+/// What generators of clients stumble over, said in another way. A member with a `default` becomes one that must be sent, in
+/// openapi-typescript; a schema that is `true` is refused by openapi-python-client, and `{}` means the same.
+fn for_generators(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(for_generators),
+        Value::Object(members) => {
+            // A member of this name would be a schema, or stand below `properties`.
+            members.shift_remove("default");
+            for (name, value) in members.iter_mut() {
+                match (name.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        for property in properties.values_mut() {
+                            match property {
+                                Value::Bool(true) => *property = json!({}),
+                                property => for_generators(property),
+                            }
+                        }
+                    }
+                    ("items", value @ Value::Bool(true)) => *value = json!({}),
+                    (_, value) => for_generators(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A row, with its types as schemas.
+struct Operation {
+    subject: &'static str,
+    parameters: Value,
+    body: Value,
+    /// Whether there is anything that it must bring; without a body it is taken as `{}`.
+    body_required: bool,
+    answer: Value,
+}
+
+impl Operation {
+    fn of(
+        route: &Route,
+        subject: &'static str,
+        sent: &mut SchemaGenerator,
+        answered: &mut SchemaGenerator,
+    ) -> Operation {
+        let query = (route.query)(sent).to_value();
+        let query = resolved(&query, sent.definitions());
+        let mut parameters: Vec<Value> = names(route.path).map(path_parameter).collect();
+        parameters.extend(query_parameters(&query));
+        let body = (route.body)(sent).to_value();
+        let empty = body["$ref"].as_str().is_some_and(|name| name.ends_with("/Nothing"));
+        let whole = resolved(&body, sent.definitions());
+        let body_required = whole["properties"].is_null() || whole["required"].is_array();
+        let body = if empty { Value::Null } else { body };
+        Operation {
+            subject,
+            parameters: parameters.into(),
+            body,
+            body_required,
+            answer: (route.answer)(answered).to_value(),
+        }
+    }
+
+    fn document(mut self, route: &Route, problem: &Value) -> Value {
+        let Route { method, path, about, status, .. } = route;
+        let content = |schema: &Value, kind: &str| json!({kind: {"schema": schema}});
+        let refused = |about: &str| json!({"description": about, "content": content(problem, "application/problem+json")});
+        let mut answer = content(&self.answer, "application/json");
+        if let Some(kind) = route.also_as {
+            answer[kind] = json!({"schema": {"type": "string"}});
+        }
+        let mut responses = json!({
+            status.to_string(): {"description": "Done", "content": answer},
+            "400": refused("The request is not right"),
+            "401": refused("No token that the project knows"),
+            "403": refused("The role of the caller may not"),
+            "404": refused("There is no such thing"),
+            "409": refused("Not in this state"),
+            "413": refused("The body is too large"),
+            "422": refused("Something is missing or out of range"),
+            "429": refused("Too many requests"),
+            "500": refused("Something is wrong here"),
+            "502": refused("A program that was needed failed"),
+            "503": refused("Not now"),
+            "507": refused("The disk is full"),
+        });
+        if *method == Method::Get {
+            responses["304"] = json!({"description": "It is what `If-None-Match` says"});
+        } else {
+            if let Some(parameters) = self.parameters.as_array_mut() {
+                parameters.push(idempotency_key());
+            }
+            responses["408"] = refused("The body did not arrive in time");
+            responses["415"] = refused("The body is not JSON");
+        }
+        let mut operation = json!({
+            "operationId": operation_id(*method, path),
+            "tags": [self.subject],
+            "summary": about,
+            "description": format!("Who: {}.", route.who.words()),
+            "parameters": self.parameters,
+            "responses": responses,
+        });
+        if !self.body.is_null() {
+            let content = content(&self.body, "application/json");
+            operation["requestBody"] = json!({"required": self.body_required, "content": content});
+        }
+        operation
+    }
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": "X-Idempotency-Key",
+        "in": "header",
+        "description": "Asked again with the same key, it is done once and answered twice.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    })
+}
+
+fn names(path: &'static str) -> impl Iterator<Item = &'static str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn path_parameter(name: &str) -> Value {
+    let schema = json!({"type": "string", "pattern": Name::PATTERN, "maxLength": NAME_LENGTH_MAX});
+    json!({"name": name, "in": "path", "required": true, "schema": schema})
+}
+
+fn query_parameters(query: &Value) -> Vec<Value> {
+    let required: Vec<&str> =
+        query["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let members = query["properties"].as_object().into_iter().flatten();
+    let parameter = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let about = match schema.as_object_mut().and_then(|schema| schema.shift_remove("description")) {
+            Some(Value::String(about)) => about,
+            _ => String::new(),
+        };
+        json!({
+            "name": name,
+            "in": "query",
+            "required": required.contains(&name.as_str()),
+            "description": about,
+            "schema": schema,
+        })
+    };
+    members.map(parameter).collect()
+}
+
+/// `getTasksTaskWhy`, for `GET /tasks/{task}/why`.
+fn operation_id(method: Method, path: &str) -> String {
+    let words = path.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = |word: &str| format!("{}{}", word[..1].to_uppercase(), &word[1..]);
+    method.name().to_lowercase() + &words.map(capital).collect::<String>()
+}
+
+/// What a reference stands for.
+fn resolved(schema: &Value, definitions: &Map<String, Value>) -> Value {
+    let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+    name.and_then(|name| definitions.get(name)).unwrap_or(schema).clone()
+}
+
+/// The names that mean something else when they are sent than when they are answered, themselves or by what they hold.
+fn renamed(sent: &Map<String, Value>, answered: &Map<String, Value>) -> BTreeSet<String> {
+    let differs =
+        |(name, schema): &(&String, &Value)| answered.get(*name).is_some_and(|other| other != *schema);
+    let mut renamed: BTreeSet<String> = sent.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+    loop {
+        let touched = |(name, schema): &(&String, &Value)| {
+            answered.contains_key(*name) && !renamed.contains(*name) && refers_to(schema, &renamed)
+        };
+        let more: Vec<String> = sent.iter().filter(touched).map(|(name, _)| name.clone()).collect();
+        if more.is_empty() {
+            return renamed;
+        }
+        renamed.extend(more);
+    }
+}
+
+fn refers_to(schema: &Value, names: &BTreeSet<String>) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {
+            ("$ref", Value::String(to)) => to.rsplit('/').next().is_some_and(|name| names.contains(name)),
+            (_, value) => refers_to(value, names),
+        }),
+        Value::Array(items) => items.iter().any(|item| refers_to(item, names)),
+        _ => false,
+    }
+}
+
+fn rename(schema: &mut Value, names: &BTreeSet<String>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match (key.as_str(), value) {
+                    ("$ref", Value::String(to))
+                        if to.rsplit('/').next().is_some_and(|name| names.contains(name)) =>
+                    {
+                        to.push_str(SENT);
+                    }
+                    (_, value) => rename(value, names),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, names)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routes;
+
+    /// Each code of a choice takes only some of the names.
+    #[test]
+    fn what_is_offered_has_a_code_and_a_text_and_names_only_where_the_code_takes_them() {
+        let required = &DOCUMENT["components"]["schemas"]["Offered"]["required"];
+        assert_eq!(required, &json!(["code", "text"]));
+    }
+
+    #[test]
+    fn every_route_is_in_the_document_and_every_reference_leads_somewhere() {
+        for route in routes::all() {
+            let operation = &DOCUMENT["paths"][route.path][route.method.name().to_lowercase()];
+            assert_eq!(operation["summary"], route.about, "{} {}", route.method.name(), route.path);
+        }
+        let mut ids = BTreeSet::new();
+        for operation in
+            DOCUMENT["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap())
+        {
+            assert!(ids.insert(operation.1["operationId"].as_str().unwrap().to_owned()), "{operation:?}");
+        }
+        let text = DOCUMENT.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(DOCUMENT.pointer(pointer).is_some(), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Tokens that people make, and links for browsers.
+
+use super::Name;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What somebody with a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenRole {
+    /// All that people may.
+    Person,
+    /// Look at everything, and change nothing.
+    Reader,
+    /// What an agent of this role may.
+    Lead,
+    Specialist,
+    Intern,
+}
+
+impl std::fmt::Display for TokenRole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TokenRole::Person => "person",
+            TokenRole::Reader => "reader",
+            TokenRole::Lead => "lead",
+            TokenRole::Specialist => "specialist",
+            TokenRole::Intern => "intern",
+        })
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewToken {
+    /// Who uses it. What is done with it is written down under this name.
+    #[schemars(with = "Name")]
+    pub name: String,
+    pub role: TokenRole,
+    /// It ends after so many days; without this it holds until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3650))]
+    pub days: Option<u32>,
+}
+
+/// A token, without the token.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenLine {
+    /// What it is revoked by. Nobody can make a token of it.
+    pub id: String,
+    pub name: String,
+    pub role: TokenRole,
+    pub created_at: String,
+    /// Null: it holds until it is revoked.
+    pub expires_at: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Minted {
+    #[serde(flatten)]
+    pub line: TokenLine,
+    /// Shown this once: only its hash is kept.
+    pub token: String,
+}
+
+/// A way into the page for a browser, for one use.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    pub url: String,
+    pub expires_at: String,
+}

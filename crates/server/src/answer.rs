@@ -1,0 +1,489 @@
+//! One request: who asks, for which project, what; and the answer.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use hyper::body::{Bytes, Incoming};
+use kernel::Actor;
+use log::owner::SubmitError;
+use serde_json::Value;
+use streams::Access;
+use tokio::sync::{oneshot, watch};
+
+use super::body::{brings_body, hide, json_body};
+use super::credentials::{caller, session, unknown};
+use super::observe::{self, By};
+use super::reply::{self, respond, respond_kept, respond_problem, respond_tagged, respond_text, started};
+use super::sending::{self, Known};
+use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
+use super::tokens::Caller;
+use super::{Connection, Door, House, Place, Served, events, export, pages, proof, ready};
+use api::host::EXPORT;
+use api::{self, Method, Problem, Request, Site};
+
+pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
+    let (since, mut by) = (Instant::now(), Asker::default());
+    let (parts, body) = request.into_parts();
+    let answering = Answering::new(connection);
+    let response = match routed(connection, &parts, body, &mut by).await {
+        Ok(response) => response,
+        Err(problem) => respond_problem(&problem),
+    };
+    let response = sending::sent(connection, &parts, by.known, response);
+    drop(answering);
+    // What comes before a request is no request of anybody's yet.
+    if !(response.status().is_success() && parts.uri.path().ends_with(proof::PATH)) {
+        observe::answered(&connection.house, &parts, by.by, since, &response);
+    }
+    response
+}
+
+/// Who asks, as far as it was found out.
+#[derive(Default)]
+struct Asker {
+    by: By,
+    known: Option<Known>,
+}
+
+/// A request whose answer is not ready.
+struct Answering<'c>(&'c Connection);
+
+impl Answering<'_> {
+    fn new(connection: &Connection) -> Answering<'_> {
+        connection.answering.fetch_add(1, Ordering::Relaxed);
+        Answering(connection)
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn routed(
+    connection: &Arc<Connection>,
+    parts: &Parts,
+    body: Incoming,
+    by: &mut Asker,
+) -> Result<Response, Problem> {
+    let house = &connection.house;
+    if let Door::Tcp(door) = &house.door {
+        match door.open && is_preflight(parts) {
+            true => door.names.check_host(parts)?,
+            false => match door.names.check(parts) {
+                Err(_) if door.names.is_followed_link(parts) => {
+                    return Ok(pages::followed(parts.uri.path()));
+                }
+                checked => checked?,
+            },
+        }
+        if let Some(response) = pages::before_anybody_asks(door, parts) {
+            return Ok(response);
+        }
+        if parts.uri.path() == "/readyz" {
+            return Ok(pages::ready(house));
+        }
+        if parts.uri.path() == pages::SESSION {
+            return session(house, door, parts, body).await;
+        }
+    }
+    let path = decoded(parts.uri.path())?;
+    if let Some(page) = metrics(house, parts, &path, &mut by.by).await? {
+        return Ok(page);
+    }
+    let (place, path) = house.place(&path);
+    if path == proof::PATH && parts.method == axum::http::Method::GET {
+        return match proven(connection, place, parts.uri.query().unwrap_or_default()) {
+            Some(proof) => Ok(respond(200, &serde_json::to_value(proof).unwrap_or_default())),
+            None => stranger(house, parts, &path, unknown()),
+        };
+    }
+    let Some(place) = place else {
+        // What is of no project is for whoever may ask any of them.
+        let known = house.places.values().any(|place| caller(house, place, parts).is_ok());
+        return match known {
+            true => pages::of_house(house, &path).ok_or_else(|| nothing_at(&path)),
+            false => stranger(house, parts, &path, unknown()),
+        };
+    };
+    let asking = match caller(house, place, parts) {
+        Ok(asking) => asking,
+        // Whoever was woken shows what it was woken with.
+        Err(_) if stream_path(parts.uri.path()).is_some_and(is_of_a_wake) => {
+            let stream = stream_path(parts.uri.path()).unwrap_or_default();
+            return ask_streams(place, stream, parts, body, Access::NOTHING, "").await;
+        }
+        Err(problem) => return stranger(house, parts, &path, problem),
+    };
+    connection.seat.is_known();
+    by.by = By::of(&asking);
+    let known = by.known.insert(Known { place: place.clone(), caller: asking.clone() });
+    if let Door::Tcp(door) = &house.door
+        && asking.paced
+    {
+        door.pace.named(&asking.actor.to_string())?;
+    }
+    if let Some(page) = pages::of_place(&path) {
+        return Ok(page);
+    }
+    let caller = asking.clone();
+    let answer = async {
+        if path == "/mcp" {
+            let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
+            let within = connection.house.door.client_timeout();
+            return Ok(place.mcp.answer(request, asking, connection.stopping.clone(), within).await);
+        }
+        if let Some(stream) = stream_path(parts.uri.path()) {
+            let mut response = streamed(place, stream, parts, body, &asking, &known.name()).await?;
+            response.extensions_mut().insert(sending::Counted);
+            return Ok(response);
+        }
+        asked(connection, place, parts, path.clone(), body, asking).await
+    };
+    if !may_wait(&path, parts.uri.query().unwrap_or_default()) {
+        return answer.await;
+    }
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        // Whoever waits for something is let in only for as long as what it has shown holds.
+        () = sending::revoked(house, place, parts, &caller) => Err(unknown()),
+        () = stopped(connection.stopping.clone()) => Err(stopping()),
+    }
+}
+
+/// Whether something has to happen before it is answered.
+fn may_wait(path: &str, query: &str) -> bool {
+    path == "/mcp" || ["wait=", "live="].iter().any(|word| query.contains(word))
+}
+
+/// A while after the server was told to stop: what is answered by then is answered.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // Where nobody can say it any more, it is so.
+    let _ = stopping.wait_for(|stopped| *stopped).await;
+    tokio::time::sleep(WAITING_GRACE).await;
+}
+
+/// Waits that were given up have this long to be answered in their own way.
+const WAITING_GRACE: Duration = Duration::from_millis(250);
+
+fn stopping() -> Problem {
+    Problem::new(503, "STOPPING", "the server stops, and what was waited for has not happened")
+        .hint("ask again: another server may be there in a moment")
+        .retry_after(1)
+}
+
+/// The proof that the token of whoever asks is known here: to this project, or to any where none is named.
+fn proven(connection: &Connection, place: Option<&Arc<Place>>, query: &str) -> Option<proof::Proof> {
+    let challenge: proof::Challenge = serde_urlencoded::from_str(query).ok()?;
+    let (address, now) = (connection.address.as_deref()?, base::clock::now());
+    let mut places = place.into_iter().chain(connection.house.places.values().filter(|_| place.is_none()));
+    places.find_map(|place| place.served.tokens.prove(&challenge, address, now))
+}
+
+/// A request of the API.
+async fn asked(
+    connection: &Arc<Connection>,
+    place: &Arc<Place>,
+    parts: &Parts,
+    path: String,
+    body: Incoming,
+    asking: Caller,
+) -> Result<Response, Problem> {
+    let name = sending::name_of(&asking);
+    let Caller { actor, run, seat, reply, token, reads_only, .. } = asking;
+    let request = Request {
+        method: method(&parts.method, &path)?,
+        path,
+        query: query(parts.uri.query().unwrap_or_default())?.to_owned(),
+        body: Value::Null,
+        actor,
+        run,
+        seat,
+        reply,
+        reads_only,
+        token,
+        id: base::clock::unique(),
+        at: base::clock::now(),
+        x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
+        idempotency_key: text(&parts.headers, "idempotency-key")?,
+    };
+    if request.method == Method::Get
+        && request.path == "/api/v1/events"
+        && accepts(&parts.headers, "text/event-stream")
+    {
+        api::routes::check(&place.served.project.world(), &request)?;
+        let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
+        let end = place.served.project.world().seq;
+        if after > end {
+            return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
+                .hint("follow from `after=0`, or from the last record that you have seen in this log"));
+        }
+        return Ok(place.served.events.follow(after, connection.stopping.clone()));
+    }
+    if request.method == Method::Get && request.path == "/api/v1/export" && accepts(&parts.headers, EXPORT) {
+        api::routes::check(&place.served.project.world(), &request)?;
+        return export::exported(place).await;
+    }
+    let seen = text(&parts.headers, "if-none-match")?;
+    let plain = request.query.is_empty() && !brings_body(&parts.headers);
+    if request.method == Method::Get && request.path == "/api/v1/board" && plain {
+        let world = place.served.project.world();
+        if api::routes::check(&world, &request)?.ready {
+            let ready::Ready { document, version } = place.board.document(&world)?;
+            let tag = format!("\"{:x}-{version}\"", started());
+            let mut response = respond_kept(document, &tag, seen.as_deref());
+            response.extensions_mut().insert(sending::Counted);
+            return Ok(response);
+        }
+    }
+    let only_asks = api::routes::only_asks(&request)?;
+    let within = connection.house.door.client_timeout();
+    let mut body = tokio::select! {
+        biased;
+        body = json_body(request.method, &parts.headers, body, within) => body?,
+        // Nothing of it was begun: whoever sends it can send it again.
+        () = stopped(connection.stopping.clone()) => return Err(stopping()),
+    };
+    hide(&mut body, &place.served.tokens);
+    let request = Request { body, ..request };
+    Ok(match only_asks {
+        true => decided(place, &request).await,
+        false => answered(connection, place, request, seen.as_deref(), name).await,
+    })
+}
+
+/// One thread of the server at most waits for a disk; the others go on with other callers.
+static AT_A_DESK: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
+
+/// Asks the kernel. Where nobody else asks, this thread decides by itself, and no other needs to be woken; otherwise it
+/// goes on with other callers until what was asked is on disk.
+async fn decided(place: &Place, request: &Request) -> Response {
+    let _turn = place.requests.acquire().await;
+    let (command, asked) = match caught(|| api::asks::begin(&place.served.site(), request)) {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(api::Response { status, body })) => return respond(status, &body),
+        Err(bug) => return respond_problem(&bug),
+    };
+    let (send, receive) = oneshot::channel();
+    let answer = Box::new(move |answered| drop(send.send(answered)));
+    let project = &place.served.project;
+    let sent = match AT_A_DESK.try_acquire() {
+        Ok(_seat) => caught(|| project.send_here(command, answer)),
+        Err(_) => Ok(project.send(command, answer)),
+    };
+    let answered = match sent {
+        Ok(Ok(())) => receive.await.unwrap_or(Err(SubmitError::Stopped)),
+        Ok(Err(error)) => Err(error),
+        Err(bug) => return respond_problem(&bug),
+    };
+    match caught(|| asked.finish(&place.served.site(), request, answered)) {
+        Ok(api::Response { status, body }) => respond(status, &body),
+        Err(bug) => respond_problem(&bug),
+    }
+}
+
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Problem> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| bug())
+}
+
+/// It is the request's alone, or the owner's, which has stopped then.
+fn bug() -> Problem {
+    Problem::new(500, "BUG", "the request could not be answered").hint("please report it, with the request")
+}
+
+/// The numbers of all projects are for the people of any of them; agents find nothing there.
+async fn metrics(house: &House, parts: &Parts, path: &str, by: &mut By) -> Result<Option<Response>, Problem> {
+    if path != observe::PATH || parts.method != axum::http::Method::GET {
+        return Ok(None);
+    }
+    let mut known = house.places.values().filter_map(|place| caller(house, place, parts).ok());
+    let Some(asking) = known.find(|caller| matches!(caller.actor, Actor::Human(_))) else { return Ok(None) };
+    if let Door::Tcp(door) = &house.door
+        && asking.paced
+    {
+        door.pace.named(&asking.actor.to_string())?;
+    }
+    *by = By::of(&asking);
+    Ok(observe::page().await.map(pages::metrics))
+}
+
+/// A browser that opens an address gets a page, which says how to get in to those who are not signed in.
+fn stranger(house: &House, parts: &Parts, path: &str, problem: Problem) -> Result<Response, Problem> {
+    let problem = match &house.door {
+        Door::Tcp(door) => door.pace.stranger(problem),
+        Door::Socket => problem,
+    };
+    let is_browser = matches!(house.door, Door::Tcp(_))
+        && parts.method == axum::http::Method::GET
+        && (path == "/" || accepts(&parts.headers, "text/html"));
+    match problem.status {
+        401 if is_browser => Ok(pages::shell()),
+        _ => Err(problem),
+    }
+}
+
+impl House {
+    /// The project that a path leads to, and the path within it. Where there is only one, its name can be left out.
+    fn place<'h>(&'h self, path: &str) -> (Option<&'h Arc<Place>>, String) {
+        if let (Door::Tcp(_), Some(rest)) = (&self.door, path.strip_prefix("/p/")) {
+            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+            return (self.places.get(name), format!("/{rest}"));
+        }
+        let only = self.places.values().next().filter(|_| self.places.len() == 1);
+        (only, path.to_owned())
+    }
+}
+
+fn nothing_at(path: &str) -> Problem {
+    Problem::not_found(format!("there is nothing at `{}`", path.escape_debug()))
+        .hint("a server of several projects has each of them at `/p/NAME/`")
+}
+
+/// Asks on a thread that may block: for files, for git, and for the owner.
+async fn answered(
+    connection: &Connection,
+    place: &Arc<Place>,
+    mut request: Request,
+    seen: Option<&str>,
+    name: String,
+) -> Response {
+    let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
+    let waiting = waits.then(|| place.waiting.clone().try_acquire_owned().ok()).flatten();
+    if waits && waiting.is_none() {
+        let others = form_urlencoded::parse(request.query.as_bytes()).filter(|(name, _)| name != "wait");
+        request.query = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
+    }
+    // Whoever waits for something to happen takes no place of those who want to be answered.
+    let turn = if waiting.is_none() { place.requests.acquire().await.ok() } else { None };
+    let alone = if is_heavy(&request) { place.heavy.acquire().await.ok() } else { None };
+    let reads = request.method == Method::Get;
+    let (given_up, asked) = (GivenUp::default(), place.clone());
+    let flag = given_up.0.clone();
+    let waits = waiting.is_some();
+    let working = tokio::task::spawn_blocking(move || {
+        // From here to the text of the answer: it takes several times its size meanwhile.
+        let _turn = reads.then(api::turns::take);
+        let site = Site { given_up: Some(&flag), ..asked.served.site() };
+        let api::Response { status, body } = api::answer(&site, &request);
+        let (text, code) = (body.to_string(), reply::code(status, &body));
+        drop(body);
+        if !reads {
+            return Ok((status, Bytes::from(text), code));
+        }
+        let share = sending::share(&name, text.len())?;
+        let text = Bytes::from(text);
+        Ok((status, share.map_or(text.clone(), |share| share.around(text)), code))
+    });
+    let stopping = async {
+        match waits {
+            true => drop(connection.stopping.clone().wait_for(|stopping| *stopping).await),
+            false => std::future::pending().await,
+        }
+    };
+    let response = tokio::select! {
+        response = working => response,
+        () = stopping => return respond_problem(&self::stopping()),
+    };
+    drop((turn, alone, waiting));
+    let mut response = match response {
+        Ok(Ok((200, text, _))) if reads => respond_tagged(text, seen),
+        Ok(Ok((status, text, code))) => respond_text(status, text, code),
+        Ok(Err(problem)) => return respond_problem(&problem),
+        Err(_) => return respond_problem(&bug()),
+    };
+    if reads {
+        response.extensions_mut().insert(sending::Counted);
+    }
+    response
+}
+
+/// What takes much memory while it is made, whatever of it is sent.
+fn is_heavy(request: &Request) -> bool {
+    let path = &request.path;
+    request.method == Method::Get
+        && (path.ends_with("/diff") || path.starts_with("/api/v1/salvage/") || path == "/api/v1/verify")
+}
+
+/// Says so when nobody waits for an answer any more.
+#[derive(Default)]
+struct GivenUp(Arc<AtomicBool>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Served {
+    fn site(&self) -> Site<'_> {
+        Site { project: &*self.project, host: &*self.host, control: Some(&*self.control), given_up: None }
+    }
+}
+
+pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
+    match method.as_str() {
+        // What is not sent of the answer is left out on the way.
+        "GET" | "HEAD" => Ok(Method::Get),
+        "POST" => Ok(Method::Post),
+        "PUT" => Ok(Method::Put),
+        "PATCH" => Ok(Method::Patch),
+        "DELETE" => Ok(Method::Delete),
+        other => {
+            let methods = api::routes::methods_at(path);
+            let detail = format!("nothing here takes {}", other.escape_debug());
+            Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
+        }
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
+    let text = headers.get(name).map(|value| value.to_str().map(str::to_owned));
+    text.transpose().map_err(|_| Problem::bad(format!("the header `{name}` is not text")))
+}
+
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains(kind))
+}
+
+/// What stands behind the `?`, once it is known that all of it can be read.
+fn query(text: &str) -> Result<&str, Problem> {
+    decoded(text).map(|_| text)
+}
+
+/// `%2F` and the like as what they stand for. Names are looked at after this, never before.
+fn decoded(text: &str) -> Result<String, Problem> {
+    // The decoder leaves what is no encoding as it is; here it is a slip of whoever sent it.
+    let is_whole =
+        |after: &str| after.len() >= 2 && after.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_whole) {
+        return Err(Problem::bad("a `%` in the address is not followed by two digits"));
+    }
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| Problem::bad("the address is not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_decoded_once_and_what_cannot_be_is_bad_input() {
+        assert_eq!(decoded("/tasks/a%2Fb%20c").unwrap(), "/tasks/a/b c");
+        assert_eq!(decoded("%252e").unwrap(), "%2e");
+        for bad in ["%", "%2", "%zz", "%+1", "%ff"] {
+            assert_eq!(decoded(bad).unwrap_err().status, 400, "{bad}");
+        }
+        assert_eq!(query("a=1&b&&c=x+y%26").unwrap(), "a=1&b&&c=x+y%26");
+        assert_eq!(query("a=%ff").unwrap_err().status, 400);
+    }
+}

@@ -1,0 +1,164 @@
+//! Who asks: a token says so, or the session of a browser.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use hyper::body::Incoming;
+use kernel::Actor;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer::method;
+use super::body::json_body;
+use super::reply::respond;
+use super::sessions::Shown;
+use super::tokens::{Caller, Tokens};
+use super::{Door, House, Place, TcpDoor, pages};
+use api::tokens::Who;
+use api::{Method, Problem};
+
+pub(super) fn unknown() -> Problem {
+    Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
+        .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
+}
+
+/// Who asks: a token says so, or a session of a browser that one of our links has begun.
+pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Caller, Problem> {
+    let now = base::clock::now();
+    let door = match &house.door {
+        Door::Socket => None,
+        Door::Tcp(door) => Some(door),
+    };
+    if parts.headers.contains_key(header::AUTHORIZATION) {
+        return by_token(&place.served.tokens, &parts.headers);
+    }
+    if let Some(door) = door
+        && let Some(shown) = shown(door, &parts.headers)
+        && let tokens = &place.served.tokens
+        && let Some(Who { user, token }) = door.sessions.who(shown, tokens.folder(), now)
+        && token.as_deref().is_none_or(|token| tokens.lives(token, now))
+    {
+        door.names.check_cookie(parts)?;
+        return Ok(Caller { token, ..Caller::person(&user) });
+    }
+    match door {
+        Some(door) if door.open => Ok(Caller::person("local")),
+        _ => Err(unknown()),
+    }
+}
+
+/// The name of the project's user is theirs to say, in the alphabet of names.
+fn by_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, token) = shown.and_then(|shown| shown.split_once(' ')).ok_or_else(unknown)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(unknown());
+    }
+    let user = headers.get("x-adj-user").map(|user| user.to_str().unwrap_or("\u{fffd}"));
+    let now = base::clock::now();
+    let caller = tokens.caller(token.trim(), user.unwrap_or("local"), now).ok_or_else(unknown)?;
+    if let (Actor::Human(_), Some(user)) = (&caller.actor, user) {
+        machines::names::check(user).map_err(|error| Problem::bad(format!("X-Adj-User: {error}")))?;
+    }
+    Ok(caller)
+}
+
+impl TcpDoor {
+    /// Browsers send a cookie to every port of a host: each server has a name of its own.
+    fn cookie_name(&self) -> String {
+        match self.secure {
+            true => format!("__Host-adj-{}", self.port),
+            false => format!("adj-{}", self.port),
+        }
+    }
+}
+
+/// Both secrets of a session. A navigation sends only the cookie: it is nobody's, and gets a page that sends both.
+fn shown<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<Shown<'h>> {
+    let page_key = headers.get(pages::PAGE_KEY).and_then(|value| value.to_str().ok())?;
+    Some(Shown { cookie: cookie(door, headers)?, page_key })
+}
+
+/// The secret of a session that the browser sends to every port of this host.
+fn cookie<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<&'h str> {
+    let name = door.cookie_name();
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(given, secret)| (given == name).then_some(secret))
+}
+
+/// What the page behind a link sends.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Enter {
+    code: String,
+}
+
+/// What it is given beside the cookie, and keeps in the storage of this origin.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entered {
+    page_key: String,
+}
+
+/// A link becomes a session, or a session ends.
+pub(super) async fn session(
+    house: &House,
+    door: &TcpDoor,
+    parts: &Parts,
+    body: Incoming,
+) -> Result<Response, Problem> {
+    let (method, now) = (method(&parts.method, pages::SESSION)?, base::clock::now());
+    let (secret, seconds, entered) = match method {
+        Method::Post => {
+            let body = json_body(method, &parts.headers, body, door.client_timeout).await?;
+            let Enter { code } = Enter::deserialize(&body)
+                .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
+            let before = shown(door, &parts.headers);
+            // A link rests on the token of whoever made it, and ends with it.
+            let lives = |folder: &Path, token: &str| {
+                let of_folder = |place: &&Arc<Place>| place.served.tokens.folder() == folder;
+                let place = house.places.values().find(of_folder);
+                place.is_some_and(|place| place.served.tokens.lives(token, now))
+            };
+            let begun = door.sessions.begin(&code, before, now, &lives).map_err(|error| {
+                Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
+            })?;
+            let begun = begun.ok_or_else(|| {
+                Problem::new(401, "LINK_USED", "this link was used already, or is too old")
+                    .hint("`adj url` prints a fresh one")
+            })?;
+            let entered = serde_json::to_value(Entered { page_key: begun.page_key });
+            (begun.secret, begun.seconds, entered.unwrap_or_default())
+        }
+        Method::Delete => {
+            door.names.check_cookie(parts)?;
+            let shown = shown(door, &parts.headers).ok_or_else(unknown)?;
+            let ended = door.sessions.end(shown, now).map_err(|error| {
+                let detail = format!("the session has ended until the server starts again: {error}");
+                Problem::new(500, "NOT_KEPT", detail)
+            })?;
+            if !ended {
+                return Err(unknown());
+            }
+            (String::new(), 0, Value::Object(Default::default()))
+        }
+        _ => {
+            let detail = "a session is begun by POST and ended by DELETE";
+            let problem = Problem::new(405, "NO_SUCH_METHOD", detail);
+            return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
+        }
+    };
+    let secure = if door.secure { "; Secure" } else { "" };
+    let name = door.cookie_name();
+    let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let mut response = respond(200, &entered);
+    let cookie = HeaderValue::from_str(&cookie)
+        .map_err(|error| Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}")))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}

@@ -1,0 +1,406 @@
+//! The owner's ends: HTTP in, [`api::Request`] on, JSON out. It translates and decides nothing.
+//!
+//! A project has a socket beside its log, and a server has a TCP address where several projects can be asked. Both lead
+//! to the same answers. `door` says who may knock at the address, `tokens` and `sessions` who asks, `answer` reads what is
+//! asked and answers it.
+//!
+//! Invariants:
+//! - nothing is read of a body, and nothing of a project is answered, before a token or a session has said who asks; but
+//!   that the server knows a token is proven to whoever holds the token, before it is sent;
+//! - nothing that a caller sends is kept in memory beyond the limits;
+//! - whoever connects and says nothing, or reads nothing, is not waited for, and takes no descriptor from anybody else.
+
+mod answer;
+mod body;
+mod credentials;
+mod door;
+mod events;
+mod export;
+mod feeds;
+pub mod log_file;
+pub mod mcp;
+pub mod observe;
+pub mod outgoing;
+mod pace;
+mod pages;
+pub mod port_holder;
+pub mod proof;
+mod ready;
+pub mod real_host;
+mod reply;
+mod seats;
+mod sending;
+pub mod service_manager;
+mod sessions;
+pub mod socket;
+mod stream_door;
+pub mod tcp;
+pub mod tokens;
+pub mod webhooks;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::http::{HeaderValue, header};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinSet;
+
+use seats::{Peer, Seat, Seats};
+use streams::Streams;
+
+use api::{self, Control, Host, Problem};
+
+pub use body::{BODY_BYTES_MAX, hide, whole_body};
+pub use door::Names;
+pub use events::Events;
+pub use feeds::{Feeds, FromLog};
+pub use pace::Pace;
+pub use reply::respond_problem;
+pub use sending::memory;
+pub use sessions::Sessions;
+pub use socket::{Socket, connect, folder_of};
+pub use tokens::{Caller, Tokens, read_token};
+
+/// So many requests of one project are answered at once; more wait their turn.
+const REQUESTS_MAX: usize = 64;
+/// So many callers may wait by long poll, each with a thread of its own; more are answered at once.
+const WAITING_MAX: usize = 256;
+/// A connection over which no whole head of a request has come for so long is closed, the first as any later one.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// A body that takes longer than this to arrive is not waited for, and a connection whose other end has taken nothing of
+/// what is written for so long is closed. An address can have a time of its own.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Those for whom there is no place are told so, this many at once; they have this long to say what they want.
+const TURNED_AWAY_MAX: usize = 16;
+const TURNED_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
+/// The answer to them. Nothing was read of what they asked, so they can ask again.
+pub const TOO_MANY_CONNECTIONS: &str = "TOO_MANY_CONNECTIONS";
+/// The system has no descriptor left: it is asked again after this long.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// What is being answered when the owner stops is given this long, and what is being sent this long: whoever reads slowly
+/// comes back to the next owner.
+const GRACE: Duration = Duration::from_secs(5);
+const SENDING_GRACE: Duration = Duration::from_millis(400);
+/// How often it is looked whether an answer is ready meanwhile.
+const GRACE_LOOK: Duration = Duration::from_millis(20);
+/// A connection keeps about so much of what is to be sent, and takes no longer head of a request.
+const CONNECTION_BYTES_MAX: usize = 32 << 10;
+/// So many exports are sent at once, each with a thread of its own.
+const EXPORTS_MAX: usize = 2;
+
+/// What a project's requests are answered from. Everything in it is shared with whoever runs.
+pub struct Served {
+    pub project: Arc<dyn api::Project + Send + Sync>,
+    pub host: Arc<dyn Host>,
+    pub control: Arc<dyn Control>,
+    pub tokens: Arc<Tokens>,
+    /// The log as it grows, for whoever follows it.
+    pub events: Arc<Events>,
+    /// Durable streams, where they are served.
+    pub streams: Option<Streams>,
+}
+
+/// A project and how much of it is asked at once, through whatever door.
+pub struct Place {
+    served: Served,
+    mcp: mcp::Service,
+    board: ready::ReadyBoard,
+    requests: Semaphore,
+    /// Those that are large while they are made, one at a time.
+    heavy: Semaphore,
+    waiting: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
+    /// Nobody waits for anything any more.
+    stopping: Arc<AtomicBool>,
+}
+
+impl Place {
+    pub fn new(served: Served) -> Arc<Place> {
+        let mcp = mcp::Service {
+            project: served.project.clone(),
+            host: served.host.clone(),
+            control: served.control.clone(),
+            tokens: served.tokens.clone(),
+            mount: Arc::default(),
+            stopping: Arc::default(),
+        };
+        Arc::new(Place {
+            stopping: mcp.stopping.clone(),
+            mcp,
+            served,
+            board: ready::ReadyBoard::default(),
+            requests: Semaphore::new(REQUESTS_MAX),
+            heavy: Semaphore::new(1),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
+        })
+    }
+
+    /// Whoever waits for something is answered now, or comes back later.
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(streams) = &self.served.streams {
+            streams.stop();
+        }
+    }
+}
+
+/// What stands behind a door.
+pub struct House {
+    /// By their names. The socket of a project leads to that one only.
+    pub places: BTreeMap<String, Arc<Place>>,
+    pub door: Door,
+}
+
+/// How one comes in.
+pub enum Door {
+    /// The project's own socket, which only its user can open.
+    Socket,
+    /// An address that anybody on this machine, or beyond, can connect to.
+    Tcp(TcpDoor),
+}
+
+/// What a TCP address needs to know of whoever comes.
+pub struct TcpDoor {
+    pub names: Names,
+    pub sessions: Arc<Sessions>,
+    /// Cookies are sent over TLS only.
+    pub secure: bool,
+    /// Their name holds it, since cookies do not know ports.
+    pub port: u16,
+    /// Nobody is asked for a token: for test suites that cannot send one.
+    pub open: bool,
+    pub pace: Pace,
+    /// In place of [`CLIENT_TIMEOUT`].
+    pub client_timeout: Duration,
+}
+
+impl Door {
+    fn client_timeout(&self) -> Duration {
+        match self {
+            Door::Socket => CLIENT_TIMEOUT,
+            Door::Tcp(door) => door.client_timeout,
+        }
+    }
+}
+
+impl House {
+    pub fn of_socket(name: &str, place: Arc<Place>) -> Arc<House> {
+        Arc::new(House { places: BTreeMap::from([(name.to_owned(), place)]), door: Door::Socket })
+    }
+}
+
+/// Where connections come from.
+pub enum Ear {
+    /// With the address that its proofs are for.
+    Socket(UnixListener, String),
+    Tcp(TcpListener, Option<tokio_rustls::TlsAcceptor>),
+}
+
+trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+type Stream = Box<dyn Io>;
+
+/// A connection that somebody made.
+enum Knock {
+    /// With our own end of it, as the system says.
+    Ready(Stream, Peer, Option<String>),
+    /// Who it is for is said in the first bytes, which may be long in coming.
+    Tls(tokio::net::TcpStream, tokio_rustls::TlsAcceptor),
+}
+
+impl Ear {
+    async fn accept(&self) -> io::Result<Knock> {
+        match self {
+            Ear::Socket(listener, address) => {
+                let (stream, _) = listener.accept().await?;
+                let peer = Peer::of(&stream);
+                Ok(Knock::Ready(Box::new(stream), peer, Some(address.clone())))
+            }
+            Ear::Tcp(listener, tls) => {
+                let (stream, _) = listener.accept().await?;
+                // Answers are small and whole: waiting to fill a packet only makes them late.
+                let _ = stream.set_nodelay(true);
+                let own_end = stream.local_addr().ok().map(proof::tcp_address);
+                Ok(match tls {
+                    Some(tls) => Knock::Tls(stream, tls.clone()),
+                    None => Knock::Ready(Box::new(stream), Peer::Person, own_end),
+                })
+            }
+        }
+    }
+
+    fn seats(&self) -> Arc<Seats> {
+        let descriptors = base::files::descriptors_max();
+        match self {
+            Ear::Socket(..) => Seats::new(descriptors),
+            Ear::Tcp(..) => Seats::of_tcp(descriptors),
+        }
+    }
+}
+
+/// One connection, as those who answer over it see it.
+struct Connection {
+    house: Arc<House>,
+    /// What a proof over it is for; `None` where a certificate proves who we are.
+    address: Option<String>,
+    seat: Seat,
+    /// Set when the owner stops: streams end.
+    stopping: watch::Receiver<bool>,
+    /// How many requests are being answered.
+    answering: AtomicUsize,
+    /// It is to be closed, whatever is under way.
+    close: Notify,
+    _counted: observe::Connected,
+}
+
+/// Serves until `stop` is over, and lets what is being answered then end first. A caller that waits for something to
+/// happen may still hold a thread when this returns: whoever owns the runtime shuts it down without waiting for that.
+pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> + Send + 'static) {
+    let (stopped, stopping) = watch::channel(false);
+    let seats = ear.seats();
+    let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let knock = tokio::select! {
+            accepted = ear.accept() => match accepted {
+                Ok(knock) => knock,
+                // Whoever wanted to connect has gone, or there is no descriptor left for them.
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                }
+            },
+            Some(_) = connections.join_next() => continue,
+            () = &mut stop => break,
+        };
+        let (peer, address) = match &knock {
+            Knock::Ready(_, peer, address) => (*peer, address.clone()),
+            Knock::Tls(..) => (Peer::Person, None),
+        };
+        match seats.admit(peer) {
+            Some(seat) => {
+                let counted = observe::Connected::over(&house.door);
+                let (house, stopping) = (house.clone(), stopping.clone());
+                let connection = Connection {
+                    house,
+                    address,
+                    seat,
+                    stopping,
+                    answering: AtomicUsize::new(0),
+                    close: Notify::new(),
+                    _counted: counted,
+                };
+                connections.spawn(let_in(knock, connection));
+            }
+            None => {
+                // More than these are not even told.
+                if let (Ok(place), Knock::Ready(stream, ..)) =
+                    (turned_away.clone().try_acquire_owned(), knock)
+                {
+                    let mut stopping = stopping.clone();
+                    connections.spawn(async move {
+                        tokio::select! {
+                            () = turn_away(stream) => {}
+                            _ = stopping.wait_for(|stopped| *stopped) => {}
+                        }
+                        drop(place);
+                    });
+                }
+            }
+        }
+    }
+    drop(ear);
+    let _ = stopped.send(true);
+    house.places.values().for_each(|place| place.stop());
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, all).await;
+}
+
+async fn let_in(knock: Knock, connection: Connection) {
+    match knock {
+        Knock::Ready(stream, ..) => talk(stream, connection).await,
+        Knock::Tls(stream, tls) => {
+            let mut stopping = connection.stopping.clone();
+            let agreed = tokio::select! {
+                agreed = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)) => agreed,
+                // Nothing was asked yet.
+                _ = stopping.wait_for(|stopped| *stopped) => return,
+            };
+            if let Ok(Ok(stream)) = agreed {
+                talk(Box::new(stream), connection).await;
+            }
+        }
+    }
+}
+
+/// One connection, until its other end has had enough, is too slow, or must make room.
+async fn talk(stream: Stream, connection: Connection) {
+    let connection = Arc::new(connection);
+    let mut stopping = connection.stopping.clone();
+    let take = service_fn(|request: hyper::Request<Incoming>| {
+        let connection = connection.clone();
+        async move { Ok::<_, Infallible>(answer::respond_to(&connection, request).await) }
+    });
+    let client_timeout = connection.house.door.client_timeout();
+    let talking = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(CONNECTION_BYTES_MAX)
+        .serve_connection(TokioIo::new(streams::Stall::new(stream, client_timeout)), take);
+    let mut talking = pin!(talking);
+    tokio::select! {
+        ended = &mut talking => {
+            // How else it ended is the other end's affair: what was asked has been answered or was not whole.
+            if ended.is_err_and(|error| is_stalled(&error)) {
+                let seconds = client_timeout.as_secs();
+                observe::notice(None, &format!("a client that took nothing for {seconds} s was cut off"));
+            }
+            return;
+        }
+        () = connection.seat.asked_to_leave() => return,
+        () = connection.close.notified() => return,
+        _ = stopping.wait_for(|stopped| *stopped) => talking.as_mut().graceful_shutdown(),
+    }
+    let mut grace = SENDING_GRACE;
+    loop {
+        match tokio::time::timeout(grace, &mut talking).await {
+            // What is being answered is answered; whoever does not take an answer is not waited for.
+            Err(_) if connection.answering.load(Ordering::Relaxed) > 0 => grace = GRACE_LOOK,
+            _ => return,
+        }
+    }
+}
+
+/// The other end took nothing of what was written to it.
+fn is_stalled(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+}
+
+/// Tells whoever has as many connections open as it may.
+async fn turn_away(stream: Stream) {
+    let refuse = service_fn(|_: hyper::Request<Incoming>| async {
+        let problem = Problem::new(503, TOO_MANY_CONNECTIONS, "too many connections are open")
+            .hint("close some, and try again");
+        let mut response = reply::respond_problem(&problem);
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Ok::<_, Infallible>(response)
+    });
+    let mut builder = http1::Builder::new();
+    let connection = builder.keep_alive(false).serve_connection(TokioIo::new(stream), refuse);
+    let _ = tokio::time::timeout(TURNED_AWAY_TIMEOUT, connection).await;
+}
