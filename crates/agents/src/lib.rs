@@ -1,4 +1,5 @@
-//! Agents: programs that are given a prompt in a tree, and what they say, in one language for all of them.
+//! Agents: programs that are given a prompt in a tree, and what they print, in one language for all of them. It may know how a
+//! process is kept, and neither git nor the fleet. Begin with [`Adapter`] below, then `claude/mod.rs`.
 //!
 //! An [`Adapter`] knows one kind of program. It tells how a step is started ([`Launch`]) and reads what the program
 //! prints ([`Reader`]). It starts nothing, holds no clock and keeps no file: whoever runs the step does.

@@ -1,4 +1,5 @@
-//! The one way in: typed requests to the project, whoever asks and over whatever transport.
+//! The one way in: typed requests to the project, whoever asks and over whatever transport. It may know the kernel, the log and
+//! the fleet, and neither HTTP nor the command line. Begin with the table in `routes.rs`.
 //!
 //! A request is translated to a command or a question, and the answer to JSON: `routes.rs` has a row for each, `types` what
 //! they take and give. Nothing is decided here. The caller comes from the transport's credential, never from the body.

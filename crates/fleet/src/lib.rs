@@ -1,4 +1,5 @@
-//! The runner: takes what the kernel asks of the world, does it, and tells what came of it.
+//! The fleet: carries out the effects that the kernel asks for, and reports the outcome of each. It may know every crate that
+//! touches the world, and neither the API nor the server. Begin with `main_loop.rs` and `hands.rs`.
 //!
 //! Whatever it starts is known by the id of the effect that asked for it, so a runner that comes after one that was
 //! killed finds it again.

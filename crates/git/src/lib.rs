@@ -1,4 +1,5 @@
-//! Everything that Adjutant does with git.
+//! Everything that Adjutant does with git. It may know names of tasks and the texts of tickets, and not the kernel. Begin with
+//! `tree.rs` (a task's tree) and `landing.rs` (how main moves).
 //!
 //! Three kinds of directory:
 //! - the **user's repository**: read from, published to, and main is moved in it; no agent is shown it;

@@ -1,4 +1,5 @@
-//! The kernel: all live state, what may be asked of it, and the rules by which one machine moves another.
+//! The kernel: all live state, what may be asked of it, and the rules by which one machine moves another. It may know the
+//! machines, and nothing that touches the world. Begin with `handle.rs` and the table in `rules.rs`.
 //!
 //! ```text
 //! handle(&World, &Command) -> Result<Commit, Refusal>

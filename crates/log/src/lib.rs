@@ -1,4 +1,5 @@
-//! The log: the one place where anything is remembered.
+//! The log, the one place where anything is remembered, and the owner that decides commands on it. It may know the kernel and
+//! SQLite, and nothing of git, agents or the fleet. Begin with the trait below, then `owner.rs` and `outbox.rs`.
 //!
 //! A log is a sequence of records, chained by hash, and beside it what the same transactions asked for: effects
 //! (the outbox) with their leases, and snapshots, which are a cache. It knows nothing of machines or rules: a

@@ -1,4 +1,5 @@
-//! The five machines of Adjutant, as tables, and what the tables mean.
+//! The five machines of Adjutant, as tables, and what the tables mean. It knows no other crate. Begin with `machine.rs`, then
+//! `task/mod.rs`.
 //!
 //! A machine is data first: rows of `(from, event, guards, actions, to, who)`. One [`machine::step`] runs them
 //! all; the reference pages, the diagrams, the JSON and the exhaustive tests are made from the same rows.

@@ -1,4 +1,5 @@
-//! The owner's ends: HTTP in, [`api::Request`] on, JSON out. It translates and decides nothing.
+//! HTTP, tools and webhooks: HTTP in, [`api::Request`] on, JSON out. It may know the API and what it is served from, and decides
+//! nothing. Begin with `answer.rs`; `mcp/table.rs` has the tools.
 //!
 //! A project has a socket beside its log, and a server has a TCP address where several projects can be asked. Both lead
 //! to the same answers. `door` says who may knock at the address, `tokens` and `sessions` who asks, `answer` reads what is

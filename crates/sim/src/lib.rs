@@ -1,4 +1,5 @@
-//! The simulator: the real kernel on a memory log, with scripted agents, a virtual clock, and faults.
+//! The simulator: the real kernel on a memory log, with scripted agents, a virtual clock, and faults. It may know the kernel, the
+//! log and its outbox driver, and nothing that touches the world. Begin with `stage.rs`.
 //!
 //! One seed is one life of a fleet: tickets come in, workers take them, steps, gates and landings are played, and
 //! whatever the seed's plan holds goes wrong on the way. After every commit all invariants hold; after every

@@ -1,4 +1,5 @@
-//! The Durable Streams protocol as a library: append-only streams over HTTP, durable when acknowledged.
+//! The Durable Streams protocol as a library: append-only streams over HTTP, durable when acknowledged. It knows no other crate of
+//! Adjutant. Begin with `target.rs`, `read.rs` and `write.rs`.
 //!
 //! [`Streams::open`] takes a folder, [`Streams::answer`] takes a request. Who may ask is decided outside and told by
 //! [`Access`]; TLS, listening and authentication are not done here.

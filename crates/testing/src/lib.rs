@@ -1,4 +1,5 @@
-//! What tests of files share.
+//! Folders for tests of files. It knows no other crate, and no program is built with it: crates name it among their
+//! dev-dependencies.
 
 use std::path::{Path, PathBuf};
 
