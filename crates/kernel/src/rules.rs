@@ -3,6 +3,11 @@
 //!
 //! Each rule says what it does in every state of each machine that it touches; "nothing" is an answer. An outcome
 //! of the world is therefore never refused because of another machine's state.
+//!
+//! Reading order: `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`, `step`, `standstill`,
+//! `tickets`, `landing`, `rooms`, `service`, `fleet`, `claim`, `seats`, `recovery`, `outcome`, `people`,
+//! `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses those before it; a test lists the
+//! exceptions.
 
 mod approval;
 mod architect;
