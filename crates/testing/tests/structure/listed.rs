@@ -4,12 +4,7 @@
 /// The folder, why its cycles are there, and each use that closes one: the user, the used, and the first name used.
 pub const LISTED: &[(&str, &str, &[(&str, &str, &str)])] = &[
     (
-        "adj/src",
-        "the API and MCP still use types of the command line and of the server",
-        &[("api/", "cli/", "Story"), ("mcp/", "cli/", "Failure"), ("mcp/", "server/", "Caller")],
-    ),
-    (
-        "adj/src/api",
+        "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
         &[
             ("board.rs", "asks.rs", "Asks"),
@@ -26,14 +21,13 @@ pub const LISTED: &[(&str, &str, &[(&str, &str, &str)])] = &[
         "a client, its address and its errors know each other",
         &[
             ("address.rs", "client.rs", "Dialled"),
-            ("failure.rs", "waiting.rs", "hint"),
             ("project.rs", "client.rs", "Client"),
             ("chat.rs", "channel.rs", "Tail"),
             ("hosted.rs", "run.rs", "Wanted"),
         ],
     ),
     (
-        "adj/src/server",
+        "server/src",
         "the request handler and what it calls share helpers",
         &[
             ("credentials.rs", "answer.rs", "method"),
