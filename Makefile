@@ -62,7 +62,7 @@ cuts: ## Cut the power at every moment of a run, not only at some (half an hour)
 
 lint: ## Check format, lints, licences and advisories
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features adj/otel -- -D warnings
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
 	else echo "cargo-deny is not installed: licences and advisories were not checked (cargo install --locked cargo-deny)"; fi
 

@@ -7,7 +7,6 @@ use kernel::world::Task;
 use machines::names::{AgentName, RunId};
 
 use super::in_force::SettingsInForce;
-use git;
 use project::settings::{Author, Credit, Settings};
 
 /// The agent that worked on a task last.

@@ -1,6 +1,8 @@
 //! Folders for tests of files. It knows no other crate, and no program is built with it: crates name it among their
 //! dev-dependencies.
 
+#![allow(clippy::unwrap_used, clippy::new_without_default, reason = "a test that cannot go on fails")]
+
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;

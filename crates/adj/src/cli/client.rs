@@ -16,7 +16,6 @@ use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
-use server;
 use server::outgoing::Stream;
 use server::proof::{self, Challenge, Proof};
 

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use super::project::Project;
 use super::{Context, Failure};
-use agents;
 use api::Exit;
 use clap::Args;
 use project::credentials;

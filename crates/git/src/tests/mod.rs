@@ -18,7 +18,6 @@ use std::process::Command;
 use machines::names::TaskId;
 
 use super::*;
-use testing;
 
 /// Who commits for an agent.
 fn coder() -> Agent {

@@ -8,6 +8,8 @@
 //!
 //! To see all edges: `ADJ_PRINT_STRUCTURE=1 cargo test -p adjutant-testing -- --nocapture`.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod crates;
 mod listed;
 mod modules;

@@ -9,7 +9,6 @@ use std::fs;
 use super::*;
 use crate::MemoryLog;
 use crate::conformance::{self, Damage, Specimen, commands, entry, everything, numbered};
-use testing;
 
 conformance::conformance!(OnDisk::new());
 
