@@ -29,6 +29,7 @@ test-agents: ## Drive real agent programs against a model on loopback (needs npm
 	crates/adj/tests/agents/claude_architect.sh
 	crates/adj/tests/agents/claude_outage.sh
 	crates/adj/tests/agents/codex.sh
+	crates/adj/tests/agents/codex_architect.sh
 
 test-repositories: ## Land a change in real repositories: ADJ_REPOSITORIES is a folder with clones (needs their toolchains and a network)
 	$(CARGO) build -p adj

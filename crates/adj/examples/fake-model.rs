@@ -6,7 +6,7 @@
 //! `{"text": "…", "tools": [{"name": "Bash", "input": {…}}], "tokens": [in, out], "pause_ms": 0, "for": "…", "until": "FILE"}` or
 //! `{"status": 529, "type": "overloaded_error", "headers": {"retry-after": "120"}}`, taken one after the other by requests
 //! that offer tools. Others, such as those for a title, are answered with a word. After the last reply it says DONE. A tool
-//! whose input is a text is called with that text. `for`: only a conversation whose first message holds this text is given the
+//! whose input is a text is called with that text. `for`: only a conversation that opens with this text is given the
 //! reply, so that several agents can speak with it at once. `until`: nothing is said before there is such a file.
 //!
 //! The messages of every request that offers tools are appended to the second file, with who sends them. While there is a third file, the service is
@@ -200,12 +200,12 @@ impl Model {
     }
 }
 
-/// The first message of the conversation, as it came.
+/// What the user says before the model says anything, as it came. Some programs send a message about themselves before the prompt.
 fn opening(request: &Value) -> String {
     let messages =
         [&request["messages"], &request["input"]].into_iter().filter_map(Value::as_array).flatten();
-    let first = messages.into_iter().find(|message| message["role"] == "user");
-    first.map(|message| message["content"].to_string()).unwrap_or_default()
+    let before = messages.into_iter().take_while(|message| message["role"] != "assistant");
+    before.filter(|message| message["role"] == "user").map(|message| message["content"].to_string()).collect()
 }
 
 fn count(list: &Value) -> usize {

@@ -84,13 +84,29 @@ impl Problem {
         Problem { of_transition: true, ..self }
     }
 
+    /// What does not fit how things stand: the member that the code is about, or `state` if it is about none.
+    fn conflict(&self) -> Option<FieldError> {
+        let field = match self.code.as_str() {
+            _ if self.status != 409 => return None,
+            _ if self.of_transition => "status",
+            "STALE_TURN" => "turn",
+            "REPLY_OVER" => "reply",
+            "KEY_REUSED" | "IN_FLIGHT" => "idempotencyKey",
+            _ => "state",
+        };
+        Some(FieldError { field: field.to_owned(), message: self.detail.clone() })
+    }
+
     pub fn document(&self) -> Document {
         let name = self.code.to_lowercase().replace('_', "-");
         let problem = Document {
             code: Some(self.code.clone()),
             hint: self.hint.clone(),
             next: self.next.iter().cloned().map(Offered::from).collect(),
-            errors: self.errors.clone(),
+            errors: match &self.errors {
+                Some(errors) if !errors.is_empty() => Some(errors.clone()),
+                errors => self.conflict().map(|error| vec![error]).or_else(|| errors.clone()),
+            },
             ..Document::named(&name, self.status, self.detail.clone())
         };
         match self.of_transition {

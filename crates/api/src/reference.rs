@@ -36,6 +36,7 @@ answers in the command itself.
   or 422 (something is missing), and says what is allowed.
 - **Problems** are RFC 9457 documents with `type`, `title`, `status`, `detail`, `code` and, where there is something to do,
   `hint`. A rule that says no adds `errors` (`field`, `message`) and `allowed`.
+  `errors` of a 409 is never empty: its field is `state` if no member of the request is at fault.
 ";
 
 #[test]

@@ -40,8 +40,13 @@ pub(super) fn respond_text(status: u16, text: impl Into<Bytes>, code: Option<obs
     let kind = if status >= 400 { "application/problem+json" } else { "application/json" };
     let mut response = Response::new(Body::from(text.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // A decision comes back as a document, without the seconds of its problem.
+    let in_flight = code.as_ref().is_some_and(|code| &*code.0 == "IN_FLIGHT");
     if let Some(code) = code {
         response.extensions_mut().insert(code);
+    }
+    if in_flight {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -4,8 +4,7 @@
 # program that is there already, `ADJ_SANDBOX` the fleet's sandbox if not strict.
 source "$(dirname "$0")/common.sh"
 
-codex=${ADJ_CODEX:-}
-[ -n "$codex" ] || codex=$(program @openai/codex "${ADJ_CODEX_VERSION:-0.166.0}" -path '*/vendor/*/codex' -type f -perm -u+x)
+codex=$(codex_program)
 echo "codex: $("$codex" --version)"
 credentials() { OPENAI_API_KEY=sk-none "$@"; }
 

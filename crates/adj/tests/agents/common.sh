@@ -41,6 +41,12 @@ claude_program() {
     program @anthropic-ai/claude-code "${ADJ_CLAUDE_VERSION:-2.1.325}" -path '*claude-code-*/claude' -type f
 }
 
+# Codex, in the version `ADJ_CODEX_VERSION`, or the program `ADJ_CODEX` that is there already.
+codex_program() {
+    [ -z "${ADJ_CODEX:-}" ] || { echo "$ADJ_CODEX"; return; }
+    program @openai/codex "${ADJ_CODEX_VERSION:-0.166.0}" -path '*/vendor/*/codex' -type f -perm -u+x
+}
+
 # A model that gives these replies. What it is asked is in the file `asked`; while there is a file `down`, it is away.
 serve() {
     [ -z "$model" ] || kill "$model" 2>/dev/null || true

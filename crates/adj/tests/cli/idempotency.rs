@@ -135,6 +135,8 @@ fn what_a_move_brings_is_checked_and_what_came_of_it_is_shown() {
         assert!(summary["text"].as_str().unwrap().contains(feedback), "{summary}");
     }
     assert_eq!((&task["status"], &summary["by"]), (&json!("BLOCKED"), &json!("system")));
+    let cause = "and human:local asked for changes again";
+    assert!(summary["text"].as_str().unwrap().contains(cause), "{summary}");
 
     // A decision that leads to DONE is the completion's approval, with its own note.
     here.ok(&["task", "add", "z", "--id", "c-3"]);
@@ -165,4 +167,51 @@ fn what_a_move_brings_is_checked_and_what_came_of_it_is_shown() {
     assert_eq!(approved.unwrap_or_else(|| panic!("{records}"))["data"]["note"], "", "{records}");
     let completion = here.json(&["task", "show", "c-4"])["completion"].clone();
     assert_eq!(completion["decisionNote"], "no note was given", "{completion}");
+}
+
+/// Somebody else writes to the log's file, so the first request is still being decided when the second comes.
+#[test]
+fn a_key_that_is_being_decided_is_refused_with_the_time_to_ask_again() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let body = json!({"title": "once", "id": "c-1"});
+    let database = here.database();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (answers, answered) = std::sync::mpsc::channel();
+    let (refused, done) = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (answers, server, body) = (answers.clone(), &server, &body);
+            scope.spawn(move || {
+                answers.send(keyed(server, "POST /api/v1/tasks", server.token(), "k1", body)).unwrap()
+            });
+        }
+        let refused = answered.recv().unwrap();
+        database.execute_batch("ROLLBACK").unwrap();
+        (refused, answered.recv().unwrap())
+    });
+    let document = refused.json();
+    assert_eq!((refused.status, &document["code"]), (409, &json!("IN_FLIGHT")), "{}", refused.text);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(document["errors"][0]["field"], "idempotencyKey", "{document}");
+    assert_eq!(done.status, 201, "{}", done.text);
+}
+
+/// A rule, the API and the command line alike.
+#[test]
+fn every_conflict_says_in_its_errors_what_is_wrong() {
+    let here = Repository::new();
+    here.ok(&["task", "add", "x", "--id", "c-1"]);
+    let server = Server::start(&here, &[]);
+    let again = server.post("/api/v1/tasks", &json!({"title": "x", "id": "c-1"}));
+    let document = again.json();
+    assert_eq!((again.status, &document["code"]), (409, &json!("EXISTS")), "{}", again.text);
+    assert_eq!(document["errors"], json!([{"field": "state", "message": document["detail"]}]));
+    let add =
+        |title: &str| keyed(&server, "POST /api/v1/tasks", server.token(), "k", &json!({"title": title}));
+    assert_eq!(add("y").status, 201);
+    let reused = add("z").json();
+    assert_eq!(reused["errors"], json!([{"field": "idempotencyKey", "message": reused["detail"]}]));
+    let printed = here.command(&["task", "add", "x", "--id", "c-1", "--json"]).output().unwrap();
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert_eq!(printed["errors"], document["errors"], "{printed}");
 }

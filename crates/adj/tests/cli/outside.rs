@@ -62,6 +62,8 @@ fn wrong(answer: &Answer, field: &str) {
 #[track_caller]
 fn refused(answer: &Answer, status: u16, code: &str) {
     assert_eq!((answer.status, &answer.body["code"]), (status, &json!(code)), "{}", answer.body);
+    let errors = &answer.body["errors"];
+    assert!(status != 409 || errors[0]["message"] == answer.body["detail"], "{}", answer.body);
 }
 
 /// The source document's limits: a non-empty prompt, 1 to 200 turns, a temperature of 0 to 1, turns from 1.
@@ -107,7 +109,9 @@ fn a_whole_life_is_reported_from_outside() {
     assert_eq!(meta(&first), "hasActiveTask resourcesAllocated canExecuteTools");
     assert_eq!(outside.step(1, "Edit").body, first.body, "the same again is answered as before");
     refused(&outside.step(1, "Bash"), 409, "STALE_TURN");
-    refused(&outside.step(3, "Edit"), 409, "STALE_TURN");
+    let stale = outside.step(3, "Edit");
+    refused(&stale, 409, "STALE_TURN");
+    assert_eq!(stale.body["errors"][0]["field"], "turn", "{}", stale.body);
     let paused = outside.tell(json!({"type": "PAUSE", "reason": "user_input"}));
     assert_eq!((state(&paused).1.as_str(), &paused.body["pauseReason"]), ("paused", &json!("user_input")));
     assert_eq!(meta(&paused), "hasActiveTask resourcesAllocated awaitingInput");

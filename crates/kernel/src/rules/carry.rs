@@ -173,7 +173,7 @@ pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<
             task::Effect::PostReview { feedback } => (CommentKind::Changes, feedback),
             task::Effect::PostClarification { text } => (CommentKind::Clarification, text),
             task::Effect::PostLoopSummary { review_cycles, feedback } => {
-                let text = loop_summary(d, id, review_cycles, &feedback);
+                let text = loop_summary(d, id, by, review_cycles, &feedback);
                 d.comment(id, "system", CommentKind::LoopSummary, text);
                 continue;
             }
@@ -184,7 +184,7 @@ pub(crate) fn carry_out_task(d: &mut Draft, id: &TaskId, by: &Actor, asked: Vec<
 }
 
 /// All that was asked for since the requirements were clarified last, in its order.
-fn loop_summary(d: &Draft, id: &TaskId, review_cycles: u32, last: &str) -> String {
+fn loop_summary(d: &Draft, id: &TaskId, by: &Actor, review_cycles: u32, last: &str) -> String {
     let comments = d.world.task(id).map(|task| task.comments.clone()).unwrap_or_default();
     let clarified = comments
         .iter()
@@ -196,7 +196,11 @@ fn loop_summary(d: &Draft, id: &TaskId, review_cycles: u32, last: &str) -> Strin
         asked.push(last);
     }
     let lines = asked.iter().zip(1..).map(|(text, number)| format!("{number}. {text}")).collect::<Vec<_>>();
-    format!("Loop Summary: {review_cycles} review cycles did not settle it. Asked for:\n{}", lines.join("\n"))
+    let lines = lines.join("\n");
+    format!(
+        "Loop Summary: {review_cycles} review cycles did not settle it, and {by} asked for changes again. \
+         Asked for:\n{lines}"
+    )
 }
 
 /// What an agent's place in a channel asks for. `event` is what moved it there, and `to` where it stands now.

@@ -139,7 +139,8 @@ pub(crate) fn switch_agent(
         d.move_turn(&channel, agent, &event, Caller::SYSTEM)?;
         seats::quit(d, &Seat::Room { channel, agent: agent.clone() });
     }
-    let architect = d.world.config.architect.as_ref().is_some_and(|architect| architect.agent == *agent);
+    // Not by the settings: they may have another architect by now, or none, while this one still speaks.
+    let architect = d.world.seated(&Seat::Architect).is_some_and(|seated| seated.agent == *agent);
     if architect && !enabled {
         seats::quit(d, &Seat::Architect);
     }

@@ -327,6 +327,20 @@ fn what_a_person_answers_while_there_is_no_architect_waits_for_the_next_one() {
     assert!(notes.iter().any(|note| note.contains("all of them")), "{notes:?}");
 }
 
+/// The settings lose their architect while it speaks, and a person disables its agent: it is ended all the same.
+#[test]
+fn an_agent_that_is_architect_no_more_is_still_when_a_person_disables_it() {
+    let mut studio = Studio::new();
+    studio.submit(None).unwrap();
+    studio.ready();
+    let mut without = (*studio.table.world.config).clone();
+    (without.architect, without.fleet.review) = (None, crate::config::Review::Human);
+    studio.table.tell(Actor::System, Ask::Configure { config: Box::new(without) }).unwrap();
+    assert!(studio.reply().is_some(), "new settings end no reply");
+    studio.table.ann(Ask::SwitchAgent { agent: name("lead"), enabled: false, reason: None }).unwrap();
+    assert_eq!(studio.reply(), None);
+}
+
 #[test]
 fn nobody_who_answers_in_time_is_an_error_that_keeps_everything() {
     let mut studio = at_work();
