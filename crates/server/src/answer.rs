@@ -384,9 +384,12 @@ async fn answered(
         Ok((status, share.map_or(text.clone(), |share| share.around(text)), code))
     });
     let stopping = async {
-        match waits {
-            true => drop(connection.stopping.clone().wait_for(|stopping| *stopping).await),
-            false => std::future::pending().await,
+        match (waits, reads) {
+            (true, _) => drop(connection.stopping.clone().wait_for(|stopping| *stopping).await),
+            // A git or the whole log may take long, and nothing is lost if it is asked again.
+            (false, true) => stopped(connection.stopping.clone()).await,
+            // Whoever changes something is told what came of it.
+            (false, false) => std::future::pending().await,
         }
     };
     let response = tokio::select! {

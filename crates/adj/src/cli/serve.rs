@@ -112,6 +112,9 @@ fn log_forms() -> impl TypedValueParser<Value = LogForm> {
         .map(|word| if word == LogForm::Json.name() { LogForm::Json } else { LogForm::Text })
 }
 
+/// How long threads may finish what they write to files once everybody is answered. A read that was given up may hang in a git: it
+/// is not waited for.
+const THREADS_GRACE: Duration = Duration::from_millis(300);
 const LONG_POLL: u64 = 25;
 const CLIENT_TIMEOUT: u64 = server::CLIENT_TIMEOUT.as_secs();
 
@@ -309,8 +312,7 @@ pub fn run(command: &Serve, context: Context) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Failed, "none of the projects could be opened").lines(broken));
     }
     let served = runtime.block_on(serve(command, &hosted, broken, context));
-    // What still writes to a file may finish; nothing new is begun.
-    runtime.shutdown_timeout(Duration::from_secs(5));
+    runtime.shutdown_timeout(THREADS_GRACE);
     served
 }
 

@@ -153,6 +153,38 @@ fn signal(name: &str, server: &Server) {
     assert!(Command::new("kill").args([name, &server.id().to_string()]).status().unwrap().success());
 }
 
+/// A request for which a git is at work is given up when the server stops: it may be asked again.
+#[test]
+fn a_stop_waits_for_no_request_that_a_git_takes_long_to_answer() {
+    let here = Repository::new("slow-read", SCENARIO, &["o-1"]);
+    here.set(&[("review = \"auto\"", "review = \"human\"")]);
+    assert_eq!(here.adj("run --until-idle").code, 1, "o-1 waits for its review");
+    let user = User::of(&here, "");
+    let begun = user.home.path().join("begun");
+    let hangs = format!(
+        "case \" $* \" in *' diff '*) touch '{}'; exec sleep 60;; esac\nexec \"$(PATH=/usr/local/bin:/usr/bin:/bin command -v git)\" \"$@\"",
+        begun.display()
+    );
+    user.program("git", &hangs);
+    let mut command = user.command("serve --port 0 --json");
+    command.stderr(Stdio::null());
+    let mut server = Server::begin(command, &here.state("token"), None);
+    let mut asking = TcpStream::connect(server.host()).unwrap();
+    let head = format!(
+        "GET /api/v1/tasks/o-1/diff HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        server.host(),
+        server.token()
+    );
+    asking.write_all(head.as_bytes()).unwrap();
+    wait("a git at work", || begun.exists().then_some(()));
+    let since = std::time::Instant::now();
+    server.stop();
+    let took = since.elapsed();
+    let answer = crate::server::Answer::read(asking);
+    assert_eq!(answer.status, 503, "{}", answer.text);
+    assert!(took < std::time::Duration::from_secs(1), "it took {took:?}");
+}
+
 #[test]
 fn systemd_is_told_when_it_is_ready_and_a_request_under_way_is_answered_before_the_end() {
     let here = Repository::new("drain", SCENARIO, &[]);
