@@ -286,12 +286,13 @@ pub fn sandbox(
     Ok(Some(keeper::Sandbox { mode, rules }))
 }
 
-/// The ports at which a process may listen: its run's block, and what the settings add.
-fn ports_of(ground: Ground<'_>, run: Option<&RunId>) -> Result<Vec<u16>, SurroundingsError> {
+/// The ports at which a process may listen: its run's block, what the settings add, and what the system gives to anyone.
+fn ports_of(ground: Ground<'_>, run: Option<&RunId>) -> Result<Vec<(u16, u16)>, SurroundingsError> {
     let leased = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
     let block = run.map(|run| leased.block(run)).transpose()?;
-    let mut ports: Vec<u16> = block.into_iter().flatten().collect();
-    ports.extend(&ground.settings.sandbox.ports);
+    let mut ports: Vec<_> = block.into_iter().map(|block| (*block.start(), *block.end())).collect();
+    ports.extend(ground.settings.sandbox.ports.iter().map(|port| (*port, *port)));
+    ports.extend(workplace::system_ports::free());
     Ok(ports)
 }
 

@@ -108,8 +108,9 @@ pub struct Rules {
     pub network: Network,
     /// To which TCP ports it may connect; `None` leaves the network alone.
     pub tcp_connect: Option<Vec<u16>>,
-    /// At which TCP ports it may listen, besides one that the system chooses (port 0); `None` is all of them.
-    pub tcp_bind: Option<Vec<u16>>,
+    /// At which TCP ports it may listen, from the first to the last of each pair, besides one that the system chooses (port
+    /// 0); `None` is all of them.
+    pub tcp_bind: Option<Vec<(u16, u16)>>,
 }
 
 /// What of the network there is.
@@ -361,8 +362,10 @@ pub fn hold(mode: Mode, rules: &Rules) -> Result<Level, SandboxError> {
     }
     let mut ruleset = ruleset.create().map_err(failed)?;
     // Port 0 is whichever is free: most tests that serve something ask for that.
-    for &port in rules.tcp_bind.iter().flat_map(|ports| ports.iter().chain(&[0])) {
-        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp)).map_err(failed)?;
+    for &(first, last) in rules.tcp_bind.iter().flat_map(|ports| ports.iter().chain(&[(0, 0)])) {
+        for port in first..=last {
+            ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp)).map_err(failed)?;
+        }
     }
     for &port in rules.tcp_connect.iter().flatten() {
         ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)).map_err(failed)?;

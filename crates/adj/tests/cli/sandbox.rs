@@ -485,7 +485,7 @@ fn a_program_listens_at_its_own_ports_and_where_the_system_lets_it_choose() {
         let tries = |what: String| {
             let project = Project::new(way);
             let mut spec = project.spec(&probe(&what));
-            spec.sandbox.as_mut().unwrap().rules.tcp_bind = Some(vec![own]);
+            spec.sandbox.as_mut().unwrap().rules.tcp_bind = Some(vec![(own, own)]);
             let exit = project.kept.run(&spec);
             (exit.succeeded(), String::from_utf8_lossy(&project.kept.err()).into_owned())
         };

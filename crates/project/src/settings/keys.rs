@@ -186,7 +186,7 @@ pub const SECTIONS: &[Section] = &[
         keys: &[
             key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "`auto` uses what the system supports. `strict` requires all of it, and makes only the system, toolchains, the tree and declared paths readable. `off` uses no sandbox."),
             key("namespaces", Kind::Choice(words::<Namespaces>), r#""auto""#, "Who makes its namespaces: adj where the system lets it and else `bwrap`, adj alone, or `bwrap` alone. Either makes the same sandbox."),
-            key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches. A missing one is created if it is in your home."),
+            key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches. A missing one is created if it is in your home. `{uid}` is the number of your user; a path with it must be a directory of your own."),
             key("read", Kind::Places, "[]", "Files and directories that may be read even if they are hidden or the mode is `strict`. Overrides `hide` and the built-in list."),
             key("hide", Kind::Places, "[]", "More files and directories to hide from agents and tests, besides the built-in list of credentials."),
             key("ports", Kind::Ports, "[]", "Fixed TCP ports at which agents, tests and hooks may listen, besides the block of their run and a port that the system chooses (0)."),

@@ -616,13 +616,10 @@ pub struct MissingCache {
 }
 
 impl Sandbox {
-    /// Paths of what was written, `~/` read as `home`. Without a home, what needs one is left out.
+    /// Paths of what was written, `~/` read as `home` and `{uid}` as the number of the user. Without a home, what needs one
+    /// is left out; so is a path with `{uid}` that is not this user's own directory, since others may write where it lies.
     pub fn expand(written: &[String], home: Option<&Path>) -> Vec<PathBuf> {
-        let expand = |path: &String| match path.strip_prefix("~/") {
-            Some(rest) => home.map(|home| home.join(rest)),
-            None => Some(PathBuf::from(path)),
-        };
-        written.iter().filter_map(expand).collect()
+        written.iter().filter_map(|path| expanded(path, home)).filter(is_safe).map(|it| it.path).collect()
     }
 
     /// The declared caches that are not there, which a program could not write to. None where there is no sandbox.
@@ -631,14 +628,47 @@ impl Sandbox {
             return Vec::new();
         }
         let missing = |written: &String| {
-            let path = Sandbox::expand(std::slice::from_ref(written), home).pop();
-            if path.as_ref().is_some_and(|path| path.exists()) {
+            let expanded = expanded(written, home);
+            if expanded.as_ref().is_some_and(|it| it.path.exists() && is_safe(it)) {
                 return None;
             }
-            let makeable = path.as_ref().zip(home).is_some_and(|(path, home)| is_below(path, home));
-            Some(MissingCache { written: written.clone(), path: path.filter(|_| makeable) })
+            let can_be_made = |it: &Expanded| match it.is_by_user {
+                // Next to what others make, and never in what they made.
+                true => it.path.symlink_metadata().is_err() && it.path.parent().is_some_and(Path::is_dir),
+                false => home.is_some_and(|home| is_below(&it.path, home)),
+            };
+            Some(MissingCache {
+                written: written.clone(),
+                path: expanded.filter(can_be_made).map(|it| it.path),
+            })
         };
         self.caches.iter().filter_map(missing).collect()
+    }
+}
+
+/// A path as it is on this machine.
+struct Expanded {
+    path: PathBuf,
+    /// Whether its name has the user in it, as those have that programs make where everybody may.
+    is_by_user: bool,
+}
+
+fn expanded(written: &str, home: Option<&Path>) -> Option<Expanded> {
+    const USER: &str = "{uid}";
+    let path = written.replace(USER, &nix::unistd::getuid().to_string());
+    let path = match path.strip_prefix("~/") {
+        Some(rest) => home?.join(rest),
+        None => PathBuf::from(path),
+    };
+    Some(Expanded { path, is_by_user: written.contains(USER) })
+}
+
+/// Whether nobody else put it there. A link of somebody else's would open whatever it leads to.
+fn is_safe(expanded: &Expanded) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match expanded.path.symlink_metadata() {
+        Ok(found) if expanded.is_by_user => found.is_dir() && found.uid() == nix::unistd::getuid().as_raw(),
+        _ => true,
     }
 }
 

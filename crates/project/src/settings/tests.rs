@@ -246,6 +246,27 @@ fn a_place_from_home_is_expanded_and_without_a_home_left_out() {
     assert_eq!(Sandbox::expand(&written, None), [Path::new("/y")]);
 }
 
+/// Where everybody may write, another user can have put a link in the place of a cache.
+#[test]
+fn a_place_named_by_the_user_is_a_directory_of_that_user_or_is_not_used() {
+    let folder = testing::Folder::new();
+    let user = nix::unistd::getuid();
+    let path = folder.path.join(format!("locks-{user}"));
+    let written = vec![format!("{}/locks-{{uid}}", folder.path.display())];
+    let sandbox = Sandbox { caches: written.clone(), ..Settings::default().sandbox };
+    let missing = |path: Option<&Path>| {
+        vec![MissingCache { written: written[0].clone(), path: path.map(Path::to_owned) }]
+    };
+    assert_eq!(sandbox.missing_caches(None), missing(Some(&path)));
+    std::os::unix::fs::symlink("/", &path).unwrap();
+    assert_eq!(sandbox.missing_caches(None), missing(None));
+    assert_eq!(Sandbox::expand(&written, None), [] as [PathBuf; 0]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert_eq!(sandbox.missing_caches(None), []);
+    assert_eq!(Sandbox::expand(&written, None), [path]);
+}
+
 #[test]
 fn the_shipped_rules_ask_before_what_cannot_be_taken_back() {
     let policy = Settings::default().kernel().policy;

@@ -1,6 +1,7 @@
-//! The ports that the system gives to whoever connects somewhere. A server at one of them can find it taken when it starts
-//! again.
+//! The ports that the system gives to whoever connects somewhere, or listens at port 0. A server at one of them can find it
+//! taken when it starts again.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
@@ -19,6 +20,39 @@ pub fn given_to_anyone(port: u16) -> Option<String> {
             range.end(),
             range.start()
         )
+    })
+}
+
+/// Those of them at which nobody listens now, from the first to the last of each pair.
+///
+/// A program that was given one through port 0 may name it later: tests that start a server twice do. Whoever listens
+/// already, as our server does, is out of reach of a program that is given only these.
+pub fn free() -> Vec<(u16, u16)> {
+    let Some(range) = std::fs::read_to_string(RANGE).ok().and_then(|text| range(&text)) else {
+        return Vec::new();
+    };
+    let reserved = std::fs::read_to_string(RESERVED).unwrap_or_default();
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let taken: BTreeSet<u16> = tables.iter().flat_map(|table| listened_at(table)).collect();
+    let mut free: Vec<(u16, u16)> = Vec::new();
+    for port in range.clone().filter(|port| !taken.contains(port) && is_given(*port, &range, &reserved)) {
+        match free.last_mut() {
+            Some((_, last)) if *last + 1 == port => *last = port,
+            _ => free.push((port, port)),
+        }
+    }
+    free
+}
+
+/// The ports of the sockets that listen, in the kernel's table of sockets.
+fn listened_at(table: &str) -> impl Iterator<Item = u16> + '_ {
+    const LISTEN: &str = "0A";
+    table.lines().skip(1).filter_map(|line| {
+        let mut columns = line.split_whitespace().skip(1);
+        let (local, state) = (columns.next()?, columns.nth(1)?);
+        let (_, port) = local.rsplit_once(':')?;
+        (state == LISTEN).then(|| u16::from_str_radix(port, 16).ok())?
     })
 }
 
@@ -57,5 +91,13 @@ mod tests {
             assert_eq!(is_given(port, &range, reserved), given, "{port} {reserved:?}");
         }
         assert_eq!(super::range(""), None);
+    }
+
+    #[test]
+    fn only_sockets_that_listen_take_a_port() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n   \
+                     0: 0100007F:9C40 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n   \
+                     1: 0100007F:9C41 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0\n\n";
+        assert_eq!(listened_at(table).collect::<Vec<_>>(), [40000]);
     }
 }

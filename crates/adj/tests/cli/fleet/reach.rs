@@ -113,13 +113,18 @@ fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
     }
     let free =
         || std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
-    let (server, fixed, others) = (free(), free(), free());
+    let (server, fixed, given) = (free(), free(), free());
+    // Below what the system gives to anyone, and nobody's.
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").expect("the range");
+    let first: u16 = range.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number");
+    let others = first - 1;
     // The number is put in by the shell, which knows the block.
     let listen = |port: &str| {
         let probe = crate::sandbox::probe("listen PORT").replace("PORT", &format!("'\"{port}\"'"));
         format!("{probe} > /dev/null 2>> said.txt && echo yes || echo no")
     };
-    let tries = ["$ADJ_PORT_BASE", "$((ADJ_PORT_BASE+2))", "0", &fixed.to_string()].map(listen).join("; ");
+    let tries = ["$ADJ_PORT_BASE", "$((ADJ_PORT_BASE+2))", "0", &fixed.to_string(), &given.to_string()];
+    let tries = tries.map(listen).join("; ");
     let fails = [&server.to_string(), &others.to_string(), "$((ADJ_PORT_BASE+3))"].map(listen).join("; ");
     let step = "{ run = 'sh tries.sh > listened.txt' }";
     let repository = Repository::new("reach-ports", &scenario(&[step, "{ commit = \"Listen\" }"]), &["t-1"]);
@@ -132,7 +137,7 @@ fn agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers() {
     let fleet = repository.start(&format!("run --serve --port {server}"));
     fleet.wait_for("t-1 landed");
     fleet.stop();
-    assert_eq!(repository.git("show main:listened.txt"), "yes\nyes\nyes\nyes\nno\nno\nno");
+    assert_eq!(repository.git("show main:listened.txt"), "yes\nyes\nyes\nyes\nyes\nno\nno\nno");
     for wrong in [format!("ports = [{}]", 4600), "ports = [80]".to_owned(), "ports = [\"3000\"]".to_owned()] {
         repository.set(&[(&format!("ports = [{fixed}]"), &wrong)]);
         let checked = repository.adj("config check");

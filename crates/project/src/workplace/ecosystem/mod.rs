@@ -101,6 +101,8 @@ pub const ECOSYSTEMS: &[Ecosystem] = &[
         caches: &[
             cache("~/.local/share/pnpm/store", &[("PNPM_HOME", "/store"), ("XDG_DATA_HOME", "/pnpm/store")]),
             cache("~/.cache/pnpm", &[("XDG_CACHE_HOME", "/pnpm")]),
+            // The locks of its store since pnpm 12, wherever TMPDIR is.
+            cache("/tmp/pnpm-store-operation-locks-{uid}", &[]),
         ],
         ..ROW
     },
